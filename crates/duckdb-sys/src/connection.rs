@@ -10,7 +10,6 @@ use crate::raw::{
 };
 use crate::search::DuckdbLibrary;
 
-/// Success.
 const SUCCESS: i32 = 0;
 
 /// What DuckDB says of a question that it does not answer.
@@ -327,7 +326,6 @@ impl<'c> Answer<'c> {
         columns
     }
 
-    /// The next rows.
     fn next(&mut self) -> Result<Option<Chunk<'c>>, DuckdbError> {
         // SAFETY: the result is one, and passed as the header says, by value.
         let chunk = unsafe { (self.api.duckdb_fetch_chunk)(self.result) };

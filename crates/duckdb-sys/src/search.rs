@@ -11,7 +11,6 @@ use runtime_loading::{Loaded, MissingPart, Unavailable};
 
 use crate::raw::DuckdbApi;
 
-/// The variable that names the library's file.
 const FILE: &str = "RSB_DUCKDB_LIBRARY";
 
 /// The variable that names its directory.

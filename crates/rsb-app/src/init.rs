@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_project_that_cannot_be_measured_is_refused_with_the_cure() {
         let targets = [target("count", "gungraun", false)];
-        let error = files(Ci::Github, Path::new(""), Some(&targets)).unwrap_err().to_string();
+        let error = files(Ci::Github, Path::new(""), Some(&targets)).unwrap_err().error.to_string();
         assert!(
             error.contains("`count` uses gungraun") && error.contains("--bench CMD"),
             "{error}"

@@ -25,7 +25,6 @@ const LOW_OCCUPANCY_PERCENT: f64 = 50.0;
 const SLOW_LINK_PERCENT: f64 = 60.0;
 /// Copies from this size on show what a link carries.
 const LARGE_COPY_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
-/// Cases that evidence names one by one.
 const NAMED: usize = 3;
 
 fn advise(action: impl Into<String>, evidence: impl Into<String>) -> Recommendation {
@@ -179,7 +178,6 @@ fn has_throttled_replicates(result: &BenchmarkResult) -> bool {
     replicates.is_some_and(|replicates| !replicates.is_empty())
 }
 
-/// What disturbed cases while they were measured.
 fn disturbances(run: &Run) -> Vec<Recommendation> {
     let notes = run.case_notes().into_iter().filter_map(|note| {
         let (seen, action) = split_warning(&note.worst)?;
@@ -261,11 +259,8 @@ fn low_occupancy(run: &Run) -> Option<Recommendation> {
         let needs = needs
             .iter()
             .filter_map(|(field, what)| Some(format!(", {:.0} {what}", fields.number(field)?)));
-        let text = format!(
-            "{}: {percent:.0} % of the waves that fit are resident{}",
-            name(result),
-            needs.collect::<String>()
-        );
+        let (name, needs) = (name(result), needs.collect::<String>());
+        let text = format!("{name}: {percent:.0} % of the waves that fit are resident{needs}");
         found.push((percent, text));
     }
     found.sort_by(|(a, _), (b, _)| a.total_cmp(b));

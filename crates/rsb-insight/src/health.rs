@@ -265,12 +265,8 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
         .iter()
         .max_by(|(_, a), (_, b)| a.change_percent.abs().total_cmp(&b.change_percent.abs()));
     if let Some((trend, alert)) = worst {
-        let evidence = format!(
-            "{} drifting; the worst is {}: {}",
-            drifting.len(),
-            trend.id,
-            alert.description
-        );
+        let (count, id, what) = (drifting.len(), &trend.id, &alert.description);
+        let evidence = format!("{count} drifting; the worst is {id}: {what}");
         found.push(Recommendation { action: alert.recommendation.clone(), evidence });
     }
     for alert in input

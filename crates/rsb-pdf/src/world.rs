@@ -8,7 +8,6 @@ use typst::text::{Font, FontBook};
 use typst::utils::LazyHash;
 use typst::{Feature, Library, LibraryExt, World};
 
-/// What a report looks like.
 const TEMPLATE: &str = include_str!("report.typ");
 
 pub(crate) struct ReportWorld {

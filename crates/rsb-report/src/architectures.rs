@@ -1,8 +1,10 @@
 //! The table of architectures as a page of the documentation.
 
+use itertools::Itertools as _;
 use rsb_model::Dtype;
 use rsb_model::architecture::{Architecture, Engine, Rate, toolkit};
 
+use crate::label::group_by_key;
 use crate::table::{Cell, Column, Table};
 
 const HEAD: &str = "\
@@ -38,14 +40,10 @@ What the figures do not say:
 pub fn markdown() -> String {
     let mut out = format!("{HEAD}\n## Units\n\n{}", units().markdown());
     out.push_str(&format!("\n## Boost clocks\n\n{}", boards().markdown()));
-    out.push_str(&format!(
-        "\n## Operations of one compute unit in a clock\n\n{}",
-        rates().markdown()
-    ));
-    out.push_str(&format!(
-        "\n## Tiles of the matrix instructions (m × n × k, one block)\n\n{}",
-        tiles().markdown()
-    ));
+    let heading = "Operations of one compute unit in a clock";
+    out.push_str(&format!("\n## {heading}\n\n{}", rates().markdown()));
+    let heading = "Tiles of the matrix instructions (m × n × k, one block)";
+    out.push_str(&format!("\n## {heading}\n\n{}", tiles().markdown()));
     out
 }
 
@@ -93,17 +91,9 @@ fn boards() -> Table {
 
 /// Architectures of the same rates, by their targets.
 fn alike() -> Vec<(String, &'static Architecture)> {
-    let mut groups: Vec<(String, &'static Architecture)> = Vec::new();
-    for row in Architecture::all() {
-        match groups
-            .iter_mut()
-            .find(|(_, first)| first.rates == row.rates && first.matrix == row.matrix)
-        {
-            Some((targets, _)) => targets.push_str(&format!(", {}", row.target)),
-            None => groups.push((row.target.to_owned(), row)),
-        }
-    }
-    groups
+    let groups = group_by_key(Architecture::all().map(|row| ((row.rates, row.matrix), row)));
+    let groups = groups.into_iter();
+    groups.map(|(_, rows)| (rows.iter().map(|row| row.target).join(", "), rows[0])).collect()
 }
 
 fn rates() -> Table {
@@ -150,12 +140,8 @@ mod tests {
         for row in Architecture::all() {
             assert!(page.contains(row.target) && page.contains(row.source), "{}", row.target);
             for rate in row.rates {
-                assert!(
-                    page.contains(&format!("| {} ", rate.per_clock_per_cu)),
-                    "{} {}",
-                    row.target,
-                    rate.dtype
-                );
+                let shown = page.contains(&format!("| {} ", rate.per_clock_per_cu));
+                assert!(shown, "{} {}", row.target, rate.dtype);
             }
         }
         assert_eq!(page.matches("| gfx950 | matrix |").count(), 1);

@@ -12,13 +12,14 @@ mod tests;
 pub(crate) use show::{blocks, times};
 pub use show::{markdown, text};
 
+use itertools::Itertools as _;
 use rsb_model::run_device::HardwareMatch;
 use rsb_model::{
     BackendId, BenchmarkResult, Better, CaseId, DeviceRef, DeviceType, Field, Outcome, Reason, Run,
     RunDevice,
 };
 
-use crate::label::{benchmark_of, device_of, headline};
+use crate::label::{benchmark_of, device_of, headline, is_better};
 
 /// A GPU, or the CPU, with every device of the run that is it.
 #[derive(Debug, Clone, PartialEq)]
@@ -149,11 +150,10 @@ fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
         standing: ColumnRole::Aside,
     }));
     let rows = rows(run, &columns);
-    let ways = (0..devices.len())
-        .filter(|&column| {
-            rows.iter().any(|row| matches!(row.cells.get(column), Some(Entry::Figure { .. })))
-        })
-        .count();
+    let has_figure = |column: &usize| {
+        rows.iter().any(|row| matches!(row.cells.get(*column), Some(Entry::Figure { .. })))
+    };
+    let ways = (0..devices.len()).filter(has_figure).count();
     (ways > 1).then(|| Hardware { title: title(&devices, device_type), device_type, columns, rows })
 }
 
@@ -177,8 +177,7 @@ fn title(devices: &[&RunDevice], device_type: DeviceType) -> String {
 /// A case's id without what differs between devices: the device, and the CPU's threads.
 fn case_of(id: &CaseId) -> String {
     let point = id.parts().map_or("", |parts| parts.point);
-    let parts = point.split('/').filter(|part| !part.starts_with("threads="));
-    parts.collect::<Vec<_>>().join("/")
+    point.split('/').filter(|part| !part.starts_with("threads=")).join("/")
 }
 
 fn rows<'a>(run: &'a Run, columns: &[Column<'a>]) -> Vec<Row<'a>> {
@@ -198,14 +197,10 @@ fn rows<'a>(run: &'a Run, columns: &[Column<'a>]) -> Vec<Row<'a>> {
             .iter()
             .position(|row| row.benchmark == benchmark && row.case == case)
             .unwrap_or_else(|| {
-                let after = rows
-                    .iter()
-                    .rposition(|row| row.benchmark == benchmark)
-                    .map_or(rows.len(), |last| last + 1);
-                rows.insert(
-                    after,
-                    Row { benchmark, case, cells: vec![Entry::Nothing; columns.len()] },
-                );
+                let last = rows.iter().rposition(|row| row.benchmark == benchmark);
+                let after = last.map_or(rows.len(), |last| last + 1);
+                let cells = vec![Entry::Nothing; columns.len()];
+                rows.insert(after, Row { benchmark, case, cells });
                 after
             });
         if let Some(cell) = rows.get_mut(index).and_then(|row| row.cells.get_mut(column)) {
@@ -239,7 +234,8 @@ fn rank(row: &mut Row<'_>, columns: &[Column<'_>]) {
     for (cell, figure) in row.cells.iter_mut().zip(&figures) {
         let Some((_, value)) = figure.filter(|(own, _)| own.name == field.name) else { continue };
         if let Entry::Figure { speed, .. } = cell {
-            *speed = Some(if is_better_low(field) { reference / value } else { value / reference });
+            let is_low = field.better() == Some(Better::Lower);
+            *speed = Some(if is_low { reference / value } else { value / reference });
         }
     }
 }
@@ -256,16 +252,12 @@ fn ranked_figure(cell: &Entry<'_>, column: &Column<'_>) -> Option<(&'static Fiel
     }
 }
 
-fn is_better_low(field: &Field) -> bool {
-    field.better() == Some(Better::Lower)
-}
-
 fn best<'f>(
     figures: impl Iterator<Item = &'f (&'static Field, f64)>,
 ) -> Option<(&'static Field, f64)> {
     figures.copied().reduce(|best, other| {
-        let wins = if is_better_low(best.0) { other.1 < best.1 } else { other.1 > best.1 };
-        if wins && other.0.name == best.0.name { other } else { best }
+        let wins = other.0.name == best.0.name && is_better(best.0, other.1, best.1);
+        if wins { other } else { best }
     })
 }
 

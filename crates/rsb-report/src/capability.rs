@@ -4,6 +4,7 @@ use rsb_model::{BenchmarkResult, Dtype, Fields, Outcome, Run};
 
 use crate::environment::has_host;
 use crate::gpus::ranges;
+use crate::label::group_by_key;
 use crate::number::format_quantity;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
@@ -18,20 +19,16 @@ pub fn text(run: &Run, style: Style) -> String {
         out.push_str(&gpus(&known).text(style));
         let peaks = peaks(&known);
         if !peaks.is_empty() {
-            out.push_str(&format!(
-                "\n{}\n",
-                style.paint(Tone::Strong, "Peaks at the highest recorded clock, in TFLOP/s")
-            ));
+            let title = "Peaks at the highest recorded clock, in TFLOP/s";
+            out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, title)));
             out.push_str(&peaks.text(style));
         }
         for (result, reason) in known.iter().filter_map(|result| Some((result, note(result)?))) {
             out.push_str(&format!("\n{}", style.wrap(&format!("{}: {reason}", name(result)), 0)));
         }
         if has_host(&run.environment) {
-            out.push_str(&format!(
-                "\nROCm {}\n",
-                run.environment.rocm.as_deref().unwrap_or("not found")
-            ));
+            let version = run.environment.rocm.as_deref().unwrap_or("not found");
+            out.push_str(&format!("\nROCm {version}\n"));
         }
     }
     out + &unmeasured::text(run, style)
@@ -90,15 +87,11 @@ fn format_whole(fields: &Fields, name: &str, unit: &str) -> String {
 fn peaks(results: &[&BenchmarkResult]) -> Table {
     let names = ["GPUs", "engine"].map(Column::left).into_iter();
     let mut table = Table::new(names.chain(Dtype::ALL.map(|dtype| Column::right(dtype.as_str()))));
-    let mut groups: Vec<(Vec<&str>, &[Fields])> = Vec::new();
-    for result in results {
+    let named = results.iter().map(|result| {
         let peaks = result.results.get(1..).unwrap_or_default();
-        match groups.iter_mut().find(|(_, known)| *known == peaks) {
-            Some((gpus, _)) => gpus.push(name(result)),
-            None => groups.push((vec![name(result)], peaks)),
-        }
-    }
-    for (gpus, peaks) in groups {
+        (peaks, name(result))
+    });
+    for (peaks, gpus) in group_by_key(named) {
         for engine in ["matrix", "vector"] {
             let figures = Dtype::ALL.map(|dtype| peak_text(peaks, engine, dtype));
             if figures.iter().any(|figure| !figure.is_empty()) {

@@ -40,11 +40,14 @@ pub use trend::{trend_chart, trend_window};
 
 use std::collections::HashMap;
 
+use itertools::Itertools as _;
+use rsb_model::shown::short_hash;
+use rsb_model::{BenchmarkResult, Better, Field};
+
 use crate::chart::{Chart, ChartPlace};
 use crate::label::{measured_results, spread_percent};
+use crate::number::format_count;
 use crate::report::Report;
-use rsb_model::BenchmarkResult;
-use rsb_model::shown::short_hash;
 
 /// Distributions are drawn for this many of the noisiest cases.
 const NOISIEST: usize = 3;
@@ -58,7 +61,7 @@ pub fn all(report: &Report<'_>) -> Vec<Chart> {
     charts.extend(bars(run).into_iter().filter(|chart| !by_size.contains(&chart.place)));
     charts.extend(device_grids(run, None));
     charts.extend(backends(run));
-    charts.extend(report.comparison().and_then(comparison));
+    charts.extend(report.comparison.and_then(comparison));
     charts.extend(
         noisiest(measured_results(run)).into_iter().filter_map(distribution).take(NOISIEST),
     );
@@ -70,7 +73,27 @@ pub fn all(report: &Report<'_>) -> Vec<Chart> {
 /// by size, and the changes.
 pub fn glance(report: &Report<'_>) -> Vec<Chart> {
     let throughput = throughput_by_size(report.run()).into_iter().take(1);
-    throughput.chain(report.comparison().and_then(comparison)).collect()
+    throughput.chain(report.comparison.and_then(comparison)).collect()
+}
+
+/// Lowest and highest of `values`, NaN left out.
+fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    let numbers = values.into_iter().filter(|value| !value.is_nan());
+    numbers.minmax_by(f64::total_cmp).into_option()
+}
+
+/// `; 3 cases are not drawn`, or nothing if none is left out.
+fn left_out(count: usize, one: &str, many: &str, how: &str) -> String {
+    if count == 0 { String::new() } else { format!("; {} {how}", format_count(count, one, many)) }
+}
+
+/// `; higher is better`, where it is known.
+fn better_words(field: &Field) -> &'static str {
+    match field.better() {
+        Some(Better::Higher) => "; higher is better",
+        Some(Better::Lower) => "; lower is better",
+        None => "",
+    }
 }
 
 /// The results, those with the widest spread first.

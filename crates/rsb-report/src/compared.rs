@@ -17,7 +17,6 @@ const ABOUT: &str = "For information; no verdict rests on them. Tests and effect
      The difference is \
      current less baseline.";
 
-/// What one line of a block is about, and what it says.
 type Line = (&'static str, String);
 
 /// For a terminal, a block for each of `shown` that has statistics. Nothing when none has.
@@ -38,7 +37,6 @@ pub(crate) fn text(shown: &[&Comparison], style: Style) -> String {
     out
 }
 
-/// In Markdown, as [`text`].
 pub(crate) fn markdown(shown: &[&Comparison]) -> String {
     let blocks = blocks(shown);
     if blocks.is_empty() {

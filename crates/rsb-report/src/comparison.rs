@@ -1,13 +1,14 @@
 //! A comparison: one line a case, the worst first, and the verdict in words.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use rsb_model::record::{ChangeStatus, Comparison};
 use rsb_model::{Better, CaseId, ComparisonResult, ReasonCode, Verdict};
 
 use crate::compared;
-use crate::document::{ReportError, csv, csv_number};
-use crate::label::Shortener;
+use crate::document::{CsvColumn, ReportError, csv_number, csv_of};
+use crate::label::{Shortener, group_by_key};
 use crate::markdown::escape;
 use crate::number::{
     format_count, format_interval, format_percent, format_quantity, format_threshold,
@@ -132,12 +133,8 @@ pub fn table(shown: &[&Comparison]) -> Table {
     let names = Shortener::of(shown.iter().map(|row| &row.id));
     let has_metrics = has_metrics(shown);
     for comparison in shown {
-        table.push(cells(
-            comparison,
-            names.full(&comparison.id),
-            comparison.verdict.as_str(),
-            has_metrics,
-        ));
+        let verdict = comparison.verdict.as_str();
+        table.push(cells(comparison, names.full(&comparison.id), verdict, has_metrics));
         if is_explained(comparison) {
             table.note(&comparison.reason);
         }
@@ -192,24 +189,19 @@ fn has_metrics(shown: &[&Comparison]) -> bool {
 
 fn cells(comparison: &Comparison, name: String, verdict: &str, has_metrics: bool) -> [Cell; 7] {
     let tone = tone(comparison.verdict);
+    let change = comparison.difference_percent.map_or_else(String::new, format_percent);
+    let interval = comparison.confidence_interval.map_or_else(String::new, format_interval);
     [
         Cell::from(name),
         Cell::from(if has_metrics { comparison.metric.as_str() } else { "" }),
         Cell::from(quantity_or_empty(comparison.baseline_value, &comparison.unit)),
         Cell::from(quantity_or_empty(comparison.current_value, &comparison.unit)),
-        Cell::with_tone(
-            comparison.difference_percent.map_or_else(String::new, format_percent),
-            tone,
-        ),
-        Cell::with_tone(
-            comparison.confidence_interval.map_or_else(String::new, format_interval),
-            Tone::Dim,
-        ),
+        Cell::with_tone(change, tone),
+        Cell::with_tone(interval, Tone::Dim),
         Cell::with_tone(verdict, tone),
     ]
 }
 
-/// Returns `value` with its unit, or nothing.
 pub(crate) fn quantity_or_empty(value: Option<f64>, unit: &str) -> String {
     value.map_or_else(String::new, |value| format_quantity(value, unit))
 }
@@ -226,13 +218,10 @@ pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
         let cases = format_count(*count, "case", "cases");
         lines.push((tone(*verdict), format!("{verdict}, {cases}: {reason}")));
     }
-    let excused = listing
-        .hidden
-        .iter()
-        .filter(|row| {
-            row.verdict == Verdict::Unchanged && row.reason_code == ReasonCode::MachineMoved
-        })
-        .count();
+    let is_excused = |row: &&&Comparison| {
+        row.verdict == Verdict::Unchanged && row.reason_code == ReasonCode::MachineMoved
+    };
+    let excused = listing.hidden.iter().filter(is_excused).count();
     if excused > 0 {
         let count = format_count(excused, "comparison is", "comparisons are");
         let why = "slower than the record, and so is the program that made it: the machine \
@@ -240,13 +229,8 @@ pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
         lines.push((Tone::Caution, format!("{count} {why}")));
     }
     if !listing.hidden.is_empty() {
-        lines.push((
-            Tone::Dim,
-            format!(
-                "Unchanged: {}",
-                format_count(listing.hidden.len(), "comparison", "comparisons")
-            ),
-        ));
+        let count = format_count(listing.hidden.len(), "comparison", "comparisons");
+        lines.push((Tone::Dim, format!("Unchanged: {count}")));
     }
     lines
 }
@@ -334,10 +318,8 @@ fn describe_regressions(result: &ComparisonResult, all: &str) -> String {
         .filter(|row| !row.verdict.is_decided() && row.reason_code != ReasonCode::Missing)
         .count();
     if undecided > 0 {
-        parts.push(format!(
-            "{} no verdict",
-            format_count(undecided, "comparison has", "comparisons have")
-        ));
+        let count = format_count(undecided, "comparison has", "comparisons have");
+        parts.push(format!("{count} no verdict"));
     }
     parts.join("; ")
 }
@@ -391,22 +373,16 @@ const MAX_CAUSES: usize = 3;
 /// Returns why rows are undecided, the most common cause first: `20 too noisy`, without the count
 /// if it is the only one.
 fn causes(result: &ComparisonResult) -> Vec<String> {
-    let mut causes: Vec<(String, usize)> = Vec::new();
-    for row in result.comparisons.iter().filter(|row| !row.verdict.is_decided()) {
-        let cause = cause(row);
-        match causes.iter_mut().find(|(known, _)| *known == cause) {
-            Some((_, count)) => *count += 1,
-            None => causes.push((cause, 1)),
-        }
-    }
+    let undecided = result.comparisons.iter().filter(|row| !row.verdict.is_decided());
+    let mut causes = group_by_key(undecided.map(|row| (cause(row), row)));
     if let [(only, _)] = causes.as_slice() {
         return vec![only.clone()];
     }
-    causes.sort_by(|(_, a), (_, b)| b.cmp(a));
-    causes.into_iter().take(MAX_CAUSES).map(|(cause, count)| format!("{count} {cause}")).collect()
+    causes.sort_by_key(|(_, rows)| Reverse(rows.len()));
+    let named = causes.into_iter().take(MAX_CAUSES);
+    named.map(|(cause, rows)| format!("{} {cause}", rows.len())).collect()
 }
 
-/// Returns why `row` has no verdict, in a phrase.
 fn cause(row: &Comparison) -> String {
     if row.reason_code == ReasonCode::UnlikeMachine {
         return without_parentheses(row.reason.split(';').next().unwrap_or_default());
@@ -431,12 +407,8 @@ fn without_parentheses(text: &str) -> String {
 
 /// `RUN against BASELINE, threshold 10 %`.
 pub fn head(result: &ComparisonResult) -> String {
-    format!(
-        "{} against {}, threshold {}",
-        clean(&result.current_run_id),
-        clean(&result.baseline_run_id),
-        format_threshold(result.threshold_percent)
-    )
+    let (now, before) = (clean(&result.current_run_id), clean(&result.baseline_run_id));
+    format!("{now} against {before}, threshold {}", format_threshold(result.threshold_percent))
 }
 
 const TITLE: &str = "Comparison";
@@ -461,16 +433,11 @@ pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
         out.push_str(&compared::text(&listing.shown, style));
     }
     for (tone, line) in folded_lines(&listing) {
-        out.push_str(&style.paint(tone, style.wrap(&line, 0).trim_end()));
-        out.push('\n');
+        out.push_str(&style.line(tone, &line));
     }
-    if let Some(line) = overall_line(result, detail) {
-        out.push_str(&style.paint(Tone::Dim, style.wrap(&line, 0).trim_end()));
-        out.push('\n');
-    }
+    out.extend(overall_line(result, detail).map(|line| style.line(Tone::Dim, &line)));
     for (title, tone, ids) in one_sided(result) {
-        out.push_str(&style.paint(tone, &format!("{title}: {}", ids.len())));
-        out.push('\n');
+        out.push_str(&(style.paint(tone, &format!("{title}: {}", ids.len())) + "\n"));
         out.extend(ids.iter().map(|id| format!("  {}\n", clean(id))));
     }
     if !result.threshold_checks.is_empty() {
@@ -479,12 +446,10 @@ pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
         out.push('\n');
     }
     for note in &result.notes {
-        let line = format!("note: {}", clean(&note.text));
-        out.push_str(&style.paint(Tone::Dim, style.wrap(&line, 0).trim_end()));
-        out.push('\n');
+        out.push_str(&style.line(Tone::Dim, &format!("note: {}", clean(&note.text))));
     }
     let (tone, sentence) = verdict_sentence(result);
-    out.push_str(&format!("\n{}\n", style.paint(tone, style.wrap(&sentence, 0).trim_end())));
+    out.push_str(&format!("\n{}", style.line(tone, &sentence)));
     out
 }
 
@@ -517,22 +482,22 @@ pub(crate) fn markdown_body(result: &ComparisonResult, detail: Detail) -> String
     out
 }
 
-const COLUMNS: [&str; 15] = [
-    "id",
-    "metric",
-    "unit",
-    "better",
-    "baseline_value",
-    "current_value",
-    "difference_percent",
-    "interval_low_percent",
-    "interval_high_percent",
-    "change_status",
-    "verdict",
-    "reason_code",
-    "reason",
-    "threshold_percent",
-    "detectable_percent",
+const COLUMNS: [CsvColumn<Comparison>; 15] = [
+    ("id", |row| row.id.to_string()),
+    ("metric", |row| row.metric.clone()),
+    ("unit", |row| row.unit.clone()),
+    ("better", |row| better_word(row.better).to_owned()),
+    ("baseline_value", |row| csv_number(row.baseline_value)),
+    ("current_value", |row| csv_number(row.current_value)),
+    ("difference_percent", |row| csv_number(row.difference_percent)),
+    ("interval_low_percent", |row| csv_number(row.confidence_interval.map(|[low, _]| low))),
+    ("interval_high_percent", |row| csv_number(row.confidence_interval.map(|[_, high]| high))),
+    ("change_status", |row| row.change_status.map_or("", change_word).to_owned()),
+    ("verdict", |row| row.verdict.to_string()),
+    ("reason_code", |row| row.reason_code.as_str().to_owned()),
+    ("reason", |row| row.reason.clone()),
+    ("threshold_percent", |row| csv_number(Some(row.threshold_percent))),
+    ("detectable_percent", |row| csv_number(row.detectable_percent)),
 ];
 
 /// A row for each metric of each case, in the order of the comparison.
@@ -540,31 +505,7 @@ const COLUMNS: [&str; 15] = [
 /// # Errors
 /// Never for data that the model can hold.
 pub fn csv_rows(result: &ComparisonResult) -> Result<String, ReportError> {
-    csv(&COLUMNS, result.comparisons.iter().map(csv_row))
-}
-
-fn csv_row(comparison: &Comparison) -> Vec<String> {
-    let [low, high] = match comparison.confidence_interval {
-        Some([low, high]) => [Some(low), Some(high)],
-        None => [None, None],
-    };
-    vec![
-        comparison.id.to_string(),
-        comparison.metric.clone(),
-        comparison.unit.clone(),
-        better_word(comparison.better).to_owned(),
-        csv_number(comparison.baseline_value),
-        csv_number(comparison.current_value),
-        csv_number(comparison.difference_percent),
-        csv_number(low),
-        csv_number(high),
-        comparison.change_status.map_or("", change_word).to_owned(),
-        comparison.verdict.to_string(),
-        comparison.reason_code.as_str().to_owned(),
-        comparison.reason.clone(),
-        csv_number(Some(comparison.threshold_percent)),
-        csv_number(comparison.detectable_percent),
-    ]
+    csv_of(&COLUMNS, &result.comparisons)
 }
 
 const fn change_word(status: ChangeStatus) -> &'static str {
@@ -642,7 +583,6 @@ mod tests {
         assert_eq!(detectable_line(&[]), None);
     }
 
-    /// Returns the line of a comparison whose rows could detect `percents`.
     fn detectable_line(percents: &[f64]) -> Option<String> {
         let mut result = sample::comparison();
         let row = result.comparisons[0].clone();

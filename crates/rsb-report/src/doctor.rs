@@ -1,5 +1,6 @@
 //! What an examination of the machine found: the worst first, each with its cure.
 
+use itertools::Itertools as _;
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::format::FORMAT_VERSION;
 
@@ -52,27 +53,23 @@ fn count(findings: &[Finding], severity: FindingSeverity) -> usize {
 
 /// One sentence for the whole.
 pub fn summary(findings: &[Finding]) -> String {
-    let (errors, warnings, notes) = (
-        count(findings, FindingSeverity::Error),
-        count(findings, FindingSeverity::Warning),
-        count(findings, FindingSeverity::Note),
-    );
+    let errors = count(findings, FindingSeverity::Error);
     let good = match count(findings, FindingSeverity::Ok) {
         0 => String::new(),
         good => format!(", {good} as it should be"),
     };
-    let counted =
-        [(errors, "error", "errors"), (warnings, "warning", "warnings"), (notes, "note", "notes")];
-    let words: Vec<String> = counted
-        .into_iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, one, many)| format_count(count, one, many))
-        .collect();
+    let counted = [
+        (errors, "error", "errors"),
+        (count(findings, FindingSeverity::Warning), "warning", "warnings"),
+        (count(findings, FindingSeverity::Note), "note", "notes"),
+    ];
+    let known = counted.into_iter().filter(|(count, ..)| *count > 0);
+    let words = known.map(|(count, one, many)| format_count(count, one, many)).join(", ");
     if words.is_empty() {
         return format!("Nothing is wrong{good}.");
     }
     let lead = if errors == 0 { "No error: " } else { "" };
-    format!("{lead}{}{good}.", words.join(", "))
+    format!("{lead}{words}{good}.")
 }
 
 /// How a finding looks.

@@ -102,6 +102,14 @@ pub(crate) fn csv(
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// A column of CSV: its name, and its cell in the row of a `T`.
+pub(crate) type CsvColumn<T> = (&'static str, fn(&T) -> String);
+
+pub(crate) fn csv_of<T>(columns: &[CsvColumn<T>], rows: &[T]) -> Result<String, ReportError> {
+    let header: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    csv(&header, rows.iter().map(|row| columns.iter().map(|(_, cell)| cell(row)).collect()))
+}
+
 /// A number in CSV: every digit, or nothing when it is unknown.
 pub(crate) fn csv_number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())

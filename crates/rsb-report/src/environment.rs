@@ -4,8 +4,7 @@ use rsb_model::Environment;
 use rsb_model::environment::{Cache, Cpu, MachineState, RocmInstallation, UnreadGpu};
 use rsb_model::shape::format_bytes;
 
-use crate::gpus::{self, Section};
-
+use crate::gpus::{self, Section, entry};
 use crate::markdown::escape;
 use crate::number::{format_count, format_quantity};
 use crate::style::{Style, Tone};
@@ -96,10 +95,6 @@ fn unread(gpu: &UnreadGpu) -> (String, Option<String>) {
     entry("GPU", Some(format!("{} {}; asked for {}", gpu.place, gpu.answer.describe(1), gpu.asked)))
 }
 
-fn entry(name: &str, value: Option<String>) -> (String, Option<String>) {
-    (name.to_owned(), value)
-}
-
 fn machine(environment: &Environment) -> Vec<(String, Option<String>)> {
     let mut lines =
         vec![entry("system", environment.os.clone()), entry("kernel", environment.kernel.clone())];
@@ -167,7 +162,6 @@ fn software(environment: &Environment) -> Vec<(String, Option<String>)> {
     lines
 }
 
-/// An installation of ROCm and what is in it.
 fn rocm(one: &RocmInstallation) -> Vec<(String, Option<String>)> {
     let mut text =
         format!("{} in {}", one.version.as_deref().unwrap_or("of an unknown version"), one.path);
@@ -191,11 +185,7 @@ fn rocm(one: &RocmInstallation) -> Vec<(String, Option<String>)> {
         ("compilers", gpus::join_words(&compilers)),
         ("kernels for", gpus::join_words(&one.gpu_targets)),
     ];
-    let more = more
-        .into_iter()
-        .filter(|(_, value)| value.is_some())
-        .map(|(name, value)| entry(name, value));
-    std::iter::once(entry("ROCm", Some(text))).chain(more).collect()
+    std::iter::once(entry("ROCm", Some(text))).chain(gpus::known_entries(more)).collect()
 }
 
 fn state_lines(state: &MachineState) -> Vec<(String, Option<String>)> {
@@ -210,11 +200,7 @@ fn state_lines(state: &MachineState) -> Vec<(String, Option<String>)> {
         ),
         ("temperature", state.temperature_c.map(|celsius| format!("{celsius:.0} °C"))),
     ];
-    known
-        .into_iter()
-        .filter(|(_, value)| value.is_some())
-        .map(|(name, value)| entry(name, value))
-        .collect()
+    gpus::known_entries(known).collect()
 }
 
 /// What is likely to have disturbed the figures, a sentence each.
@@ -226,12 +212,8 @@ pub fn warnings(environment: &Environment) -> &[String] {
 pub fn text(environment: &Environment, style: Style) -> String {
     let mut out = String::new();
     let sections = sections(environment);
-    let width = sections
-        .iter()
-        .flat_map(|(_, lines)| lines)
-        .map(|(name, _)| name.chars().count())
-        .max()
-        .unwrap_or(0);
+    let names = sections.iter().flat_map(|(_, lines)| lines).map(|(name, _)| name);
+    let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
     for (title, lines) in sections {
         out.push_str(&format!("{}\n", style.paint(Tone::Strong, &title)));
         for (name, value) in lines {
@@ -247,10 +229,7 @@ pub fn text(environment: &Environment, style: Style) -> String {
         out.push('\n');
     }
     for warning in warnings(environment) {
-        out.push_str(
-            &style.paint(Tone::Caution, style.wrap(&format!("warning: {warning}"), 0).trim_end()),
-        );
-        out.push('\n');
+        out.push_str(&style.line(Tone::Caution, &format!("warning: {warning}")));
     }
     out.truncate(out.trim_end().len());
     out + "\n"
@@ -262,11 +241,8 @@ pub fn markdown(environment: &Environment) -> String {
     for (title, lines) in sections(environment) {
         out.push_str(&format!("**{title}**\n\n"));
         for (name, value) in lines {
-            out.push_str(&format!(
-                "- {}: {}\n",
-                escape(&name),
-                escape(value.as_deref().unwrap_or(UNKNOWN))
-            ));
+            let value = value.as_deref().unwrap_or(UNKNOWN);
+            out.push_str(&format!("- {}: {}\n", escape(&name), escape(value)));
         }
         out.push('\n');
     }

@@ -1,16 +1,14 @@
 //! The first day of a card: a table of its checks, with each value next to what is expected of it.
 
-use rsb_model::DeviceType;
-use rsb_model::Unit;
 use rsb_model::record::{
     CheckResult, CheckStatus, CheckValue, CheckedDevice, ExpectedRange, FirstDayDocument,
 };
+use rsb_model::{DeviceType, Unit};
 
-use crate::number::{format_count, format_quantity};
+use crate::number::{count_words, format_count, format_quantity};
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
 
-/// Rows of one check that went as expected, at most; a document has them all.
 const MOST_ROWS: usize = 24;
 
 /// For a terminal: the devices, a table of the checks, and a sentence for the whole.
@@ -35,7 +33,6 @@ pub fn text(document: &FirstDayDocument, style: Style) -> String {
     out
 }
 
-/// The device and whose expected ranges apply.
 fn describe(device: &CheckedDevice) -> String {
     let arch = device.arch.as_ref().map(|arch| format!(", {arch}")).unwrap_or_default();
     let ranges = match (&device.ranges_of, device.device_type) {
@@ -46,11 +43,8 @@ fn describe(device: &CheckedDevice) -> String {
         (None, DeviceType::Cpu) => "runs on the CPU: no expected ranges".to_owned(),
         (None, _) => "no expected ranges: the table lacks this card".to_owned(),
     };
-    format!(
-        "{}{arch}, {}; {ranges}",
-        device.name,
-        format_count(device.units as usize, "unit", "units")
-    )
+    let units = format_count(device.units as usize, "unit", "units");
+    format!("{}{arch}, {units}; {ranges}", device.name)
 }
 
 fn table(checks: &[CheckResult], names_devices: bool) -> Table {
@@ -91,40 +85,22 @@ fn add_values(table: &mut Table, check: &CheckResult, names_devices: bool) {
             }
             _ => shown += 1,
         }
-        let device = value.device.as_deref().filter(|_| names_devices);
-        let what = device.map_or_else(
-            || format!("  {}", value.what),
-            |device| format!("  {device} {}", value.what),
-        );
+        let what = match value.device.as_deref().filter(|_| names_devices) {
+            Some(device) => format!("  {device} {}", value.what),
+            None => format!("  {}", value.what),
+        };
         let expected = expected_text(value);
-        table.push([
-            Cell::default(),
-            Cell::from(what),
-            status_cell(value.status),
-            found_cell(value),
-            Cell::from(expected),
-        ]);
-        if let Some(note) = value
-            .note
-            .as_ref()
-            .filter(|_| value.status >= CheckStatus::Look || value.measured.is_some())
-        {
+        let cells = [what.into(), status_cell(value.status), found_cell(value), expected.into()];
+        table.push(std::iter::once(Cell::default()).chain(cells));
+        let is_noted = value.status >= CheckStatus::Look || value.measured.is_some();
+        if let Some(note) = value.note.as_ref().filter(|_| is_noted) {
             table.note(note);
         }
     }
-    let skipped = check.values.iter().filter(|value| value.status == CheckStatus::Skipped).count();
-    let mut counts = Vec::new();
-    if left_out > 0 {
-        counts.push(format!("{left_out} more as expected"));
-    }
-    if skipped > 0 {
-        counts.push(format!("{skipped} skipped"));
-    }
+    let skipped = count_status(check, CheckStatus::Skipped);
+    let counts = count_words(&[(left_out, "more as expected"), (skipped, "skipped")]);
     if !counts.is_empty() {
-        table.push([
-            Cell::default(),
-            Cell::with_tone(format!("  {}", counts.join(", ")), Tone::Dim),
-        ]);
+        table.push([Cell::default(), Cell::with_tone(format!("  {counts}"), Tone::Dim)]);
     }
 }
 
@@ -201,12 +177,8 @@ pub fn sentence(document: &FirstDayDocument) -> String {
         (summary.ok, "ok"),
         (summary.skipped, "skipped"),
     ];
-    let words: Vec<String> = parts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
-    format!("{}: {}.", format_count(document.checks.len(), "check", "checks"), words.join(", "))
+    let checks = format_count(document.checks.len(), "check", "checks");
+    format!("{checks}: {}.", count_words(&parts))
 }
 
 #[cfg(test)]

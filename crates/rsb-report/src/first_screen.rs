@@ -9,7 +9,6 @@ use crate::{Color, Style, run, sample};
 
 const WIDTHS: [(&str, usize); 3] = [("80", 80), ("120", 120), ("piped", usize::MAX)];
 
-/// The backends that a machine without a GPU lacks.
 fn missing() -> [(&'static str, Reason); 3] {
     [
         (

@@ -1,11 +1,12 @@
 //! GPUs on the page of a machine: what they have in common once, then what differs.
 
+use itertools::Itertools as _;
 use rsb_model::gpu::{EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, Pcie, PcieLink};
 use rsb_model::shape::format_bytes;
 
+use crate::label::group_by_key;
 use crate::number::format_quantity;
 
-/// Whether it is known how the GPUs can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BackendDiscovery {
     /// The runtimes of the host were looked at.
@@ -19,18 +20,9 @@ type Lines = Vec<(String, Option<String>)>;
 /// A titled part of the page: name and value of each line. A value that is not known is `None`.
 pub(crate) type Section = (String, Lines);
 
-/// A section for each kind of GPU.
 pub(crate) fn sections(gpus: &[Gpu], reach: BackendDiscovery) -> Vec<Section> {
-    let mut groups: Vec<(Lines, Vec<&Gpu>)> = Vec::new();
-    for gpu in gpus {
-        let lines = common(gpu, reach);
-        match groups.iter_mut().find(|(known, _)| *known == lines) {
-            Some((_, members)) => members.push(gpu),
-            None => groups.push((lines, vec![gpu])),
-        }
-    }
     let mut sections = Vec::new();
-    for (mut lines, members) in groups {
+    for (mut lines, members) in group_by_key(gpus.iter().map(|gpu| (common(gpu, reach), gpu))) {
         lines.extend(own(&members));
         sections.push((title(&members), lines));
     }
@@ -60,11 +52,17 @@ pub(crate) fn ranges(indices: &[u32]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-fn entry(name: &str, value: Option<String>) -> (String, Option<String>) {
+pub(crate) fn entry(name: &str, value: Option<String>) -> (String, Option<String>) {
     (name.to_owned(), value)
 }
 
-/// What GPUs of one kind have in common.
+pub(crate) fn known_entries<const N: usize>(
+    entries: [(&str, Option<String>); N],
+) -> impl Iterator<Item = (String, Option<String>)> {
+    let known = entries.into_iter().filter(|(_, value)| value.is_some());
+    known.map(|(name, value)| entry(name, value))
+}
+
 fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
     let mut lines = vec![
         entry("model", Some(model(gpu))),
@@ -91,15 +89,10 @@ fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
         ),
         ("reached by", reachable_backends(gpu, reach)),
     ];
-    lines.extend(
-        more.into_iter()
-            .filter(|(_, value)| value.is_some())
-            .map(|(name, value)| entry(name, value)),
-    );
+    lines.extend(known_entries(more));
     lines
 }
 
-/// Returns `words` with commas between them, if there are any.
 pub(crate) fn join_words(words: &[String]) -> Option<String> {
     if words.is_empty() { None } else { Some(words.join(", ")) }
 }
@@ -185,10 +178,8 @@ fn errors(count: EccCount) -> String {
     if count == EccCount::default() {
         return "none counted".to_owned();
     }
-    format!(
-        "{} not corrected, {} corrected, {} set aside",
-        count.uncorrectable, count.correctable, count.deferred
-    )
+    let EccCount { uncorrectable, correctable, deferred } = count;
+    format!("{uncorrectable} not corrected, {correctable} corrected, {deferred} set aside")
 }
 
 fn reachable_backends(gpu: &Gpu, reach: BackendDiscovery) -> Option<String> {
@@ -242,14 +233,10 @@ fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
     }
     let name = if kind == "xgmi" { "xGMI" } else { "PCIe peers" };
     let rate = rate(members, kind);
-    let mut circles: Vec<Vec<u32>> = Vec::new();
-    for (index, peers) in &linked {
-        let mut circle: Vec<u32> = peers.iter().copied().chain([*index]).collect();
-        circle.sort_unstable();
-        if !circles.contains(&circle) {
-            circles.push(circle);
-        }
-    }
+    let circle = |(index, peers): &(u32, Vec<u32>)| -> Vec<u32> {
+        peers.iter().copied().chain([*index]).sorted_unstable().collect()
+    };
+    let circles: Vec<Vec<u32>> = linked.iter().map(circle).unique().collect();
     let closed = circles.iter().map(Vec::len).sum::<usize>() == linked.len();
     if closed {
         let groups: Vec<String> =
@@ -257,22 +244,14 @@ fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
         return vec![entry(name, Some(format!("joins {}{rate}", groups.join(", and "))))];
     }
     let mut lines: Lines = Vec::new();
-    let mut said: Vec<(Vec<u32>, Vec<u32>)> = Vec::new();
-    for (index, peers) in linked {
-        match said.iter_mut().find(|(_, known)| *known == peers) {
-            Some((from, _)) => from.push(index),
-            None => said.push((vec![index], peers)),
-        }
-    }
-    for (place, (from, to)) in said.iter().enumerate() {
+    let said = group_by_key(linked.into_iter().map(|(index, peers)| (peers, index)));
+    for (place, (to, from)) in said.iter().enumerate() {
         // What was said from the other side is not said again.
         let is_mirrored =
-            said.iter().take(place).any(|(earlier, peers)| earlier == to && peers == from);
+            said.iter().take(place).any(|(peers, earlier)| earlier == to && peers == from);
         if !is_mirrored {
-            lines.push(entry(
-                name,
-                Some(format!("GPUs {} with {}{rate}", ranges(from), ranges(to))),
-            ));
+            let text = format!("GPUs {} with {}{rate}", ranges(from), ranges(to));
+            lines.push(entry(name, Some(text)));
         }
     }
     lines

@@ -1,13 +1,12 @@
 //! One page: how the benchmarks of a machine stand.
 
+use rsb_model::CaseId;
 use rsb_model::record::{HealthDocument, HealthItem, OverallStatus};
 
 use crate::label::Shortener;
-use crate::number::{format_count, format_percent};
+use crate::number::{count_words, format_count, format_percent};
 use crate::style::{Style, Tone};
-use rsb_model::CaseId;
 
-/// Items of one kind that are shown; how many more there are is said.
 const SHOWN: usize = 10;
 
 /// For a terminal.
@@ -29,9 +28,8 @@ pub fn text(page: &HealthDocument, style: Style) -> String {
             out.push_str(&style.wrap(&section.line(item, &names), 2));
         }
         if items.len() > SHOWN {
-            out.push_str(
-                &style.wrap(&format!("and {} more (--json has all)", items.len() - SHOWN), 2),
-            );
+            let more = format!("and {} more (--json has all)", items.len() - SHOWN);
+            out.push_str(&style.wrap(&more, 2));
         }
     }
     if !page.recommendations.is_empty() {
@@ -128,12 +126,9 @@ pub fn sentence(page: &HealthDocument) -> String {
         (page.missing.len(), "missing"),
         (page.unmeasured.len(), "unmeasured for long"),
     ];
-    let told: Vec<String> = counts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
-    let told =
-        if told.is_empty() { "nothing asks for attention".to_owned() } else { told.join(", ") };
+    let mut told = count_words(&counts);
+    if told.is_empty() {
+        told.push_str("nothing asks for attention");
+    }
     format!("{runs} of {machine}, the last on {}: {told}.", latest.timestamp.strftime("%Y-%m-%d"))
 }

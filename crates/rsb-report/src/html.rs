@@ -88,7 +88,6 @@ pub fn page(report: &Report<'_>, look: &PageLook<'_>) -> String {
     )
 }
 
-/// Those of every chart.
 fn colors(sections: &[BlockSection]) -> Colors {
     let mut colors = Colors::new();
     for block in sections.iter().flat_map(|section| &section.blocks) {
@@ -105,8 +104,6 @@ fn footer(report: &Report<'_>, look: &PageLook<'_>) -> String {
                   --current PAGE` judges it again, and \
                   `compare` and `report` read it, too.";
     let outside = "The run itself is not in this page.";
-    format!(
-        "Written by rusty-stack-bench from the run {run}. {}",
-        if look.data.is_some() { inside } else { outside }
-    )
+    let more = if look.data.is_some() { inside } else { outside };
+    format!("Written by rusty-stack-bench from the run {run}. {more}")
 }

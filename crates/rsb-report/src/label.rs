@@ -1,6 +1,7 @@
 //! What a result is called in a table, and its one figure that says most.
 
-use rsb_model::{BenchmarkResult, CaseId, DeviceRef, Field, Outcome, Run};
+use itertools::Itertools as _;
+use rsb_model::{BenchmarkResult, Better, CaseId, DeviceRef, Field, Outcome, Run};
 
 use crate::number::{format_quantity, format_time};
 
@@ -163,15 +164,33 @@ pub(crate) fn measured_results(run: &Run) -> impl Iterator<Item = &BenchmarkResu
     run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured)
 }
 
-/// The benchmarks of `run`, in the order of their first case.
 pub(crate) fn benchmarks(run: &Run) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for name in run.benchmarks.iter().map(benchmark_of) {
-        if !names.contains(&name) {
-            names.push(name);
+    run.benchmarks.iter().map(benchmark_of).unique().collect()
+}
+
+pub(crate) fn results_of<'a>(
+    run: &'a Run,
+    benchmark: &'a str,
+) -> impl Iterator<Item = &'a BenchmarkResult> {
+    measured_results(run).filter(move |result| benchmark_of(result) == benchmark)
+}
+
+pub(crate) fn is_better(field: &Field, value: f64, known: f64) -> bool {
+    if field.better() == Some(Better::Lower) { value < known } else { value > known }
+}
+
+/// Groups values by their keys, in the order of the first of each.
+pub(crate) fn group_by_key<K: PartialEq, V>(
+    items: impl IntoIterator<Item = (K, V)>,
+) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in items {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
         }
     }
-    names
+    groups
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use rsb_model::{Outcome, Timestamp, Verdict};
 use serde::Serialize;
 
 use crate::comparison::tone;
-use crate::document::{ReportError, csv, csv_number};
 use crate::number::{format_moment, format_quantity};
 use crate::run::outcome_cell;
 use crate::style::{Style, Tone};
@@ -90,10 +89,8 @@ pub struct ComparisonRow {
 const SHORT_COMMIT: usize = 9;
 
 fn commit(commit: Option<&str>) -> Cell {
-    Cell::with_tone(
-        commit.unwrap_or_default().chars().take(SHORT_COMMIT).collect::<String>(),
-        Tone::Dim,
-    )
+    let short: String = commit.unwrap_or_default().chars().take(SHORT_COMMIT).collect();
+    Cell::with_tone(short, Tone::Dim)
 }
 
 fn or_nothing(table: &Table, style: Style, nothing: &str) -> String {
@@ -105,90 +102,45 @@ pub fn history(rows: &[HistoryTableRow], style: Style) -> String {
     or_nothing(&history_table(rows), style, "No results are stored that match.")
 }
 
-/// As [`history`], in Markdown.
-pub fn history_markdown(rows: &[HistoryTableRow]) -> String {
-    history_table(rows).markdown()
-}
-
 fn history_table(rows: &[HistoryTableRow]) -> Table {
-    let mut table = Table::new([
-        Column::left("time"),
-        Column::left("commit"),
-        Column::elided("case"),
-        Column::left("metric"),
-        Column::right("value"),
-        Column::left("outcome"),
-    ]);
-    for row in rows {
+    let value = |row: &HistoryTableRow| {
         let unit = row.unit.as_deref().unwrap_or_default();
-        table.push([
-            Cell::from(format_moment(row.timestamp)),
-            commit(row.commit.as_deref()),
-            Cell::from(short(&row.id)),
-            Cell::from(row.metric.as_deref().unwrap_or_default()),
-            Cell::from(row.value.map_or_else(String::new, |value| format_quantity(value, unit))),
-            outcome_cell(row.outcome),
-        ]);
-    }
-    table
-}
-
-/// Metrics over time with every digit.
-///
-/// # Errors
-/// Never for data that the rows can hold.
-pub fn history_csv(rows: &[HistoryTableRow]) -> Result<String, ReportError> {
-    let header =
-        ["run_id", "timestamp", "commit", "benchmark_id", "outcome", "metric", "unit", "value"];
-    let rows = rows.iter().map(|row| {
-        vec![
-            row.run_id.clone(),
-            row.timestamp.to_string(),
-            row.commit.clone().unwrap_or_default(),
-            row.id.clone(),
-            row.outcome.to_string(),
-            row.metric.clone().unwrap_or_default(),
-            row.unit.clone().unwrap_or_default(),
-            csv_number(row.value),
-        ]
-    });
-    csv(&header, rows)
+        row.value.map_or_else(String::new, |value| format_quantity(value, unit))
+    };
+    Table::of(
+        rows,
+        &[
+            (Column::left("time"), &|row| format_moment(row.timestamp).into()),
+            (Column::left("commit"), &|row| commit(row.commit.as_deref())),
+            (Column::elided("case"), &|row| short(&row.id).into()),
+            (Column::left("metric"), &|row| row.metric.as_deref().unwrap_or_default().into()),
+            (Column::right("value"), &|row| value(row).into()),
+            (Column::left("outcome"), &|row| outcome_cell(row.outcome)),
+        ],
+    )
 }
 
 /// Stored runs, for a terminal.
 pub fn runs(rows: &[RunRow], style: Style) -> String {
-    or_nothing(
-        &runs_table(rows),
-        style,
-        "No runs are stored yet. `rusty-stack-bench run` makes the first.",
-    )
+    let nothing = "No runs are stored yet. `rusty-stack-bench run` makes the first.";
+    or_nothing(&runs_table(rows), style, nothing)
 }
 
 /// Stored runs: a row for each of `rows`.
 pub fn runs_table(rows: &[RunRow]) -> Table {
-    let mut table = Table::new([
-        Column::left("run"),
-        Column::left("began"),
-        Column::left("suite"),
-        Column::left("profile").optional(),
-        Column::right("measured"),
-        Column::right("skipped"),
-        Column::right("failed"),
-        Column::elided("machine"),
-    ]);
-    for row in rows {
-        table.push([
-            Cell::from(&row.run_id),
-            Cell::from(format_moment(row.started)),
-            Cell::from(&row.suite),
-            Cell::from(&row.profile),
-            count_cell(row.measured, Tone::Plain),
-            count_cell(row.skipped, Tone::Caution),
-            count_cell(row.failed, Tone::Bad),
-            Cell::with_tone(&row.machine, Tone::Dim),
-        ]);
-    }
-    table
+    Table::of(
+        rows,
+        &[
+            (Column::left("run"), &|row| Cell::from(&row.run_id)),
+            (Column::left("began"), &|row| format_moment(row.started).into()),
+            (Column::left("suite"), &|row| Cell::from(&row.suite)),
+            (Column::left("profile").optional(), &|row| Cell::from(&row.profile)),
+            (Column::right("measured"), &|row| count_cell(row.measured, Tone::Plain)),
+            (Column::right("skipped"), &|row| count_cell(row.skipped, Tone::Caution)),
+            (Column::right("failed"), &|row| count_cell(row.failed, Tone::Bad)),
+            (Column::elided("machine"), &|row| Cell::with_tone(&row.machine, Tone::Dim)),
+        ],
+    )
 }
 
 fn count_cell(count: usize, tone: Tone) -> Cell {
@@ -197,60 +149,43 @@ fn count_cell(count: usize, tone: Tone) -> Cell {
 
 /// Saved baselines, for a terminal.
 pub fn baselines(rows: &[BaselineRow], style: Style) -> String {
-    or_nothing(
-        &baselines_table(rows),
-        style,
-        "No baselines are saved yet. `rusty-stack-bench baseline save NAME` saves the latest run.",
-    )
+    let nothing =
+        "No baselines are saved yet. `rusty-stack-bench baseline save NAME` saves the latest run.";
+    or_nothing(&baselines_table(rows), style, nothing)
 }
 
 /// Saved baselines: a row for each of `rows`.
 pub fn baselines_table(rows: &[BaselineRow]) -> Table {
-    let mut table = Table::new([
-        Column::left("baseline"),
-        Column::left("saved"),
-        Column::left("commit"),
-        Column::right("cases"),
-        Column::right("replicates"),
-        Column::elided("machine"),
-    ]);
-    for row in rows {
-        table.push([
-            Cell::from(&row.name),
-            Cell::from(format_moment(row.created)),
-            commit(row.commit.as_deref()),
-            Cell::from(row.cases.to_string()),
-            Cell::from(row.replicates.to_string()),
-            Cell::with_tone(&row.machine, Tone::Dim),
-        ]);
-    }
-    table
+    Table::of(
+        rows,
+        &[
+            (Column::left("baseline"), &|row| Cell::from(&row.name)),
+            (Column::left("saved"), &|row| format_moment(row.created).into()),
+            (Column::left("commit"), &|row| commit(row.commit.as_deref())),
+            (Column::right("cases"), &|row| row.cases.to_string().into()),
+            (Column::right("replicates"), &|row| row.replicates.to_string().into()),
+            (Column::elided("machine"), &|row| Cell::with_tone(&row.machine, Tone::Dim)),
+        ],
+    )
 }
 
 /// Stored comparisons, for a terminal.
 pub fn comparisons(rows: &[ComparisonRow], style: Style) -> String {
-    or_nothing(
-        &comparisons_table(rows),
-        style,
-        "No comparisons are stored yet. `rusty-stack-bench gate` makes the first.",
-    )
+    let nothing = "No comparisons are stored yet. `rusty-stack-bench gate` makes the first.";
+    or_nothing(&comparisons_table(rows), style, nothing)
 }
 
 /// Stored comparisons: a row for each of `rows`.
 pub fn comparisons_table(rows: &[ComparisonRow]) -> Table {
-    let mut table = Table::new([
-        Column::left("time"),
-        Column::left("verdict"),
-        Column::elided("baseline"),
-        Column::elided("current"),
-    ]);
-    for row in rows {
-        table.push([
-            Cell::from(format_moment(row.timestamp)),
-            Cell::with_tone(row.verdict.as_str(), tone(row.verdict)),
-            Cell::from(&row.baseline),
-            Cell::from(&row.current),
-        ]);
-    }
-    table
+    Table::of(
+        rows,
+        &[
+            (Column::left("time"), &|row| format_moment(row.timestamp).into()),
+            (Column::left("verdict"), &|row| {
+                Cell::with_tone(row.verdict.as_str(), tone(row.verdict))
+            }),
+            (Column::elided("baseline"), &|row| Cell::from(&row.baseline)),
+            (Column::elided("current"), &|row| Cell::from(&row.current)),
+        ],
+    )
 }

@@ -20,7 +20,6 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// `text` inside XML.
 pub(crate) fn escape_xml(text: &str) -> String {
     clean(text)
         .replace('&', "&amp;")

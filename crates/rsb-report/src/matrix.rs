@@ -1,5 +1,6 @@
 //! What can run here and on which backend, and why the rest cannot.
 
+use itertools::Itertools as _;
 use rsb_model::Reason;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -48,6 +49,8 @@ impl Serialize for CaseRow {
 /// The backend of what needs none of its own, such as a framework.
 const ANY: &str = "any";
 
+const MORE: &str = "--verbose shows how to add what is missing, and the axes of each benchmark.";
+
 /// For a terminal: what runs here and on what, then each backend that is missing, then what cannot
 /// run and why. [`Detail::Full`] adds the cures.
 pub fn text(rows: &[CaseRow], style: Style, detail: Detail) -> String {
@@ -65,31 +68,17 @@ pub fn text(rows: &[CaseRow], style: Style, detail: Detail) -> String {
         missing_backends(&absent, &native, detail).text(style),
         not_runnable(&present, &native, detail).text(style),
         models_only(&of_models, style),
-        match detail {
-            Detail::Brief => style.wrap(
-                "--verbose shows how to add what is missing, and the axes of each benchmark.",
-                0,
-            ),
-            Detail::Full => String::new(),
-        },
+        if detail == Detail::Brief { style.wrap(MORE, 0) } else { String::new() },
     ];
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.join("\n")
+    parts.into_iter().filter(|part| !part.is_empty()).join("\n")
 }
 
 fn runs(row: &CaseRow) -> bool {
     row.missing.is_none() && row.cases > 0
 }
 
-/// The distinct values of `of` over `rows`, in their order.
 fn distinct<'a>(rows: &[&'a CaseRow], of: fn(&'a CaseRow) -> &'a str) -> Vec<&'a str> {
-    let mut values = Vec::new();
-    for value in rows.iter().map(|row| of(row)) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    values
+    rows.iter().map(|row| of(row)).unique().collect()
 }
 
 /// A row for each benchmark that runs here, with the backends it runs on.
@@ -113,7 +102,6 @@ fn runnable(rows: &[&CaseRow], detail: Detail) -> Table {
     table
 }
 
-/// The first clause of a benchmark's description.
 fn gist(about: &str) -> &str {
     about.split([':', ';', ',']).next().unwrap_or(about)
 }

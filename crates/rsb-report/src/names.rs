@@ -68,7 +68,6 @@ struct Name<'n> {
     parts: Vec<&'n str>,
 }
 
-/// How a part is shown.
 enum PartDisplay {
     Whole,
     /// Only its first and last characters.
@@ -211,7 +210,6 @@ const fn is_kept(kept: u32, index: usize) -> bool {
     kept & (1 << index) != 0
 }
 
-/// `part` without the slash or space that ends it.
 fn word(part: &str) -> &str {
     part.trim_end_matches(['/', ' '])
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use itertools::Itertools as _;
 use rsb_model::Timestamp;
 
 /// What stands where a figure is unknown.
@@ -69,6 +70,15 @@ pub fn format_interval([low, high]: [f64; 2]) -> String {
 fn percent_without_unit(percent: f64) -> String {
     let text = format_percent(percent);
     text.strip_suffix(" %").map(str::to_owned).unwrap_or(text)
+}
+
+/// `1 failed, 2 ok`: those of `counts` that are not zero.
+pub fn count_words(counts: &[(usize, &str)]) -> String {
+    counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .join(", ")
 }
 
 /// A setting in percent as it was written: `10 %`, `2.5 %`.

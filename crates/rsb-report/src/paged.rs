@@ -22,7 +22,6 @@ const ROWS: usize = 2_000;
 /// Rows and items of a whole document.
 const ALL_ROWS: usize = 6_000;
 
-/// A document.
 #[derive(Debug, Serialize)]
 struct PagedReport {
     format_version: u32,

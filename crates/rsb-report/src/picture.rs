@@ -85,7 +85,6 @@ pub fn picture(chart: &Chart, width: usize, height: usize, glyphs: Glyphs) -> Pi
     Picture { lines }
 }
 
-/// No picture is wider or taller, whatever room there is.
 const MAX_PICTURE_SIDE: usize = 1000;
 
 /// Where a picture goes.
@@ -108,7 +107,6 @@ impl Glyphs {
         }
     }
 
-    /// The character of a mark.
     const fn marker(self, marker: Marker) -> char {
         match marker {
             Marker::Circle => self.pick('●', '*'),

@@ -75,13 +75,13 @@ impl ReportInput {
 pub struct Report<'a> {
     format_version: u32,
     run: &'a Run,
-    comparison: Option<&'a ComparisonResult>,
-    threshold_checks: &'a [ThresholdCheck],
-    recommendations: &'a [Recommendation],
+    pub(crate) comparison: Option<&'a ComparisonResult>,
+    pub(crate) threshold_checks: &'a [ThresholdCheck],
+    pub(crate) recommendations: &'a [Recommendation],
     #[serde(skip)]
-    not_compared: Option<&'a str>,
+    pub(crate) not_compared: Option<&'a str>,
     #[serde(skip)]
-    baseline: Option<&'a Environment>,
+    pub(crate) baseline: Option<&'a Environment>,
     #[serde(skip)]
     title: Option<&'a str>,
     #[serde(skip)]
@@ -159,32 +159,6 @@ impl<'a> Report<'a> {
     /// The run.
     pub const fn run(&self) -> &'a Run {
         self.run
-    }
-
-    /// The comparison, if there was one.
-    pub const fn comparison(&self) -> Option<&'a ComparisonResult> {
-        self.comparison
-    }
-
-    /// Why it was compared with nothing, where there is more to say than that no baseline was
-    /// saved.
-    pub const fn not_compared(&self) -> Option<&'a str> {
-        self.not_compared
-    }
-
-    /// The targets that it was held to.
-    pub const fn checks(&self) -> &'a [ThresholdCheck] {
-        self.threshold_checks
-    }
-
-    /// What to do about what the figures show.
-    pub const fn recommendations(&self) -> &'a [Recommendation] {
-        self.recommendations
-    }
-
-    /// The machine as it was when the baseline was measured, where that is known.
-    pub const fn baseline(&self) -> Option<&'a Environment> {
-        self.baseline
     }
 
     /// Whether `part` is shown.

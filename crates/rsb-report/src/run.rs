@@ -34,10 +34,7 @@ fn with_unmeasured(run: &Run, style: Style, unmeasured: &str) -> String {
     out.push_str(&backends::text(run, style));
     out.push_str(unmeasured);
     for note in &run.notes {
-        out.push_str(
-            &style.paint(Tone::Caution, style.wrap(&format!("note: {note}"), 0).trim_end()),
-        );
-        out.push('\n');
+        out.push_str(&style.line(Tone::Caution, &format!("note: {note}")));
     }
     out.push_str(&counts_text(run, style));
     out
@@ -224,7 +221,7 @@ fn metric_cells(result: &BenchmarkResult) -> Vec<[String; 4]> {
         })
         .collect();
     if cells.is_empty() {
-        cells.push(<[String; 4]>::default());
+        cells.push(Default::default());
     }
     cells
 }

@@ -20,7 +20,6 @@ pub(crate) fn moment() -> Timestamp {
     Timestamp::from_second(1_795_251_792).unwrap()
 }
 
-/// A small server without a GPU.
 pub(crate) fn environment() -> Environment {
     Environment {
         os: Some("Debian GNU/Linux 12 (bookworm)".into()),
@@ -137,7 +136,6 @@ fn value_at(sorted: &[f64], share: f64) -> f64 {
     sorted[(share * (sorted.len() as f64 - 1.0)) as usize]
 }
 
-/// A case without a figure.
 pub(crate) fn unmeasured_case(id: &str, outcome: Outcome, reason: Reason) -> BenchmarkResult {
     let id: CaseId = id.parse().unwrap();
     BenchmarkResult {
@@ -292,7 +290,6 @@ fn not_measured() -> Vec<BenchmarkResult> {
     all
 }
 
-/// Targets met, missed and without a figure.
 pub(crate) fn checks() -> Vec<ThresholdCheck> {
     vec![
         check("GEMM f32 1024x1024x1024", 100.0, Some(104.0), Unit::Gigaflops),
@@ -354,7 +351,6 @@ fn comparison_of(change: &Change, baseline: f64) -> Comparison {
     }
 }
 
-/// A comparison with every verdict.
 pub(crate) fn comparison() -> ComparisonResult {
     let unchanged = "no clear change";
     let changes = [

@@ -44,7 +44,6 @@ fn skipped_on(device: &str, case: &str, why: &str) -> BenchmarkResult {
     )
 }
 
-/// A run of the suite that compares backends.
 pub(crate) fn run_of(devices: Vec<RunDevice>, benchmarks: Vec<BenchmarkResult>) -> Run {
     let run = run();
     Run { devices, benchmarks, suite: "hardware-acceleration".into(), notes: Vec::new(), ..run }

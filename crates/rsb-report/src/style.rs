@@ -84,6 +84,11 @@ impl Style {
         lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
     }
 
+    /// `text` in the color of `tone`, broken at spaces.
+    pub(crate) fn line(self, tone: Tone, text: &str) -> String {
+        self.paint(tone, self.wrap(text, 0).trim_end()) + "\n"
+    }
+
     /// Breaks those lines of `text` at spaces that are wider than the width. They continue with two
     /// more spaces of indentation; other lines stay as they are.
     pub fn wrap_long_lines(self, text: &str) -> String {

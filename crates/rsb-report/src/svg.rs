@@ -49,7 +49,6 @@ pub fn frame(chart: &Chart) -> ChartFrame {
     ChartFrame { edges: [frame.left, frame.top, frame.right, frame.bottom] }
 }
 
-/// Width and height of the picture in pixels.
 pub(crate) fn size(chart: &Chart) -> (f64, f64) {
     Layout::of(chart).size
 }

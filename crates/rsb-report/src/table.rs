@@ -67,9 +67,7 @@ impl Column {
     pub fn wrapped(title: &str) -> Self {
         Self { title: title.to_owned(), align: Align::Left, fit: Fit::Wrap }
     }
-}
 
-impl Column {
     /// The same, but left out of a terminal that has no room for it; the last such column goes
     /// first.
     #[must_use]
@@ -121,6 +119,18 @@ impl Table {
     /// A table without rows.
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
+    }
+
+    /// A table with a row for each of `rows`: columns, each with its cell in a row.
+    pub fn of<T>(
+        rows: impl IntoIterator<Item = T>,
+        columns: &[(Column, &dyn Fn(&T) -> Cell)],
+    ) -> Self {
+        let mut table = Self::new(columns.iter().map(|(column, _)| column.clone()));
+        for row in rows {
+            table.push(columns.iter().map(|(_, cell)| cell(&row)));
+        }
+        table
     }
 
     /// Adds a row, cut or filled up to the number of columns.

@@ -91,10 +91,8 @@ pub fn sentence(checks: &[ThresholdCheck]) -> String {
         sentence.push_str(&format!(", {missed} {} missed", verb(missed, "is", "are")));
     }
     if simulated > 0 {
-        sentence.push_str(&format!(
-            ", {simulated} {} simulated, which counts for nothing",
-            verb(simulated, "is", "are")
-        ));
+        let verb = verb(simulated, "is", "are");
+        sentence.push_str(&format!(", {simulated} {verb} simulated, which counts for nothing"));
     }
     if unknown > 0 {
         sentence.push_str(&format!(", {unknown} {} no figure", verb(unknown, "has", "have")));

@@ -445,7 +445,6 @@ mod tests {
         }
     }
 
-    /// Relative luminance, as WCAG 2 defines it.
     fn luminance(rgb: [u8; 3]) -> f64 {
         let [red, green, blue] = rgb.map(|part| {
             let part = f64::from(part) / 255.0;
@@ -454,7 +453,6 @@ mod tests {
         0.2126 * red + 0.7152 * green + 0.0722 * blue
     }
 
-    /// Contrast ratio, as WCAG 2 defines it.
     fn contrast(a: [u8; 3], b: [u8; 3]) -> f64 {
         let (a, b) = (luminance(a), luminance(b));
         (a.max(b) + 0.05) / (a.min(b) + 0.05)

@@ -1,5 +1,6 @@
 //! Changes of level that are followed: what is new in full, what was told before in a line.
 
+use itertools::Itertools as _;
 use rsb_model::record::{AlertState, RunPoint, SeriesMove, Severity, TrackedAlert};
 use rsb_model::{CaseId, Timestamp};
 
@@ -7,10 +8,8 @@ use crate::label::Shortener;
 use crate::number::{format_count, format_percent};
 use crate::style::{Style, Tone};
 
-/// Series of one alert that are named; how many more there are is said.
 const SHOWN: usize = 5;
 
-/// Digits of a commit.
 const ABBREVIATED: usize = 10;
 
 /// For a terminal: what `alerts` say at `now`, those that were told before in a line each; what a
@@ -50,9 +49,8 @@ pub fn headline_of(alert: &TrackedAlert, one: &SeriesMove) -> String {
 /// Returns the run in which `one` changed, as ` since run X`, if it is not the run that the
 /// headline names.
 pub fn own_origin(one: &SeriesMove) -> String {
-    one.range
-        .as_ref()
-        .map_or_else(String::new, |range| format!(" since {}", run(&range.first_after)))
+    let first = one.range.as_ref().map(|range| run(&range.first_after));
+    first.map_or_else(String::new, |first| format!(" since {first}"))
 }
 
 fn headline_since(alert: &TrackedAlert, first: &RunPoint) -> String {
@@ -62,13 +60,9 @@ fn headline_since(alert: &TrackedAlert, first: &RunPoint) -> String {
     };
     let because = alert.because.as_deref().map_or_else(String::new, |why| format!(": {why}"));
     let suspected = if alert.moves.iter().any(|one| one.confirmed) { "" } else { "suspected, " };
-    format!(
-        "{} {}: {suspected}{} since {}{state}{because}",
-        severity(alert.severity).0,
-        alert.id,
-        alert.direction,
-        run(first)
-    )
+    let (severity, first) = (severity(alert.severity).0, run(first));
+    let (id, direction) = (&alert.id, &alert.direction);
+    format!("{severity} {id}: {suspected}{direction} since {first}{state}{because}")
 }
 
 fn details(alert: &TrackedAlert, style: Style) -> String {
@@ -77,12 +71,8 @@ fn details(alert: &TrackedAlert, style: Style) -> String {
     let names = Shortener::of(&ids);
     for one in alert.moves.iter().take(SHOWN) {
         let name = one.id.parse().map_or_else(|_| one.id.clone(), |id| names.full(&id));
-        let line = format!(
-            "{name} {} {}{}",
-            one.metric,
-            format_percent(one.change_percent),
-            own_origin(one)
-        );
+        let (change, origin) = (format_percent(one.change_percent), own_origin(one));
+        let line = format!("{name} {} {change}{origin}", one.metric);
         out.push_str(&style.wrap(&line, 4));
     }
     if let Some(more) = alert.moves.len().checked_sub(SHOWN + 1) {
@@ -90,10 +80,10 @@ fn details(alert: &TrackedAlert, style: Style) -> String {
     }
     if !alert.environment_changes.is_empty() {
         let each = alert.environment_changes.iter();
-        let each: Vec<String> = each
+        let each = each
             .map(|change| format!("{} {} → {}", change.field, change.baseline, change.current))
-            .collect();
-        out.push_str(&style.wrap(&format!("look at the machine first: {}", each.join(", ")), 4));
+            .join(", ");
+        out.push_str(&style.wrap(&format!("look at the machine first: {each}"), 4));
     }
     if !alert.commits.is_empty() {
         out.push_str(&style.wrap("commits between the runs:", 4));

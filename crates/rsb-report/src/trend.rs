@@ -3,21 +3,22 @@
 
 use std::collections::BTreeSet;
 
+use itertools::Itertools as _;
 use rsb_model::record::{
     Alert, AlertBasis, ChangePoint, CommonChange, CommonMember, Direction, Forecast, LevelPart,
-    Ramp, SeriesTrend, Severity, TrendDocument, TrendShape,
+    Ramp, SeriesTrend, TrendDocument, TrendShape,
 };
 use rsb_model::{CaseId, Timestamp};
 
-use crate::document::{ReportError, csv, csv_number};
+use crate::document::{CsvColumn, ReportError, csv_number, csv_of};
 use crate::label::Shortener;
 use crate::markdown::escape;
 use crate::number::{format_count, format_percent, format_quantity};
 use crate::spark::sparkline;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
+use crate::tracked::severity;
 
-/// Series of a common change that are named.
 const NAMED: usize = 4;
 
 const SPARK_WIDTH: usize = 16;
@@ -30,46 +31,39 @@ pub fn short(id: &str) -> String {
 }
 
 fn table(document: &TrendDocument) -> Table {
-    let mut table = Table::new([
-        Column::elided("series"),
-        Column::left("metric"),
-        Column::right("n"),
-        Column::right("last").optional(),
-        Column::right("change"),
-        Column::right("slope/day"),
-        Column::right("r²"),
-        Column::left("direction").optional(),
-        Column::left("oldest to newest"),
-        Column::right("shifts").optional(),
-    ]);
     let ids: Vec<CaseId> =
         document.series.iter().filter_map(|series| series.id.parse().ok()).collect();
     let names = Shortener::of(&ids);
-    for series in &document.series {
-        let name = series.id.parse().map_or_else(|_| series.id.clone(), |id| names.full(&id));
-        table.push(row(series, &name));
-    }
-    table
-}
-
-fn row(series: &SeriesTrend, name: &str) -> Vec<Cell> {
-    let percent = series.last_change_percent.map_or_else(|| NONE.to_owned(), format_percent);
-    let shifts = match series.change_points.len() {
+    let name = |series: &SeriesTrend| {
+        series.id.parse().map_or_else(|_| series.id.clone(), |id| names.full(&id))
+    };
+    let shifts = |series: &SeriesTrend| match series.change_points.len() {
         0 => Cell::default(),
         count => Cell::with_tone(count.to_string(), Tone::Caution),
     };
-    vec![
-        Cell::from(name),
-        Cell::from(&series.metric),
-        Cell::from(series.n.to_string()),
-        Cell::from(format_quantity(series.last, &series.unit)),
-        Cell::from(percent),
-        Cell::from(slope(series)),
-        Cell::from(series.r_squared.map_or_else(|| NONE.to_owned(), |r| format!("{r:.2}"))),
-        direction(series),
-        Cell::from(sparkline(&series.values, SPARK_WIDTH)),
-        shifts,
-    ]
+    Table::of(
+        &document.series,
+        &[
+            (Column::elided("series"), &|series| name(series).into()),
+            (Column::left("metric"), &|series| Cell::from(&series.metric)),
+            (Column::right("n"), &|series| series.n.to_string().into()),
+            (Column::right("last").optional(), &|series| {
+                format_quantity(series.last, &series.unit).into()
+            }),
+            (Column::right("change"), &|series| {
+                series.last_change_percent.map_or_else(|| NONE.to_owned(), format_percent).into()
+            }),
+            (Column::right("slope/day"), &|series| slope(series).into()),
+            (Column::right("r²"), &|series| {
+                series.r_squared.map_or_else(|| NONE.to_owned(), |r| format!("{r:.2}")).into()
+            }),
+            (Column::left("direction").optional(), &|series| direction(series)),
+            (Column::left("oldest to newest"), &|series| {
+                sparkline(&series.values, SPARK_WIDTH).into()
+            }),
+            (Column::right("shifts").optional(), &|series| shifts(series)),
+        ],
+    )
 }
 
 fn slope(series: &SeriesTrend) -> String {
@@ -127,6 +121,15 @@ const fn shape_word(shape: TrendShape) -> &'static str {
     }
 }
 
+fn name(series: &SeriesTrend) -> String {
+    format!("{} {}", short(&series.id), series.metric)
+}
+
+fn levels(series: &SeriesTrend, before: f64, after: f64) -> String {
+    let [before, after] = [before, after].map(|level| format_quantity(level, &series.unit));
+    format!("{before} → {after}")
+}
+
 fn day(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d").to_string()
 }
@@ -138,15 +141,9 @@ fn shift(series: &SeriesTrend, point: &ChangePoint) -> String {
         Some(LevelPart::Upper) => ", upper of two levels",
         Some(LevelPart::Share) => ", mean of two levels whose share changed",
     };
-    format!(
-        "{} {}{part}: {} on {} ({} → {})",
-        short(&series.id),
-        series.metric,
-        format_percent(point.change_percent),
-        day(point.timestamp),
-        format_quantity(point.before, &series.unit),
-        format_quantity(point.after, &series.unit),
-    )
+    let (change, levels) =
+        (format_percent(point.change_percent), levels(series, point.before, point.after));
+    format!("{}{part}: {change} on {} ({levels})", name(series), day(point.timestamp))
 }
 
 /// `two levels (8.10 ms and 10.4 ms, 30 % of the runs in the upper one): probably two machine
@@ -154,37 +151,36 @@ fn shift(series: &SeriesTrend, point: &ChangePoint) -> String {
 pub fn two_levels(series: &SeriesTrend) -> Option<String> {
     let levels = series.two_levels.as_ref()?;
     let cause = match &levels.separated_by {
-        Some(by) => format!(
-            "`{}` separates them ({} in the lower one, {} in the upper one)",
-            by.field,
-            by.lower.join(", "),
-            by.upper.join(", ")
-        ),
+        Some(by) => {
+            let (lower, upper) = (by.lower.join(", "), by.upper.join(", "));
+            format!(
+                "`{}` separates them ({lower} in the lower one, {upper} in the upper one)",
+                by.field
+            )
+        }
         None => "probably two machine types".to_owned(),
     };
+    let [lower, upper] =
+        [levels.lower, levels.upper].map(|level| format_quantity(level, &series.unit));
+    let share = 100.0 * levels.upper_share;
     Some(format!(
-        "two levels ({} and {}, {:.0} % of the runs in the upper one): {cause}",
-        format_quantity(levels.lower, &series.unit),
-        format_quantity(levels.upper, &series.unit),
-        100.0 * levels.upper_share,
+        "two levels ({lower} and {upper}, {share:.0} % of the runs in the upper one): {cause}"
     ))
 }
 
 /// The step of many series at once, in one line.
 fn common(change: &CommonChange) -> String {
     let ids: BTreeSet<String> = change.series.iter().map(|one| short(&one.id)).collect();
-    let named = ids.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let named = ids.iter().take(NAMED).join(", ");
     let more = match ids.len().saturating_sub(NAMED) {
         0 => String::new(),
         count => format!(" and {count} more"),
     };
     let (from, to) = (day(change.from_timestamp), day(change.to_timestamp));
     let time = if from == to { format!("on {from}") } else { format!("from {from} to {to}") };
-    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    for one in &change.series {
-        low = low.min(one.change_percent);
-        high = high.max(one.change_percent);
-    }
+    let changes = || change.series.iter().map(|one| one.change_percent);
+    let (low, high) =
+        (changes().fold(f64::INFINITY, f64::min), changes().fold(f64::NEG_INFINITY, f64::max));
     format!(
         "{} {} together {time} ({} to {}): {named}{more}; one cause is likely, such as the \
          machine, the toolchain or shared code",
@@ -206,16 +202,10 @@ fn is_common(
 }
 
 fn climb(series: &SeriesTrend, ramp: &Ramp) -> String {
-    format!(
-        "{} {}: {} between {} and {}, step by step ({} → {})",
-        short(&series.id),
-        series.metric,
-        format_percent(ramp.change_percent),
-        day(ramp.from_timestamp),
-        day(ramp.to_timestamp),
-        format_quantity(ramp.before, &series.unit),
-        format_quantity(ramp.after, &series.unit),
-    )
+    let (name, change) = (name(series), format_percent(ramp.change_percent));
+    let (from, to) = (day(ramp.from_timestamp), day(ramp.to_timestamp));
+    let levels = levels(series, ramp.before, ramp.after);
+    format!("{name}: {change} between {from} and {to}, step by step ({levels})")
 }
 
 fn suspicion(series: &SeriesTrend, point: &ChangePoint) -> String {
@@ -232,20 +222,13 @@ fn outlook(series: &SeriesTrend, forecast: &Forecast) -> String {
             format!(", {low} to {high} with {percent} %")
         },
     );
-    format!(
-        "{} {}: {} in {} days{}",
-        short(&series.id),
-        series.metric,
-        format_quantity(forecast.value, unit),
-        forecast.days,
-        interval.unwrap_or_default(),
-    )
+    let (value, interval) = (format_quantity(forecast.value, unit), interval.unwrap_or_default());
+    format!("{}: {value} in {} days{interval}", name(series), forecast.days)
 }
 
 /// The heading of what is foretold.
 const EXPECTED: &str = "Expected";
 
-/// The heading of series that alternate.
 const TWO_LEVELS: &str = "Two levels";
 
 /// Lines under their headings: what changed, what is suspected, what alternates, and what is
@@ -253,7 +236,7 @@ const TWO_LEVELS: &str = "Two levels";
 fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
     let mut changes: Vec<String> = document.common_changes.iter().map(common).collect();
     let mut suspected: Vec<String> = Vec::new();
-    let mut levels: Vec<String> = Vec::new();
+    let mut alternating: Vec<String> = Vec::new();
     let mut expected: Vec<String> = Vec::new();
     for series in &document.series {
         for point in &series.change_points {
@@ -264,7 +247,7 @@ fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
         changes.extend(series.ramp.iter().map(|ramp| climb(series, ramp)));
         suspected.extend(series.suspected.iter().map(|point| suspicion(series, point)));
         if let Some(text) = two_levels(series) {
-            levels.push(format!("{} {}: {text}", short(&series.id), series.metric));
+            alternating.push(format!("{}: {text}", name(series)));
         }
         // Of levels with a step between them the last one is expected, which the table shows.
         if matches!(series.shape, TrendShape::Drift | TrendShape::Ramp) {
@@ -274,7 +257,7 @@ fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
     [
         ("Changes of level", changes),
         ("Suspected changes, not confirmed yet", suspected),
-        (TWO_LEVELS, levels),
+        (TWO_LEVELS, alternating),
         (EXPECTED, expected),
     ]
 }
@@ -295,14 +278,6 @@ fn alerts(document: &TrendDocument) -> Vec<(&SeriesTrend, &Alert)> {
     });
     alerts.sort_by_key(|(_, alert)| std::cmp::Reverse(alert.severity));
     alerts
-}
-
-const fn severity(severity: Severity) -> (&'static str, Tone) {
-    match severity {
-        Severity::Info => ("info", Tone::Good),
-        Severity::Warning => ("warning", Tone::Caution),
-        Severity::Critical => ("critical", Tone::Bad),
-    }
 }
 
 /// For a terminal. `changes` is what [`crate::tracked::text`] says of the changes of level, where
@@ -382,7 +357,6 @@ pub fn sentence(document: &TrendDocument) -> String {
     )
 }
 
-/// Returns how many series of several runs go in `direction`.
 fn count_direction(document: &TrendDocument, direction: Direction) -> usize {
     document
         .series
@@ -413,26 +387,26 @@ pub fn markdown(document: &TrendDocument) -> String {
     out
 }
 
-const COLUMNS: [&str; 19] = [
-    "id",
-    "metric",
-    "unit",
-    "n",
-    "first",
-    "last",
-    "last_change_percent",
-    "slope_per_day",
-    "intercept",
-    "r_squared",
-    "p_value",
-    "direction",
-    "change_points",
-    "suspected",
-    "shape",
-    "forecast_days",
-    "forecast",
-    "forecast_low",
-    "forecast_high",
+const COLUMNS: [CsvColumn<SeriesTrend>; 19] = [
+    ("id", |series| series.id.clone()),
+    ("metric", |series| series.metric.clone()),
+    ("unit", |series| series.unit.clone()),
+    ("n", |series| series.n.to_string()),
+    ("first", |series| csv_number(Some(series.first))),
+    ("last", |series| csv_number(Some(series.last))),
+    ("last_change_percent", |series| csv_number(series.last_change_percent)),
+    ("slope_per_day", |series| csv_number(series.slope_per_day)),
+    ("intercept", |series| csv_number(series.intercept)),
+    ("r_squared", |series| csv_number(series.r_squared)),
+    ("p_value", |series| csv_number(series.p_value)),
+    ("direction", |series| direction_word(series.direction).to_owned()),
+    ("change_points", |series| series.change_points.len().to_string()),
+    ("suspected", |series| series.suspected.len().to_string()),
+    ("shape", |series| shape_word(series.shape).to_owned()),
+    ("forecast_days", |series| csv_number(series.forecast.as_ref().map(|ahead| ahead.days))),
+    ("forecast", |series| csv_number(series.forecast.as_ref().map(|ahead| ahead.value))),
+    ("forecast_low", |series| csv_number(series.forecast.as_ref().and_then(|ahead| ahead.low))),
+    ("forecast_high", |series| csv_number(series.forecast.as_ref().and_then(|ahead| ahead.high))),
 ];
 
 /// A row for each series.
@@ -440,29 +414,5 @@ const COLUMNS: [&str; 19] = [
 /// # Errors
 /// Never for data that the model can hold.
 pub fn csv_rows(document: &TrendDocument) -> Result<String, ReportError> {
-    csv(&COLUMNS, document.series.iter().map(csv_row))
-}
-
-fn csv_row(series: &SeriesTrend) -> Vec<String> {
-    vec![
-        series.id.clone(),
-        series.metric.clone(),
-        series.unit.clone(),
-        series.n.to_string(),
-        csv_number(Some(series.first)),
-        csv_number(Some(series.last)),
-        csv_number(series.last_change_percent),
-        csv_number(series.slope_per_day),
-        csv_number(series.intercept),
-        csv_number(series.r_squared),
-        csv_number(series.p_value),
-        direction_word(series.direction).to_owned(),
-        series.change_points.len().to_string(),
-        series.suspected.len().to_string(),
-        shape_word(series.shape).to_owned(),
-        csv_number(series.forecast.as_ref().map(|forecast| forecast.days)),
-        csv_number(series.forecast.as_ref().map(|forecast| forecast.value)),
-        csv_number(series.forecast.as_ref().and_then(|forecast| forecast.low)),
-        csv_number(series.forecast.as_ref().and_then(|forecast| forecast.high)),
-    ]
+    csv_of(&COLUMNS, &document.series)
 }

@@ -1,9 +1,10 @@
 //! Cases without a figure, grouped by what stood in their way: what, why, cure, and how many cases
 //! each.
 
+use itertools::Itertools as _;
 use rsb_model::{BackendId, BenchmarkResult, CaseDevice, DeviceType, Outcome, Reason, Run};
 
-use crate::label::{Shortener, benchmark_of};
+use crate::label::{Shortener, benchmark_of, group_by_key};
 use crate::markdown::escape;
 use crate::number::format_count;
 use crate::style::{Style, Tone};
@@ -20,44 +21,26 @@ pub(crate) const ALL_BENCHMARKS: &str = "all";
 /// More cases than this are counted by benchmark and not named.
 const NAMED: usize = 3;
 
-/// The cases of `run` that ended so, by what stood in their way.
 pub(crate) fn groups(run: &Run, outcome: Outcome) -> Vec<UnmeasuredGroup<'_>> {
-    let mut groups: Vec<UnmeasuredGroup<'_>> = Vec::new();
-    for result in run.benchmarks.iter().filter(|result| result.outcome == outcome) {
-        let reason = result.reason.as_ref();
-        match groups.iter_mut().find(|group| group.reason == reason) {
-            Some(group) => group.cases.push(result),
-            None => groups.push(UnmeasuredGroup { reason, cases: vec![result] }),
-        }
-    }
-    groups
+    let own = run.benchmarks.iter().filter(|result| result.outcome == outcome);
+    let groups = group_by_key(own.map(|result| (result.reason.as_ref(), result)));
+    groups.into_iter().map(|(reason, cases)| UnmeasuredGroup { reason, cases }).collect()
 }
 
 /// The cases in words: `gemm f32/8x8x8`, or `5 cases: 3 gemm, 2 convolution`.
 pub(crate) fn describe_cases(group: &UnmeasuredGroup<'_>, names: &Shortener) -> String {
     if group.cases.len() <= NAMED {
-        return group
-            .cases
-            .iter()
-            .map(|result| names.full(&result.benchmark_id))
-            .collect::<Vec<_>>()
-            .join(", ");
+        return group.cases.iter().map(|result| names.full(&result.benchmark_id)).join(", ");
     }
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for benchmark in group.cases.iter().map(|result| benchmark_of(result)) {
-        match counts.iter_mut().find(|(name, _)| *name == benchmark) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((benchmark, 1)),
-        }
-    }
+    let counts = group_by_key(group.cases.iter().map(|result| (benchmark_of(result), result)));
     let total = format_count(group.cases.len(), "case", "cases");
     match counts.as_slice() {
         _ if counts.iter().any(|(name, _)| name.is_empty()) => return total,
         [(name, _)] => return format!("{total} of {name}"),
         _ => {}
     }
-    let each: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    format!("{total}: {}", each.join(", "))
+    let each = counts.iter().map(|(name, cases)| format!("{} {name}", cases.len()));
+    format!("{total}: {}", each.format(", "))
 }
 
 /// How cases end without a figure, the worst first, with the title of the part.
@@ -108,7 +91,6 @@ fn with_lines(
     out
 }
 
-/// The cases of a group, what stood in their way, and the cure.
 fn reason_text(group: &UnmeasuredGroup<'_>, names: &Shortener, style: Style) -> String {
     let who = style.wrap(&describe_cases(group, names), 2);
     let Some(reason) = group.reason else { return who + &style.wrap("no reason was recorded", 4) };
@@ -125,20 +107,17 @@ fn absent_backend(result: &BenchmarkResult) -> Option<BackendId> {
 }
 
 fn absent_text(run: &Run, absent: &[BackendId], style: Style) -> String {
-    let absent: Vec<&str> = absent.iter().map(|backend| backend.as_str()).collect();
-    let absent = absent.join(", ");
+    let absent = absent.iter().map(|backend| backend.as_str()).join(", ");
     let has_gpu = run.benchmarks.iter().any(|result| {
         result.outcome != Outcome::Skipped
             && result.device_type.is_some_and(|kind| kind != DeviceType::Cpu)
     });
-    style.wrap(
-        &if has_gpu {
-            format!("not used here: {absent}; --verbose shows why")
-        } else {
-            format!("no GPU stack found: {absent}; `rusty-stack-bench doctor` explains")
-        },
-        2,
-    )
+    let text = if has_gpu {
+        format!("not used here: {absent}; --verbose shows why")
+    } else {
+        format!("no GPU stack found: {absent}; `rusty-stack-bench doctor` explains")
+    };
+    style.wrap(&text, 2)
 }
 
 /// As sections of a Markdown document. Nothing when everything has a figure.
@@ -155,13 +134,10 @@ pub fn markdown(run: &Run) -> String {
             let who = escape(&describe_cases(group, &names));
             out.push_str(&match group.reason {
                 None => format!("- **{who}** (no reason was recorded)\n"),
-                Some(Reason { what, why, cure, .. }) => {
-                    format!(
-                        "- **{who}**\\\n  {}: {}\\\n  *Cure:* {}\n",
-                        escape(what),
-                        escape(why),
-                        escape(cure)
-                    )
+                Some(reason) => {
+                    let [what, why, cure] =
+                        [&reason.what, &reason.why, &reason.cure].map(|text| escape(text));
+                    format!("- **{who}**\\\n  {what}: {why}\\\n  *Cure:* {cure}\n")
                 }
             });
         }

@@ -146,12 +146,9 @@ impl Baseline {
             if let Some(found) = differences.first().or(software_differences(first, run).first()) {
                 let (old, new) = (&found.baseline, &found.current);
                 let (id, field) = (&run.run_id, &found.field);
-                return Err(StoreError::NotABaseline {
-                    problem: format!(
-                        "{field} is {old} in {}, {new} in {id}; leave one out",
-                        first.run_id
-                    ),
-                });
+                let first = &first.run_id;
+                let problem = format!("{field} is {old} in {first}, {new} in {id}; leave one out");
+                return Err(StoreError::NotABaseline { problem });
             }
         }
         let git = &first.environment.git;
@@ -277,7 +274,6 @@ impl Baseline {
     }
 }
 
-/// A baseline as it is on disk, without its runs.
 #[derive(Deserialize)]
 struct Wire {
     format_version: u32,
@@ -483,7 +479,6 @@ impl Baselines {
         Ok(())
     }
 
-    /// Machine, name and path of every file.
     fn files(&self) -> Vec<(String, String, PathBuf)> {
         let Ok(entries) = std::fs::read_dir(&self.dir) else { return Vec::new() };
         let mut dirs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -502,7 +497,6 @@ fn io_error(path: &Path, source: std::io::Error) -> ReadError {
     ReadError::Io { path: path.to_owned(), source }
 }
 
-/// A part of the name of a file as text; empty without one.
 fn file_text(part: Option<&std::ffi::OsStr>) -> String {
     part.unwrap_or_default().to_string_lossy().into_owned()
 }

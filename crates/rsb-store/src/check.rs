@@ -2,7 +2,6 @@
 //! mending what can be mended.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rsb_model::RunId;
@@ -16,9 +15,10 @@ use crate::store::Store;
 use crate::{export, read};
 
 /// What is not as it should be.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum StoreProblem {
     /// SQLite finds the database damaged.
+    #[error("the index `{}` is damaged: {}; `store repair` builds it again", path.display(), said.join("; "))]
     Damaged {
         /// The database.
         path: PathBuf,
@@ -26,6 +26,10 @@ pub enum StoreProblem {
         said: Vec<String>,
     },
     /// The index says of a run what its file does not.
+    #[error(
+        "the index is not what the file of the run {run_id} says: {problem}; `store repair` builds \
+         it again"
+    )]
     Disagrees {
         /// The run.
         run_id: RunId,
@@ -33,42 +37,17 @@ pub enum StoreProblem {
         problem: String,
     },
     /// A mean of a day is not that of its values.
+    #[error(
+        "the mean that the index keeps of {of} is not that of its values; `store repair` builds it \
+         again"
+    )]
     DailyMean {
         /// The metric, and the day.
         of: String,
     },
     /// What opening the directory has to say.
+    #[error("{0}")]
     Notice(StoreNotice),
-}
-
-impl fmt::Display for StoreProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Damaged { path, said } => {
-                let said = said.join("; ");
-                write!(
-                    f,
-                    "the index `{}` is damaged: {said}; `store repair` builds it again",
-                    path.display()
-                )
-            }
-            Self::Disagrees { run_id, problem } => {
-                write!(
-                    f,
-                    "the index is not what the file of the run {run_id} says: {problem}; `store \
-                     repair` builds it again"
-                )
-            }
-            Self::DailyMean { of } => {
-                write!(
-                    f,
-                    "the mean that the index keeps of {of} is not that of its values; `store \
-                     repair` builds it again"
-                )
-            }
-            Self::Notice(notice) => notice.fmt(f),
-        }
-    }
 }
 
 /// What [`check`] found.
@@ -86,7 +65,6 @@ pub struct StoreCheck {
 }
 
 impl StoreCheck {
-    /// Looks at run files without an index.
     fn check_files(&mut self, files: Vec<PathBuf>) {
         for path in files {
             self.runs += 1;
@@ -104,13 +82,10 @@ impl StoreCheck {
 /// # Errors
 /// When it is no directory of results, or its database is of a later program.
 pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
-    let damaged = damage(results_dir);
     let mut found = StoreCheck::default();
     let database = results_dir.join(DATABASE);
-    found
-        .problems
-        .extend(damaged.map(|said| StoreProblem::Damaged { path: database.clone(), said }));
-    if !found.problems.is_empty() {
+    if let Some(said) = damage(results_dir) {
+        found.problems.push(StoreProblem::Damaged { path: database, said });
         // To open it would mend it before anybody asked; the files are checked all the same.
         found.check_files(files::documents_in(&results_dir.join(RUNS)));
         return Ok(found);
@@ -121,21 +96,12 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
         }
         _ => Store::open_existing(results_dir)?,
     };
-    found.problems.extend(
-        store
-            .notices()
-            .iter()
-            .filter(|notice| is_problem(notice))
-            .cloned()
-            .map(StoreProblem::Notice),
-    );
+    let notices = store.notices().to_vec();
+    let left_out: Vec<PathBuf> = notices.iter().map(|notice| notice.path().to_owned()).collect();
+    found.problems.extend(notices.into_iter().filter(is_problem).map(StoreProblem::Notice));
     let runs = store.runs()?;
     // Of a directory that cannot be written, the index may lack the newest.
-    let known: HashSet<PathBuf> = runs
-        .iter()
-        .map(|run| run.path.clone())
-        .chain(store.notices().iter().map(|notice| notice.path().to_owned()))
-        .collect();
+    let known: HashSet<PathBuf> = runs.iter().map(|run| run.path.clone()).chain(left_out).collect();
     let mut others = files::documents_in(&results_dir.join(RUNS));
     others.retain(|path| !known.contains(path));
     found.check_files(others);
@@ -149,9 +115,8 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
             }
             Err(error) => Some(error.to_string()),
         };
-        found.problems.extend(
-            problem.map(|problem| StoreProblem::Disagrees { run_id: run.run_id.clone(), problem }),
-        );
+        let disagrees = |problem| StoreProblem::Disagrees { run_id: run.run_id.clone(), problem };
+        found.problems.extend(problem.map(disagrees));
     }
     found.problems.extend(wrong_days(&store)?.into_iter().map(|of| StoreProblem::DailyMean { of }));
     found.clock_jumps = clock_jumps(&store)?;
@@ -201,9 +166,11 @@ pub fn repair(results_dir: &Path) -> Result<StoreRepair, StoreError> {
 /// What SQLite finds wrong with the database; `None` where there is none, or nothing is.
 fn damage(results_dir: &Path) -> Option<Vec<String>> {
     let path = results_dir.join(DATABASE);
-    path.exists()
-        .then(|| ask(&path).unwrap_or_else(|error| vec![error.to_string()]))
-        .filter(|said| !said.is_empty())
+    if !path.exists() {
+        return None;
+    }
+    let said = ask(&path).unwrap_or_else(|error| vec![error.to_string()]);
+    Some(said).filter(|said| !said.is_empty())
 }
 
 /// The database in `path` as it is, where SQLite cannot make the files that a database in WAL mode

@@ -20,7 +20,7 @@ use rsb_model::{
 use serde_json::{Value, json};
 
 use crate::error::ReadError;
-use crate::input::{self, ReadProblem};
+use crate::input;
 use crate::read;
 
 /// The name of Criterion's latest result.
@@ -125,26 +125,11 @@ fn collect(
 }
 
 fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
-    let written = fs::metadata(case.join("sample.json")).and_then(|metadata| metadata.modified());
-    let timestamp = written
-        .ok()
-        .and_then(|time| Timestamp::try_from(time).ok())
-        .unwrap_or(Timestamp::UNIX_EPOCH);
+    let timestamp = input::written(&case.join("sample.json"));
     let described = read_json(case, "benchmark.json").ok();
-    let id = described
-        .as_ref()
-        .and_then(|document| document.get("full_id"))
-        .and_then(Value::as_str)
-        .map_or_else(
-            || {
-                case.parent()
-                    .and_then(|parent| parent.strip_prefix(root).ok())
-                    .unwrap_or(case)
-                    .display()
-                    .to_string()
-            },
-            str::to_owned,
-        );
+    let full_id = described.as_ref().and_then(|document| document.get("full_id")?.as_str());
+    let place = case.parent().and_then(|parent| parent.strip_prefix(root).ok()).unwrap_or(case);
+    let id = full_id.map_or_else(|| place.display().to_string(), str::to_owned);
     let unreadable =
         |problem: &str| read::unreadable(&json!({ "benchmark_id": id }), index, timestamp, problem);
     let (samples, id) = match (
@@ -172,13 +157,9 @@ fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
     }
 }
 
-/// The document called `name` in the directory `case`.
 fn read_json(case: &Path, name: &str) -> Result<Value, String> {
-    let bytes =
-        input::read(&case.join(name), input::MOST_OF_OTHERS).map_err(|unread| match unread {
-            ReadProblem::Io(error) => format!("{name}: {error}"),
-            ReadProblem::Unfit(problem) => format!("{name}: {problem}"),
-        })?;
+    let bytes = input::read(&case.join(name), input::MOST_OF_OTHERS)
+        .map_err(|problem| format!("{name}: {problem}"))?;
     json::parse_bytes(&bytes).map_err(|error| format!("{name}: {error}"))
 }
 
@@ -195,11 +176,8 @@ fn samples(document: &Value) -> Result<Samples, String> {
     let mut samples = Samples::new(0);
     let (iters, times) = (list(document, "iters")?, list(document, "times")?);
     if iters.len() != times.len() {
-        return Err(format!(
-            "sample.json has {} iteration counts but {} times",
-            iters.len(),
-            times.len()
-        ));
+        let (iters, times) = (iters.len(), times.len());
+        return Err(format!("sample.json has {iters} iteration counts but {times} times"));
     }
     for (&iters, time) in iters.iter().zip(times) {
         samples.push(parse_iterations(iters)?, time);

@@ -105,16 +105,12 @@ fn broken(error: &DuckdbError) -> SqlError {
     SqlError::Engine { problem: error.message.clone() }
 }
 
-/// The name of `path`, which DuckDB takes as text.
 fn name_of(path: &Path) -> Result<String, SqlError> {
     let text = path.to_str().filter(|text| !text.contains(['*', '?', '[']));
     let Some(text) = text else {
-        return Err(SqlError::Engine {
-            problem: format!(
-                "DuckDB cannot be told the path `{}`: it is no plain text",
-                path.display()
-            ),
-        });
+        let path = path.display();
+        let problem = format!("DuckDB cannot be told the path `{path}`: it is no plain text");
+        return Err(SqlError::Engine { problem });
     };
     Ok(text.to_owned())
 }
@@ -123,7 +119,6 @@ fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A database in memory with the views of `parquet`.
 fn over(library: &DuckdbLibrary, parquet: &Path) -> Result<DuckdbConnection, DuckdbError> {
     let connection = library.in_memory(&OPTIONS)?;
     let path = name_of(parquet).map_err(|error| DuckdbError { message: error.to_string() })?;
@@ -173,7 +168,6 @@ fn views(path: &str) -> String {
     )
 }
 
-/// SQL for the value of `metric` in a row.
 fn metric_value(metric: &str) -> String {
     format!("list_extract(\"values\", list_position(metrics, '{metric}'))")
 }
@@ -257,7 +251,6 @@ fn answer(connection: &DuckdbConnection, sql: &str) -> Result<SqlAnswer, QueryFa
     Ok(SqlAnswer { columns: columns.into_iter().map(|(name, _)| name).collect(), rows })
 }
 
-/// How a column is read, whatever type it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Boolean,

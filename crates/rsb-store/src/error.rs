@@ -2,7 +2,6 @@
 //!
 //! The text of an error is whole: it names the file, the cause and the cure.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -220,9 +219,12 @@ pub enum ReadError {
 }
 
 /// What a reader should know although the work goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreNotice {
     /// A run was cut off, and its journal became a run file.
+    #[error(
+        "a run was cut off; its {cases} cases are kept in `{}`{}", path.display(), torn(*dropped)
+    )]
     Recovered {
         /// The run file.
         path: PathBuf,
@@ -232,11 +234,13 @@ pub enum StoreNotice {
         dropped: usize,
     },
     /// A run was cut off before any case had ended: its journal was removed.
+    #[error("a run was cut off before any case had ended; `{}` was removed", path.display())]
     NothingToRecover {
         /// The journal.
         path: PathBuf,
     },
     /// The journal of a dead writer cannot be made into a run for now, and stays.
+    #[error("a run was cut off, and its journal `{}` stays as it is: {problem}", path.display())]
     JournalKept {
         /// Where it is.
         path: PathBuf,
@@ -244,6 +248,10 @@ pub enum StoreNotice {
         problem: String,
     },
     /// The database was corrupt: moved aside and rebuilt.
+    #[error(
+        "the index was corrupt; it is now `{}`, and a new one holds all {runs} runs: nothing is \
+         lost", moved_to.display()
+    )]
     DatabaseRebuilt {
         /// Where the corrupt one is.
         moved_to: PathBuf,
@@ -251,6 +259,10 @@ pub enum StoreNotice {
         runs: usize,
     },
     /// The database was of an earlier program, and is of this one now.
+    #[error(
+        "the index `{}` was of schema version {from}; it is of {to} now, with everything that the \
+         run files hold", path.display()
+    )]
     Migrated {
         /// The database.
         path: PathBuf,
@@ -261,6 +273,10 @@ pub enum StoreNotice {
     },
     /// The database had metrics in another unit or direction, and has them as this program reads
     /// them now.
+    #[error(
+        "the index `{}` had {} in another unit or direction, as a program of another version reads \
+         it; it was built again from the run files", path.display(), metrics.join(", ")
+    )]
     MetricsChanged {
         /// The database.
         path: PathBuf,
@@ -268,6 +284,7 @@ pub enum StoreNotice {
         metrics: Vec<String>,
     },
     /// The database cannot be used here: the run files were read instead, which is slower.
+    #[error("the index `{}` cannot be used ({problem}); the run files were read instead", path.display())]
     IndexUnavailable {
         /// The database.
         path: PathBuf,
@@ -275,6 +292,7 @@ pub enum StoreNotice {
         problem: String,
     },
     /// A file was left out of the history.
+    #[error("left out `{}`: {problem}", path.display())]
     LeftOut {
         /// The file.
         path: PathBuf,
@@ -297,6 +315,10 @@ impl StoreNotice {
             | Self::LeftOut { path, .. } => path,
         }
     }
+}
+
+fn torn(dropped: usize) -> String {
+    if dropped > 0 { format!(" ({dropped} torn lines were dropped)") } else { String::new() }
 }
 
 /// Up to this many files that are left out have a note each, and of more this many are named.
@@ -324,65 +346,4 @@ pub fn notes(notices: &[StoreNotice]) -> Vec<String> {
 
 fn is_left_out(notice: &StoreNotice) -> bool {
     matches!(notice, StoreNotice::LeftOut { .. })
-}
-
-impl fmt::Display for StoreNotice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Recovered { path, cases, dropped } => {
-                write!(f, "a run was cut off; its {cases} cases are kept in `{}`", path.display())?;
-                if *dropped > 0 {
-                    write!(f, " ({dropped} torn lines were dropped)")
-                } else {
-                    Ok(())
-                }
-            }
-            Self::NothingToRecover { path } => {
-                write!(
-                    f,
-                    "a run was cut off before any case had ended; `{}` was removed",
-                    path.display()
-                )
-            }
-            Self::JournalKept { path, problem } => {
-                write!(
-                    f,
-                    "a run was cut off, and its journal `{}` stays as it is: {problem}",
-                    path.display()
-                )
-            }
-            Self::DatabaseRebuilt { moved_to, runs } => write!(
-                f,
-                "the index was corrupt; it is now `{}`, and a new one holds all {runs} runs: \
-                 nothing is lost",
-                moved_to.display()
-            ),
-            Self::Migrated { path, from, to } => {
-                write!(
-                    f,
-                    "the index `{}` was of schema version {from}; it is of {to} now",
-                    path.display()
-                )?;
-                write!(f, ", with everything that the run files hold")
-            }
-            Self::MetricsChanged { path, metrics } => write!(
-                f,
-                "the index `{}` had {} in another unit or direction, as a program of another \
-                 version reads it; it was built \
-                 again from the run files",
-                path.display(),
-                metrics.join(", ")
-            ),
-            Self::IndexUnavailable { path, problem } => {
-                write!(
-                    f,
-                    "the index `{}` cannot be used ({problem}); the run files were read instead",
-                    path.display()
-                )
-            }
-            Self::LeftOut { path, problem } => {
-                write!(f, "left out `{}`: {problem}", path.display())
-            }
-        }
-    }
 }

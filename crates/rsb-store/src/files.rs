@@ -14,13 +14,9 @@ use rustix::fs::OFlags;
 use crate::error::{ReadError, StoreError};
 use crate::output::{self, OutputError};
 
-/// Directory of run files and journals.
 pub(crate) const RUNS: &str = "runs";
-/// Directory of the profiles of cases, by run.
 pub(crate) const PROFILES: &str = "profiles";
-/// Directory of comparisons.
 pub(crate) const COMPARISONS: &str = "comparisons";
-/// The index.
 pub(crate) const DATABASE: &str = "benchmarks.db";
 /// How the name of a journal ends.
 pub const JOURNAL_SUFFIX: &str = ".partial.jsonl";
@@ -144,12 +140,9 @@ pub(crate) fn check_ending(path: &Path) -> Result<(), ReadError> {
     Err(ReadError::Unfit { path: path.to_owned(), problem })
 }
 
-/// A file as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StampedFile {
-    /// Where it is.
     pub(crate) path: PathBuf,
-    /// Its name in its directory.
     pub(crate) name: String,
     /// Size and time of change: what tells an edited file from the one indexed. Empty where it is
     /// not there.
@@ -157,7 +150,6 @@ pub(crate) struct StampedFile {
 }
 
 impl StampedFile {
-    /// The file `path`.
     pub(crate) fn of(path: &Path) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let stamp = path.metadata().map_or_else(|_| String::new(), |meta| stamp_of(&meta));

@@ -215,7 +215,6 @@ impl Store {
     }
 }
 
-/// A run as the index numbers it.
 struct RunNumbers {
     number: i64,
     machine: i64,
@@ -264,7 +263,6 @@ fn variants(connection: &Connection, cases: &str) -> rusqlite::Result<String> {
 /// What a series is of: case, metric and unit.
 type SeriesKey = (String, String, String);
 
-/// A series of the index, and what it is of.
 struct AskedSeries {
     series: i64,
     key: SeriesKey,
@@ -296,7 +294,6 @@ fn select_series(
         .collect()
 }
 
-/// A point as the index has it.
 pub(crate) struct IndexedPoint {
     pub(crate) started: i64,
     pub(crate) run: i64,

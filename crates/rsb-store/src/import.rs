@@ -27,7 +27,6 @@ mod vllm;
 mod mutations;
 
 use std::fmt;
-use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -38,7 +37,7 @@ use error::Problem;
 pub use error::{ImportError, UnknownFormat};
 use sink::Sink;
 
-use crate::input::{self, ReadProblem};
+use crate::input;
 
 /// How the output of a tool is recognized and read: one row of the table below, which the module of
 /// the tool defines.
@@ -179,14 +178,8 @@ fn detect_or_error(path: &Path, text: &str) -> Result<Format, ImportError> {
 /// When the file cannot be read, is empty, is of no known tool, or is not what the tool writes.
 /// Never because of one case in it: that is a failed case among the others.
 pub fn import(path: &Path, format: Option<Format>) -> Result<Run, ImportError> {
-    let bytes = input::read(path, input::MOST_OF_OTHERS).map_err(|unread| match unread {
-        ReadProblem::Io(source) => ImportError::Io { path: path.to_owned(), source },
-        ReadProblem::Unfit(problem) => ImportError::Unfit { path: path.to_owned(), problem },
-    })?;
-    let written = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
-    let written =
-        written.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
-    import_text(path, &String::from_utf8_lossy(&bytes), format, written)
+    let bytes = input::read(path, input::MOST_OF_OTHERS).map_err(|problem| problem.at(path))?;
+    import_text(path, &String::from_utf8_lossy(&bytes), format, input::written(path))
 }
 
 /// As [`import`], of a text that was `written` at `path`.
@@ -213,6 +206,8 @@ fn import_text(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

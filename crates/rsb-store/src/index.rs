@@ -21,9 +21,9 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, COMPARISONS, RUNS, StampedFile};
 use crate::read;
-#[cfg(feature = "parquet")]
-pub(crate) use rows::ResultRow;
 use rows::RunRows;
+#[cfg(feature = "parquet")]
+pub(crate) use rows::{PointRow, ResultRow};
 pub(crate) use schema::{SCHEMA_VERSION, TABLES};
 pub(crate) use text::{FromJson, Parsed, better_from, better_text};
 use text::{count, to_json};
@@ -33,7 +33,6 @@ use write::RunWriter;
 /// for memory.
 const POINTS_AT_ONCE: usize = 500_000;
 
-/// An open index.
 #[derive(Debug)]
 pub(crate) struct Index {
     connection: Connection,
@@ -103,7 +102,6 @@ impl Index {
         Ok(Self { connection, notices })
     }
 
-    /// An index that is nowhere but in memory.
     pub(crate) fn in_memory() -> rusqlite::Result<Self> {
         let mut connection = Connection::open_in_memory()?;
         connection.pragma_update(None, "foreign_keys", "OFF")?;

@@ -7,7 +7,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
+use rsb_model::Timestamp;
 use rustix::fs::OFlags;
+
+use crate::error::ReadError;
 
 /// Bytes in a mebibyte, in which the limits are told.
 const MIB: u64 = 1 << 20;
@@ -20,17 +23,23 @@ pub(crate) const MOST_OF_OURS: u64 = 256 * MIB;
 pub(crate) const MOST_OF_OTHERS: u64 = 64 * MIB;
 
 /// Why a file is not read, before the file is named.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadProblem {
     /// The system does not give it.
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// What it is, and the cure.
+    #[error("{0}")]
     Unfit(String),
 }
 
-impl From<io::Error> for ReadProblem {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
+impl ReadProblem {
+    pub(crate) fn at(self, path: &Path) -> ReadError {
+        let path = path.to_owned();
+        match self {
+            Self::Io(source) => ReadError::Io { path, source },
+            Self::Unfit(problem) => ReadError::Unfit { path, problem },
+        }
     }
 }
 
@@ -97,6 +106,12 @@ fn open_regular(path: &Path, most: u64) -> Result<File, ReadProblem> {
 fn open_at_once(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// When `path` was written; 1970 if the system does not say.
+pub(crate) fn written(path: &Path) -> Timestamp {
+    let time = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    time.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 fn check(metadata: &Metadata, most: u64) -> Result<(), ReadProblem> {

@@ -40,7 +40,6 @@ pub fn begins_as_run_id(text: &str) -> bool {
     text.len() >= "00000000T".len() && text.bytes().zip(FORM.bytes()).all(fits)
 }
 
-/// One line of a journal.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Line<'a> {
@@ -286,7 +285,6 @@ mod tests {
         (dir, store)
     }
 
-    /// The run `id` as the first of its directory.
     fn first(id: &str) -> Run {
         Run { sequence: Some(1), ..run(id, 0) }
     }

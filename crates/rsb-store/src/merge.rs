@@ -158,7 +158,6 @@ impl Store {
         Ok(TakenRun { run_id: run.run_id, path, is_new: true })
     }
 
-    /// The files of runs that began then.
     fn runs_of(&self, started: Timestamp) -> Result<Vec<PathBuf>, StoreError> {
         let files: Vec<String> = self.query(|connection| {
             let mut statement = connection
@@ -168,7 +167,6 @@ impl Store {
         Ok(files.into_iter().map(|file| self.results_dir().join(RUNS).join(file)).collect())
     }
 
-    /// The id of the run that was measured last.
     pub(crate) fn latest_id(&self) -> Result<Option<RunId>, StoreError> {
         let latest = crate::store::LATEST_FIRST;
         let id: Option<String> = self.query(|connection| {

@@ -10,9 +10,7 @@ use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_zlib_with_limit};
 /// What stands before the compressed document; `<` begins nothing but markup in a page of ours, so
 /// no text can forge it.
 const OPEN: &str = "<template id=\"run\" data-encoding=\"zlib base64\">";
-/// What stands behind it.
 const CLOSE: &str = "</template>";
-/// Characters in a line of it.
 const LINE: usize = 120;
 /// Of 0 to 10: what is beyond takes twice the time for a hundredth of the size.
 const LEVEL: u8 = 9;

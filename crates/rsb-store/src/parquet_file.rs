@@ -13,65 +13,18 @@ mod trends;
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
-use parquet::schema::types::TypePtr;
 use rsb_model::{BenchmarkResult, CaseId, Fingerprint, Run, RunId, Verdict};
 
 use crate::error::StoreError;
 use crate::index::ResultRow;
 use crate::store::Store;
 pub use cached::cached_export;
-use columns::{ExportedCase, Rows};
+use columns::{ExportedRow, INDEX_COLUMNS, RUN_COLUMNS, RowWriter};
 pub use read::read_parquet;
 pub use trends::write_trends;
-
-/// The columns that runs are read from again; none goes.
-const RUN_COLUMNS: &str = "
-    required binary run_id (UTF8);
-    required int64 started (TIMESTAMP(MICROS, true));
-    required binary suite (UTF8);
-    required binary profile (UTF8);
-    optional binary commit (UTF8);
-    required binary machine (UTF8);
-    required binary id (UTF8);
-    required binary outcome (UTF8);
-    optional binary verdict (UTF8);
-    optional double time_ms;
-    optional int32 replicate;
-    required group iters (LIST) { repeated group list { required int64 element; } }
-    required group times_ns (LIST) { repeated group list { required double element; } }
-    required binary result (JSON);
-    required binary run (JSON);";
-
-/// What the index keeps of a case, for questions: its place in the run, which of its rows this is,
-/// what it is of, and in the first row its figures. More may be added at the end, none goes.
-const INDEX_COLUMNS: &str = "
-    required int32 position;
-    required int32 part;
-    required binary model_id (UTF8);
-    required binary device (UTF8);
-    optional int64 batch_size;
-    optional int64 sequence_length;
-    optional binary precision (UTF8);
-    optional binary architecture_type (UTF8);
-    optional int64 parameter_count;
-    required binary benchmark_type (UTF8);
-    optional binary device_type (UTF8);
-    optional binary device_metrics (UTF8);
-    required group metrics (LIST) { repeated group list { required binary element (UTF8); } }
-    required group units (LIST) { repeated group list { required binary element (UTF8); } }
-    required group directions (LIST) { repeated group list { required binary element (UTF8); } }
-    required group values (LIST) { repeated group list { optional double element; } }";
-
-/// Rows that are held in memory before they are written.
-const GROUP: usize = 20_000;
 
 /// Why a file of Parquet cannot be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -99,8 +52,7 @@ pub type Verdicts = HashMap<(RunId, CaseId), Verdict>;
 
 /// Writes runs to `out` one after another, so that only some of them are in memory at once.
 pub struct ParquetSink<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
-    rows: Rows,
+    rows: RowWriter<W>,
 }
 
 impl<W: Write + Send> ParquetSink<W> {
@@ -109,14 +61,13 @@ impl<W: Write + Send> ParquetSink<W> {
     /// # Errors
     /// When `out` does not take it.
     pub fn new(out: W) -> Result<Self, ParquetError> {
-        let schema = schema(&format!("{RUN_COLUMNS}{INDEX_COLUMNS}"))?;
-        let writer = SerializedFileWriter::new(out, schema, Arc::new(properties()))?;
-        Ok(Self { writer, rows: Rows::default() })
+        let columns = RUN_COLUMNS.iter().chain(&INDEX_COLUMNS);
+        Ok(Self { rows: RowWriter::new(out, columns.map(|(declaration, _)| *declaration))? })
     }
 
     /// Keeps `text` in the file under `key`.
     pub fn note(&mut self, key: &str, text: String) {
-        self.writer.append_key_value_metadata(KeyValue::new(key.to_owned(), text));
+        self.rows.file.append_key_value_metadata(KeyValue::new(key.to_owned(), text));
     }
 
     /// Adds every case of `run`.
@@ -132,46 +83,34 @@ impl<W: Write + Send> ParquetSink<W> {
             let rest = to_json(&BenchmarkResult { samples: Vec::new(), ..result.clone() })?;
             let (machine, shell, rest) = (machine.as_str(), shell.as_str(), rest.as_str());
             let indexed = &ResultRow::of(result);
-            let case =
-                ExportedCase { run, result, position, machine, shell, rest, verdict, indexed };
-            if result.samples.is_empty() {
-                self.rows.push(&case, 0, None);
-            }
-            for (part, samples) in result.samples.iter().enumerate() {
-                self.rows.push(&case, part, Some(samples));
+            for part in 0..result.samples.len().max(1) {
+                let samples = result.samples.get(part);
+                let row = &ExportedRow {
+                    run,
+                    result,
+                    position,
+                    machine,
+                    shell,
+                    rest,
+                    verdict,
+                    indexed,
+                    part,
+                    samples,
+                };
+                let columns = RUN_COLUMNS.iter().chain(&INDEX_COLUMNS);
+                self.rows.push(columns.map(|(_, add)| move |column: &mut _| add(row, column)));
             }
         }
-        if self.rows.count >= GROUP { self.flush() } else { Ok(()) }
+        self.rows.write_group()
     }
 
     /// Ends the file.
     ///
     /// # Errors
     /// When the file does not take it.
-    pub fn finish(mut self) -> Result<W, ParquetError> {
-        self.flush()?;
-        self.writer.into_inner()
+    pub fn finish(self) -> Result<W, ParquetError> {
+        self.rows.finish()
     }
-
-    fn flush(&mut self) -> Result<(), ParquetError> {
-        let rows = std::mem::take(&mut self.rows);
-        if rows.count == 0 {
-            return Ok(());
-        }
-        let mut group = self.writer.next_row_group()?;
-        rows.write(&mut group)?;
-        group.close().map(drop)
-    }
-}
-
-/// How files are written: small, which costs less than the disk does.
-fn properties() -> WriterProperties {
-    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build()
-}
-
-/// `columns` as a schema.
-fn schema(columns: &str) -> Result<TypePtr, ParquetError> {
-    Ok(Arc::new(parse_message_type(&format!("message results {{ {columns} }}"))?))
 }
 
 fn to_json(value: &impl serde::Serialize) -> Result<String, ParquetError> {

@@ -21,9 +21,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{files, input};
 
-/// Directory of the programs.
 const PROGRAMS: &str = "programs";
-/// The file of one.
 const PROGRAM: &str = "program";
 /// How the names of the files end that say what it was kept for.
 const RUN: &str = "run";
@@ -81,7 +79,6 @@ pub fn hash(path: &Path) -> io::Result<String> {
     copy_hashed(&input::open(path)?, &mut io::sink())
 }
 
-/// Copies the whole of `from`; the SHA-256 of what was copied.
 fn copy_hashed(mut from: &File, to: &mut impl Write) -> io::Result<String> {
     let (mut sum, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     loop {
@@ -269,7 +266,6 @@ fn cache_dir(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<PathBuf>
     Ok(caches.join("rusty-stack-bench"))
 }
 
-/// The path in the variable called `name`, unless it is empty.
 fn path_in(variable: &impl Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
     variable(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

@@ -21,7 +21,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::ReadError;
-use crate::input::{self, ReadProblem};
+use crate::input;
 use crate::seal::{self, Seal};
 use crate::{files, page};
 
@@ -81,10 +81,7 @@ pub fn environment_in(text: &str) -> serde_json::Result<Environment> {
 /// # Errors
 /// When it is anything else, or cannot be read.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
-    let bytes = input::read(path, input::MOST_OF_OURS).map_err(|unread| match unread {
-        ReadProblem::Io(source) => ReadError::Io { path: path.to_owned(), source },
-        ReadProblem::Unfit(problem) => ReadError::Unfit { path: path.to_owned(), problem },
-    })?;
+    let bytes = input::read(path, input::MOST_OF_OURS).map_err(|problem| problem.at(path))?;
     page::document_in(&bytes, input::MOST_OF_OURS)
         .unwrap_or(Ok(bytes))
         .map_err(|problem| ReadError::Unfit { path: path.to_owned(), problem })
@@ -99,10 +96,8 @@ pub(crate) fn check_format(path: &Path, document: &Value) -> Result<(), ReadErro
 pub(crate) struct Document<'a> {
     #[serde(borrow)]
     benchmarks: Option<Vec<&'a RawValue>>,
-    /// The runs of a baseline.
     #[serde(borrow)]
     pub(crate) runs: Option<Vec<&'a RawValue>>,
-    /// Everything else.
     #[serde(flatten)]
     pub(crate) fields: Value,
     #[serde(skip)]

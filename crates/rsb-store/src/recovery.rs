@@ -123,7 +123,6 @@ pub(crate) fn highest_sequence(results_dir: &Path) -> Option<u64> {
     journals.iter().filter_map(|path| begun(path)?.sequence).max()
 }
 
-/// The run of a journal, as it began.
 fn begun(journal: &Path) -> Option<Run> {
     let mut first = Vec::new();
     BufReader::new(File::open(journal).ok()?).read_until(b'\n', &mut first).ok()?;
@@ -145,7 +144,6 @@ fn run_file_of(journal: &Path) -> Option<PathBuf> {
     Some(journal.with_file_name(format!("{name}.json")))
 }
 
-/// What a journal still holds.
 struct Salvage {
     run: Run,
     dropped: usize,

@@ -12,9 +12,7 @@ use crate::document;
 
 /// What stands before the checksum, as the first key of the document.
 const BEFORE: &str = "\"checksum\": \"sha256:";
-/// What stands behind it.
 const AFTER: &str = "\",";
-/// Hexadecimal digits of it.
 const DIGITS: usize = 64;
 
 /// What the checksum of a text says of it.
@@ -62,7 +60,6 @@ pub(crate) fn check(bytes: &[u8]) -> Seal {
     if hash(&rest).as_bytes() == told { Seal::Whole } else { Seal::Broken }
 }
 
-/// The SHA-256 of `bytes` in hexadecimal.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::with_capacity(DIGITS), |mut text, byte| {
         let _ = write!(text, "{byte:02x}"); // Into a string it cannot fail.

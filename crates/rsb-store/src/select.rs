@@ -139,7 +139,6 @@ fn answer_guarded(
     })
 }
 
-/// Why there is no answer, before it is told.
 enum Unanswered {
     Sqlite(rusqlite::Error),
     Other(SqlError),
@@ -197,7 +196,6 @@ fn rows(statement: &mut Statement<'_>) -> rusqlite::Result<Option<SqlAnswer>> {
     Ok(Some(SqlAnswer { columns, rows }))
 }
 
-/// How much of an answer there is so far.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerSize {
     rows: usize,

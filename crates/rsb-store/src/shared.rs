@@ -170,11 +170,6 @@ impl SharedStore {
         Ok(store)
     }
 
-    /// The address without its password.
-    pub fn display_address(&self) -> &str {
-        &self.shown
-    }
-
     /// Whether the connection is encrypted.
     ///
     /// # Errors
@@ -413,7 +408,6 @@ fn samples_of(document: &str) -> usize {
     serde_json::from_str(document).map_or(0, |run: Run| samples(&run))
 }
 
-/// A row of the table of runs.
 struct Known {
     number: i64,
     run_id: String,

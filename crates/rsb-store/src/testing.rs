@@ -15,7 +15,6 @@ pub(crate) fn moment(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_767_225_600 + seconds).unwrap()
 }
 
-/// A machine with this many usable cores.
 pub(crate) fn machine(cores: u32) -> Environment {
     Environment {
         cpu: Some(Cpu {
@@ -37,7 +36,6 @@ pub(crate) fn run(id: &str, seconds: i64) -> Run {
     Run::begin(RunId(id.to_owned()), moment(seconds), "quick", "quick", machine(2))
 }
 
-/// The id of the case `name`.
 pub(crate) fn case_id(name: &str) -> CaseId {
     CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", name])
 }
@@ -65,7 +63,6 @@ pub(crate) fn measured_case(name: &str, time_ms: f64) -> BenchmarkResult {
     }
 }
 
-/// A skipped case.
 pub(crate) fn skipped_case(name: &str) -> BenchmarkResult {
     BenchmarkResult {
         outcome: Outcome::Skipped,
@@ -100,7 +97,6 @@ pub(crate) fn comparison(id: &str) -> ComparisonResult {
     }
 }
 
-/// Seconds of a day.
 pub(crate) const DAY: i64 = 86_400;
 
 /// Keeps `run` as the program does.
@@ -129,7 +125,6 @@ pub(crate) fn with_runs(runs: i64, cases: usize) -> (tempfile::TempDir, Store) {
     (dir, store)
 }
 
-/// Replaces the value that `steps` lead to.
 pub(crate) fn mutate(value: &mut Value, steps: &[usize], replacement: Value) {
     let Some((step, rest)) = steps.split_first() else {
         *value = replacement;
@@ -151,7 +146,6 @@ pub(crate) fn mutate(value: &mut Value, steps: &[usize], replacement: Value) {
     }
 }
 
-/// Values that no reader expects.
 pub(crate) fn junk() -> impl proptest::strategy::Strategy<Value = Value> {
     use proptest::prelude::*;
     prop_oneof![

@@ -183,7 +183,6 @@ fn from_csv(error: csv::Error, name: &Path) -> TrendInputError {
 /// Endings of the names of aggregates of Google Benchmark.
 const AGGREGATES: [&str; 6] = ["_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"];
 
-/// Where each column is, and how numbers are written.
 struct Columns {
     /// Whether a comma may be a decimal comma, because it separates no fields.
     is_decimal_comma: bool,
@@ -272,7 +271,6 @@ fn find_column(header: &StringRecord, name: &str) -> Result<Option<usize>, Probl
     }
 }
 
-/// The text in `column`; empty without such a column.
 fn cell(record: &StringRecord, column: Option<usize>) -> &str {
     column.and_then(|column| record.get(column)).unwrap_or_default()
 }

@@ -55,7 +55,6 @@ impl Server {
         Some(server)
     }
 
-    /// As [`Self::prepare`], and up.
     fn start() -> Option<Self> {
         let server = Self::prepare()?;
         server.up("");
@@ -86,7 +85,6 @@ impl Server {
         self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "-w", "stop"]);
     }
 
-    /// A certificate for 127.0.0.1, by an authority of its own.
     fn certificate(&self) {
         let path = |name: &str| self.dir.path().join(name).display().to_string();
         let (root_key, root) = (path("root.key"), path("root.crt"));
@@ -210,7 +208,6 @@ fn run(name: &str, second: i64, cases: u32) -> Run {
     run
 }
 
-/// A store with these runs.
 fn store(runs: &[Run]) -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_for_writing(dir.path()).unwrap();

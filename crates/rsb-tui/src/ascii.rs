@@ -14,7 +14,6 @@ pub(crate) fn only(buffer: &mut Buffer) {
     }
 }
 
-/// The character most like `letter`.
 const fn like(letter: char) -> char {
     match letter {
         '─' | '━' | '╸' | '–' | '—' | '╌' | '▃' => '-',

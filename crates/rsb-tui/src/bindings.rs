@@ -2,7 +2,7 @@
 //! keys themselves follow.
 
 use crate::action::Action;
-use crate::message::Key;
+use crate::message::Key::{self, Char};
 use crate::pick::PickedSide;
 use crate::run_page::RunPage;
 use crate::stage::Stage;
@@ -23,14 +23,20 @@ pub struct Binding {
     pub about: &'static str,
 }
 
-const fn binding(
+impl Binding {
+    const fn about(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
+    }
+}
+
+const fn bind(
     action: Action,
     keys: &'static [Key],
     key: &'static str,
     word: &'static str,
-    about: &'static str,
 ) -> Binding {
-    Binding { action, keys, key, word, about }
+    Binding { action, keys, key, word, about: "" }
 }
 
 const ENTER: &[Key] = &[Key::Enter];
@@ -40,54 +46,34 @@ const ESC: &[Key] = &[Key::Esc];
 pub fn bindings(state: &State) -> Vec<Binding> {
     match &state.overlay {
         Overlay::Help => vec![
-            binding(
-                Action::Back,
-                &[Key::Esc, Key::Char('?'), Key::Enter],
-                "Esc",
-                "back",
-                "closes the help",
-            ),
+            bind(Action::Back, &[Key::Esc, Char('?'), Key::Enter], "Esc", "back")
+                .about("closes the help"),
             quit(),
         ],
         Overlay::Search => vec![
-            binding(Action::EndSearch, ENTER, "Enter", "done", "keeps what was typed"),
-            binding(Action::Back, ESC, "Esc", "cancel", "clears the filter"),
+            bind(Action::EndSearch, ENTER, "Enter", "done").about("keeps what was typed"),
+            bind(Action::Back, ESC, "Esc", "cancel").about("clears the filter"),
         ],
         Overlay::Start(_) => vec![
-            binding(Action::Begin, ENTER, "Enter", "start", "begins to measure"),
-            binding(
-                Action::ChangeProfile(1),
-                &[Key::Right, Key::Char('l'), Key::Char('p')],
-                "p",
-                "profile",
-                "measures more thoroughly, or again as quickly",
-            ),
-            binding(
-                Action::ChangeProfile(-1),
-                &[Key::Left, Key::Char('h'), Key::Char('<')],
-                "←",
-                "",
-                "measures less thoroughly",
-            ),
-            binding(Action::Back, ESC, "Esc", "back", "measures nothing"),
+            bind(Action::Begin, ENTER, "Enter", "start").about("begins to measure"),
+            bind(Action::ChangeProfile(1), &[Key::Right, Char('l'), Char('p')], "p", "profile")
+                .about("measures more thoroughly, or again as quickly"),
+            bind(Action::ChangeProfile(-1), &[Key::Left, Char('h'), Char('<')], "←", "")
+                .about("measures less thoroughly"),
+            bind(Action::Back, ESC, "Esc", "back").about("measures nothing"),
         ],
         Overlay::Pick(_) => {
             let mut all = vec![
-                binding(Action::Choose, ENTER, "Enter", "choose", "takes the selected one"),
-                binding(Action::Back, ESC, "Esc", "back", "leaves everything as it is"),
+                bind(Action::Choose, ENTER, "Enter", "choose").about("takes the selected one"),
+                bind(Action::Back, ESC, "Esc", "back").about("leaves everything as it is"),
             ];
             all.extend(moves());
             all
         }
         Overlay::Leave => vec![
-            binding(
-                Action::Quit,
-                &[Key::Char('q'), Key::Enter],
-                "q",
-                "quit all the same",
-                "ends the program",
-            ),
-            binding(Action::Back, ESC, "Esc", "stay", "nothing ends"),
+            bind(Action::Quit, &[Char('q'), Key::Enter], "q", "quit all the same")
+                .about("ends the program"),
+            bind(Action::Back, ESC, "Esc", "stay").about("nothing ends"),
         ],
         Overlay::None => of_page(state),
     }
@@ -108,102 +94,53 @@ pub(crate) fn of_page(state: &State) -> Vec<Binding> {
 
 // In ASCII the arrows of the last line are drawn as < and >, which therefore work too.
 fn of_stage(state: &State) -> Vec<Binding> {
-    let search = binding(
-        Action::Search,
-        &[Key::Char('/')],
-        "/",
-        "search",
-        "shows only what holds the text that you type",
-    );
+    let search = bind(Action::Search, &[Char('/')], "/", "search")
+        .about("shows only what holds the text that you type");
     let find =
-        binding(Action::Search, &[Key::Char('/')], "/", "search", "goes to the text that you type");
-    let next = binding(
-        Action::NextMatch,
-        &[Key::Char('n')],
-        "n",
-        "",
-        "goes to the next place with that text",
-    );
-    let reload = binding(Action::Reload, &[Key::Char('u')], "u", "update", "loads the page again");
+        bind(Action::Search, &[Char('/')], "/", "search").about("goes to the text that you type");
+    let next = bind(Action::NextMatch, &[Char('n')], "n", "")
+        .about("goes to the next place with that text");
+    let reload = bind(Action::Reload, &[Char('u')], "u", "update").about("loads the page again");
     let turns = [
-        binding(
-            Action::Turn(1),
-            &[Key::Right, Key::Char('l'), Key::Char('>')],
-            "→",
-            "next view",
-            "shows the next chart or page",
-        ),
-        binding(
-            Action::Turn(-1),
-            &[Key::Left, Key::Char('h'), Key::Char('<')],
-            "←",
-            "",
-            "shows the chart or page before",
-        ),
+        bind(Action::Turn(1), &[Key::Right, Char('l'), Char('>')], "→", "next view")
+            .about("shows the next chart or page"),
+        bind(Action::Turn(-1), &[Key::Left, Char('h'), Char('<')], "←", "")
+            .about("shows the chart or page before"),
     ];
     let mut all = Vec::new();
     match state.stage {
         stage if stage.offers_runs() => {
-            all.push(binding(
-                Action::Choose,
-                ENTER,
-                "Enter",
-                "run",
-                "runs the selected suite or benchmark, and asks first",
-            ));
-            all.push(binding(
-                Action::Mark,
-                &[Key::Char(' ')],
-                "Space",
-                "mark",
-                "marks a benchmark: Enter then runs all that are marked",
-            ));
-            all.push(search);
+            all.extend([
+                bind(Action::Choose, ENTER, "Enter", "run")
+                    .about("runs the selected suite or benchmark, and asks first"),
+                bind(Action::Mark, &[Char(' ')], "Space", "mark")
+                    .about("marks a benchmark: Enter then runs all that are marked"),
+                search,
+            ]);
             all.extend(moves());
             all.push(reload);
         }
         Stage::Comparison => {
-            all.push(binding(
-                Action::CompareWithPrevious,
-                &[Key::Char('p')],
-                "p",
-                "run before",
-                "compares the latest run with the run before it",
-            ));
-            all.push(binding(
-                Action::CompareWithBaseline,
-                &[Key::Char('a')],
-                "a",
-                "baseline",
-                "compares the run with the baseline of its suite",
-            ));
-            all.push(binding(
-                Action::PickOlder,
-                &[Key::Char('1')],
-                "1",
-                "older",
-                "chooses what to compare with: any run or baseline",
-            ));
-            all.push(binding(
-                Action::PickNewer,
-                &[Key::Char('2')],
-                "2",
-                "newer",
-                "chooses the run that is compared",
-            ));
+            all.extend([
+                bind(Action::CompareWithPrevious, &[Char('p')], "p", "run before")
+                    .about("compares the latest run with the run before it"),
+                bind(Action::CompareWithBaseline, &[Char('a')], "a", "baseline")
+                    .about("compares the run with the baseline of its suite"),
+                bind(Action::PickOlder, &[Char('1')], "1", "older")
+                    .about("chooses what to compare with: any run or baseline"),
+                bind(Action::PickNewer, &[Char('2')], "2", "newer")
+                    .about("chooses the run that is compared"),
+            ]);
             all.extend(turns);
             all.extend([find, next, reload]);
             all.extend(scrolls());
         }
         Stage::History => {
             all.extend(turns);
-            all.push(binding(
-                Action::PickOpened,
-                &[Key::Char('o'), Key::Enter],
-                "o",
-                "open a run",
-                "shows the results and charts of any stored run",
-            ));
+            all.push(
+                bind(Action::PickOpened, &[Char('o'), Key::Enter], "o", "open a run")
+                    .about("shows the results and charts of any stored run"),
+            );
             all.extend([if state.filters_rows() { search } else { find }, next, reload]);
             all.extend(moves());
         }
@@ -219,76 +156,43 @@ fn of_stage(state: &State) -> Vec<Binding> {
 fn of_run(state: &State) -> Vec<Binding> {
     let mut all = Vec::new();
     if state.is_measuring() {
-        all.push(binding(
-            Action::StopRun,
-            &[Key::Char('s')],
-            "s",
-            "stop",
-            "stops after the present sample; what was measured is kept",
-        ));
+        all.push(
+            bind(Action::StopRun, &[Char('s')], "s", "stop")
+                .about("stops after the present sample; what was measured is kept"),
+        );
     } else {
         if state.run.as_ref().is_some_and(RunPage::can_resume) {
-            all.push(binding(
-                Action::ResumeRun,
-                &[Key::Char('m')],
-                "m",
-                "measure on",
-                "measures what this run still lacks; what it has stays",
-            ));
+            all.push(
+                bind(Action::ResumeRun, &[Char('m')], "m", "measure on")
+                    .about("measures what this run still lacks; what it has stays"),
+            );
         }
-        all.push(binding(
-            Action::CompareRun,
-            &[Key::Char('c'), Key::Enter],
-            "c",
-            "compare",
-            "compares this run with the run before it",
-        ));
+        all.push(
+            bind(Action::CompareRun, &[Char('c'), Key::Enter], "c", "compare")
+                .about("compares this run with the run before it"),
+        );
         if state.run.as_ref().is_some_and(RunPage::is_stored) {
-            all.push(binding(
-                Action::SaveBaseline,
-                &[Key::Char('b')],
-                "b",
-                "baseline",
-                "saves this run as the baseline of its suite",
-            ));
-            all.push(binding(
-                Action::WriteReport,
-                &[Key::Char('w')],
-                "w",
-                "report",
-                "writes the report of this run, with its charts",
-            ));
+            all.extend([
+                bind(Action::SaveBaseline, &[Char('b')], "b", "baseline")
+                    .about("saves this run as the baseline of its suite"),
+                bind(Action::WriteReport, &[Char('w')], "w", "report")
+                    .about("writes the report of this run, with its charts"),
+            ]);
         } else {
-            all.push(binding(
-                Action::KeepRun,
-                &[Key::Char('s')],
-                "s",
-                "keep",
-                "keeps this run among the results",
-            ));
+            all.push(
+                bind(Action::KeepRun, &[Char('s')], "s", "keep")
+                    .about("keeps this run among the results"),
+            );
         }
     }
-    all.push(binding(
-        Action::Turn(1),
-        &[Key::Right, Key::Char('l'), Key::Char('>')],
-        "→",
-        "next chart",
-        "shows the next chart",
-    ));
-    all.push(binding(
-        Action::Turn(-1),
-        &[Key::Left, Key::Char('h'), Key::Char('<')],
-        "←",
-        "",
-        "shows the chart before",
-    ));
-    all.push(binding(
-        Action::Back,
-        ESC,
-        "Esc",
-        "list",
-        "goes back to the list; `r` shows the run again",
-    ));
+    all.extend([
+        bind(Action::Turn(1), &[Key::Right, Char('l'), Char('>')], "→", "next chart")
+            .about("shows the next chart"),
+        bind(Action::Turn(-1), &[Key::Left, Char('h'), Char('<')], "←", "")
+            .about("shows the chart before"),
+        bind(Action::Back, ESC, "Esc", "list")
+            .about("goes back to the list; `r` shows the run again"),
+    ]);
     all
 }
 
@@ -302,25 +206,22 @@ fn scrolls() -> [Binding; 6] {
 
 fn moving(up: &'static str, down: &'static str) -> [Binding; 6] {
     [
-        binding(Action::Move(-1), &[Key::Up, Key::Char('k')], "↑", "", up),
-        binding(Action::Move(1), &[Key::Down, Key::Char('j')], "↓", "", down),
-        binding(Action::MovePage(-1), &[Key::PageUp], "PgUp", "", "a page up"),
-        binding(Action::MovePage(1), &[Key::PageDown], "PgDn", "", "a page down"),
-        binding(Action::First, &[Key::Home, Key::Char('g')], "g", "", "to the top"),
-        binding(Action::Last, &[Key::End, Key::Char('G')], "G", "", "to the end"),
+        bind(Action::Move(-1), &[Key::Up, Char('k')], "↑", "").about(up),
+        bind(Action::Move(1), &[Key::Down, Char('j')], "↓", "").about(down),
+        bind(Action::MovePage(-1), &[Key::PageUp], "PgUp", "").about("a page up"),
+        bind(Action::MovePage(1), &[Key::PageDown], "PgDn", "").about("a page down"),
+        bind(Action::First, &[Key::Home, Char('g')], "g", "").about("to the top"),
+        bind(Action::Last, &[Key::End, Char('G')], "G", "").about("to the end"),
     ]
 }
 
 fn everywhere(state: &State) -> Vec<Binding> {
     let mut all = Vec::new();
     if state.run.is_some() && !state.shows_run {
-        all.push(binding(
-            Action::ShowRun,
-            &[Key::Char('r')],
-            "r",
-            "the run",
-            "shows the run that is measured, or was last",
-        ));
+        all.push(
+            bind(Action::ShowRun, &[Char('r')], "r", "the run")
+                .about("shows the run that is measured, or was last"),
+        );
     }
     if !state.shows_run && !state.place().search.is_empty() {
         let (word, about) = if state.filters_rows() {
@@ -328,41 +229,22 @@ fn everywhere(state: &State) -> Vec<Binding> {
         } else {
             ("clear search", "clears the search text")
         };
-        all.push(binding(Action::Back, ESC, "Esc", word, about));
+        all.push(bind(Action::Back, ESC, "Esc", word).about(about));
     }
-    all.push(binding(
-        Action::NextStage,
-        &[Key::Tab],
-        "Tab",
-        "next page",
-        "goes to the next page of the first line",
-    ));
-    all.push(binding(
-        Action::PreviousStage,
-        &[Key::BackTab],
-        "Shift-Tab",
-        "",
-        "goes to the page before",
-    ));
-    all.push(binding(
-        Action::Help,
-        &[Key::Char('?')],
-        "?",
-        "help",
-        "says what can be done on this page",
-    ));
-    all.push(quit());
+    all.extend([
+        bind(Action::NextStage, &[Key::Tab], "Tab", "next page")
+            .about("goes to the next page of the first line"),
+        bind(Action::PreviousStage, &[Key::BackTab], "Shift-Tab", "")
+            .about("goes to the page before"),
+        bind(Action::Help, &[Char('?')], "?", "help").about("says what can be done on this page"),
+        quit(),
+    ]);
     all
 }
 
 const fn quit() -> Binding {
-    binding(
-        Action::Quit,
-        &[Key::Char('q')],
-        "q",
-        "quit",
-        "ends the program; asks first while a run is measured",
-    )
+    bind(Action::Quit, &[Char('q')], "q", "quit")
+        .about("ends the program; asks first while a run is measured")
 }
 
 /// What `key` does in `state`.

@@ -57,7 +57,6 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// For people.
     pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::Offers => "what can run here",
@@ -83,7 +82,6 @@ pub struct RunSelection {
 }
 
 impl RunSelection {
-    /// For people: the suite, or the names.
     pub(crate) fn title(&self) -> String {
         self.suite.map_or_else(|| self.names.join(", "), |suite| suite.as_str().to_owned())
     }

@@ -2,7 +2,6 @@
 
 use rsb_report::{BaselineRow, RunRow};
 
-/// Which side is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PickedSide {
     /// What is compared with.
@@ -23,19 +22,16 @@ impl PickedSide {
     }
 }
 
-/// A list to choose from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PickList {
     pub(crate) side: PickedSide,
     pub(crate) selected: usize,
 }
 
-/// One of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PickChoice {
     /// As `compare` takes it.
     pub(crate) name: String,
-    /// For people.
     pub(crate) text: String,
 }
 
@@ -48,13 +44,9 @@ pub(crate) fn choices(
     let mut choices = Vec::new();
     let saved = if side == PickedSide::Older { baselines } else { &[] };
     for row in saved {
-        let text = format!(
-            "baseline {}, saved {}, {} cases, {}",
-            row.name,
-            row.created.strftime("%Y-%m-%d %H:%M"),
-            row.cases,
-            row.machine
-        );
+        let BaselineRow { name, cases, machine, .. } = row;
+        let saved = row.created.strftime("%Y-%m-%d %H:%M");
+        let text = format!("baseline {name}, saved {saved}, {cases} cases, {machine}");
         choices.push(PickChoice { name: row.name.clone(), text });
     }
     for row in runs {

@@ -9,7 +9,6 @@ use rsb_report::{Chart, Report, charts};
 
 use crate::message::{RunEnd, StoredRun};
 
-/// What of a run is looked at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum RunView {
     /// Every case, and what was not measured with its cure.
@@ -21,31 +20,25 @@ pub(crate) enum RunView {
     Said,
 }
 
-/// A run and what is known of it.
 #[derive(Debug)]
 pub(crate) struct RunPage {
-    /// The run, as far as it was measured.
     pub(crate) run: Run,
     /// How far it is; nothing when it is over.
     pub(crate) progress: Option<RunProgress>,
     /// How it ended and where it is; nothing of a stored run.
     pub(crate) end: Option<(RunStatus, StoredRun)>,
-    /// The charts that it has by now.
     pub(crate) charts: Vec<Chart>,
-    /// What is looked at.
     pub(crate) view: RunView,
     /// Lines above the first that is shown.
     pub(crate) scroll: usize,
 }
 
-/// How far a run is.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunProgress {
     /// Cases that get a turn.
     pub(crate) cases: usize,
     /// Which step this is, from 1; 0 before the first.
     pub(crate) step: usize,
-    /// How many there are.
     pub(crate) steps: usize,
     /// The case that is measured.
     pub(crate) case: Option<Case>,
@@ -55,12 +48,10 @@ pub(crate) struct RunProgress {
     began: Option<Timestamp>,
     /// When this step began.
     now: Option<Timestamp>,
-    /// Whether somebody asked to stop.
     pub(crate) is_stopping: bool,
 }
 
 impl RunProgress {
-    /// Before anything is known.
     const fn new() -> Self {
         Self {
             cases: 0,
@@ -87,14 +78,12 @@ impl RunProgress {
 }
 
 impl RunPage {
-    /// A run that is about to begin.
     pub(crate) fn begin(suite: &str, profile: &str) -> Self {
         let id = RunId("not begun yet".to_owned());
         let run = Run::begin(id, Timestamp::UNIX_EPOCH, suite, profile, Environment::default());
         Self::new(run, Some(RunProgress::new()))
     }
 
-    /// A stored run.
     pub(crate) fn from_stored(run: Run) -> Self {
         let mut page = Self::new(run, None);
         page.draw_charts();
@@ -159,7 +148,6 @@ impl RunPage {
         !matches!(self.end, Some((_, StoredRun::NotKept(_) | StoredRun::Failed(_))))
     }
 
-    /// Takes over how it ended.
     pub(crate) fn finish(&mut self, end: RunEnd) {
         self.run = end.run;
         self.progress = None;
@@ -171,7 +159,6 @@ impl RunPage {
         self.charts = charts::all(&Report::new(&self.run));
     }
 
-    /// Everything that can be looked at.
     pub(crate) fn views(&self) -> Vec<RunView> {
         let charts = self.charts.iter().map(|chart| RunView::Chart(chart.name.clone()));
         std::iter::once(RunView::Results).chain(charts).chain([RunView::Said]).collect()
@@ -191,13 +178,11 @@ impl RunPage {
         self.scroll = 0;
     }
 
-    /// The chart that is looked at.
     pub(crate) fn chart(&self) -> Option<&Chart> {
         let RunView::Chart(name) = &self.view else { return None };
         self.charts.iter().find(|chart| chart.name == *name)
     }
 
-    /// What is known of the case `id`.
     pub(crate) fn result(&self, id: &CaseId) -> Option<&BenchmarkResult> {
         self.run.benchmarks.iter().find(|result| result.benchmark_id == *id)
     }

@@ -40,7 +40,6 @@ impl<T> Loadable<T> {
     }
 }
 
-/// What covers the page.
 #[derive(Debug, Default)]
 pub(crate) enum Overlay {
     /// Nothing.
@@ -58,7 +57,6 @@ pub(crate) enum Overlay {
     Leave,
 }
 
-/// What would be measured.
 #[derive(Debug)]
 pub(crate) struct StartPanel {
     pub(crate) wish: RunSelection,
@@ -68,13 +66,10 @@ pub(crate) struct StartPanel {
 /// A list or a text on a stage.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StageCursor {
-    /// The row that is selected.
     pub(crate) selected: usize,
     /// Lines above the first that is shown.
     pub(crate) scroll: usize,
-    /// Which of the stage's views is shown.
     pub(crate) view: usize,
-    /// What is looked for.
     pub(crate) search: String,
     /// What is marked, by name.
     pub(crate) marked: BTreeSet<String>,
@@ -87,7 +82,6 @@ pub(crate) struct MachinePage {
     pub(crate) environment: Box<Environment>,
 }
 
-/// Stored runs and saved baselines.
 #[derive(Debug, Default)]
 pub(crate) struct StoredLists {
     pub(crate) runs: Vec<RunRow>,
@@ -157,7 +151,6 @@ impl State {
         self.run.as_ref().is_some_and(|page| page.progress.is_some())
     }
 
-    /// The list or text of the stage that is shown.
     pub(crate) fn place(&self) -> StageCursor {
         self.places.get(&self.stage).cloned().unwrap_or_default()
     }
@@ -183,7 +176,6 @@ impl State {
         .collect()
     }
 
-    /// The offer that is selected.
     pub(crate) fn selected_offer(&self) -> Option<&Offer> {
         let listed = self.matching_offers();
         listed.get(self.place().selected.min(listed.len().saturating_sub(1))).copied()
@@ -194,7 +186,6 @@ impl State {
         self.stored.present().map_or((&[], &[]), |lists| (&lists.runs, &lists.baselines))
     }
 
-    /// What can be chosen for `side`.
     pub(crate) fn pick_choices(&self, side: PickedSide) -> Vec<PickChoice> {
         let (runs, baselines) = self.stored_lists();
         pick::choices(side, runs, baselines)
@@ -214,7 +205,6 @@ impl State {
         is_absent.then_some(subject)
     }
 
-    /// Marks `subject` as asked for.
     pub(crate) fn expect(&mut self, subject: Subject) {
         match subject {
             Subject::Offers => self.offers = Loadable::Loading,
@@ -227,7 +217,6 @@ impl State {
         }
     }
 
-    /// Remembers what the program said.
     pub(crate) fn remember(&mut self, text: &str) {
         let text = rsb_report::clean(text);
         if text.trim().is_empty() {

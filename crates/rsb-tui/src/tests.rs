@@ -14,7 +14,6 @@ use ratatui::buffer::Buffer;
 
 use crate::{Command, InterfaceSettings, Key, Message, State, update, view};
 
-/// A state on a terminal of its own.
 struct Bench {
     state: State,
     terminal: Terminal<TestBackend>,
@@ -60,7 +59,6 @@ impl Bench {
         self.terminal.backend().buffer()
     }
 
-    /// The picture as lines, without spaces at their ends.
     fn picture(&self) -> String {
         let buffer = self.buffer();
         let line = |y: u16| {
@@ -70,7 +68,6 @@ impl Bench {
         (0..buffer.area.height).map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// Where `text` stands on the picture.
     fn place_of(&self, text: &str) -> (u16, u16) {
         let picture = self.picture();
         // What ends in a line end stands at the end of its line.

@@ -111,7 +111,6 @@ fn go_to(state: &mut State, stage: Stage) -> Vec<Command> {
     enter(state)
 }
 
-/// Looks at the run in place of the stage.
 fn show_run(state: &mut State) {
     state.shows_run = state.run.is_some();
     state.overlay = Overlay::None;

@@ -8,7 +8,6 @@ use crate::address::PageView;
 use crate::pages::history;
 use crate::source::{LiveRun, PageSource, SourceError, SourceResult};
 
-/// The document of `view`.
 pub(crate) fn document(source: &dyn PageSource, view: &PageView) -> SourceResult<String> {
     let written = match view {
         PageView::Overview => json(&source.overview()?.health),

@@ -10,10 +10,8 @@ const STYLE: &str = include_str!("../assets/site.css");
 /// What makes charts answer to the pointer and the keys. Nothing needs it.
 const SCRIPT: &str = include_str!("../assets/page.js");
 
-/// The files that every page needs.
 pub(crate) const NAMES: [&str; 2] = ["style.css", "page.js"];
 
-/// The file called `name`.
 pub(crate) fn find(site: &Site<'_>, name: &str) -> Option<PageResponse> {
     match name {
         "style.css" => {

@@ -9,7 +9,6 @@ use crate::response::{CSV, PNG, PageResponse, SVG};
 use crate::site::Site;
 use crate::source::{SourceError, SourceResult};
 
-/// The chart `name` of `view` as a file.
 pub(crate) fn file(
     site: &Site<'_>,
     view: &PageView,

@@ -30,18 +30,14 @@ pub(crate) fn figures(site: &Site<'_>, view: &PageView, charts: &[Chart], zoom: 
 
 fn figure(site: &Site<'_>, view: &PageView, number: usize, chart: &Chart, zoom: &Zoom) -> String {
     let Some(drawn) = drawing(chart, site.theme(), number) else {
-        return format!(
-            "<p>{}: not drawn, a figure in it is not finite</p>\n",
-            escape(&chart.title)
-        );
+        let title = escape(&chart.title);
+        return format!("<p>{title}: not drawn, a figure in it is not finite</p>\n");
     };
     let (title, name) = (escape(&chart.title), escape(&chart.name));
     let (figures, more) = chart_table(chart, POINTS);
     let more = if more > 0 {
-        format!(
-            "<p>{} only in the file.</p>\n",
-            format_count(more, "more figure is", "more figures are")
-        )
+        let count = format_count(more, "more figure is", "more figures are");
+        format!("<p>{count} only in the file.</p>\n")
     } else {
         String::new()
     };
@@ -80,7 +76,6 @@ fn join_numbers(values: &[f64]) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// The chart as files.
 fn files(site: &Site<'_>, view: &PageView, chart: &Chart) -> String {
     let formats = [
         (ChartFileFormat::Csv, "CSV"),

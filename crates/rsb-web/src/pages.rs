@@ -20,7 +20,6 @@ use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::SourceResult;
 
-/// The page of `view`.
 pub(crate) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Sheet<'v>> {
     match view {
         PageView::Overview => overview::page(site, view),

@@ -28,7 +28,6 @@ fn is_for_programs(path: &str) -> bool {
     path.starts_with("api/")
 }
 
-/// The answer to a request that was understood.
 pub(crate) fn answer(site: &Site<'_>, address: &Address) -> PageResponse {
     let answered = match &address.form {
         Form::Page => {

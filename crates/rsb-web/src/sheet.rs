@@ -9,7 +9,6 @@ use crate::address::{Address, ListFilter, PageView};
 use crate::response::PageResponse;
 use crate::site::Site;
 
-/// A page.
 pub(crate) struct Sheet<'v> {
     title: String,
     subtitle: String,
@@ -29,12 +28,10 @@ impl<'v> Sheet<'v> {
         self
     }
 
-    /// Adds what is HTML already.
     pub(crate) fn push(&mut self, html: &str) {
         self.body.push_str(html);
     }
 
-    /// Adds a sentence.
     pub(crate) fn paragraph(&mut self, text: &str) {
         self.body.push_str(&format!("<p>{}</p>\n", prose(text)));
     }
@@ -52,7 +49,6 @@ impl<'v> Sheet<'v> {
         }
     }
 
-    /// The whole page.
     pub(crate) fn html(&self, site: &Site<'_>) -> String {
         let title = escape(&self.title);
         let subtitle = match self.subtitle.as_str() {
@@ -79,7 +75,6 @@ impl<'v> Sheet<'v> {
         )
     }
 
-    /// The list of pages.
     fn pages(&self, site: &Site<'_>) -> String {
         let shown = self.view.map(PageView::name);
         let mut items = String::new();

@@ -17,7 +17,6 @@ fn served(source: &MadeUp) -> Site<'_> {
     Site::new(source, Medium::Served)
 }
 
-/// The page at `link`, which must be there.
 fn open(site: &Site<'_>, link: &str) -> String {
     let (path, query) = link.split_once('?').unwrap_or((link, ""));
     let response = respond(site, path.trim_start_matches("./"), query);

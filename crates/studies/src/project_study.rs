@@ -15,7 +15,6 @@ use rsb_stats::distribution::share_at_most;
 use rsb_stats::estimate::median;
 use serde::Deserialize;
 
-/// What the command line says.
 pub(crate) struct ProjectStudy<'a> {
     /// A project of somebody else; `None` is the made one, whose code differs on both sides while
     /// its work does not.
@@ -32,12 +31,10 @@ pub(crate) struct ProjectStudy<'a> {
     pub(crate) slow: Option<(&'a str, usize)>,
     /// The case that the function is in.
     pub(crate) slow_case: &'a str,
-    /// By how much it is slowed, in percent.
     pub(crate) percent: f64,
     /// For how many seconds a case Criterion measures, where its own verdict on unchanged code, and
     /// a rule of 5 % on its means, are tried beside.
     pub(crate) criterion: Option<&'a str>,
-    /// Arguments for `cargo bench`.
     pub(crate) cargo: Vec<&'a str>,
 }
 
@@ -54,7 +51,6 @@ pub(crate) enum Pattern {
 }
 
 impl Pattern {
-    /// Parses the word of the command line.
     pub(crate) fn parse(word: &str) -> Result<Self> {
         match word {
             "9-of-10" => Ok(Self::NineOfTen),

@@ -80,7 +80,6 @@ struct Shader {
     bytes: Vec<u8>,
 }
 
-/// Writes every file anew.
 pub(crate) fn write() -> Result<()> {
     let dir = dir();
     std::fs::create_dir_all(dir.join("spirv"))?;

@@ -22,20 +22,16 @@ use rusqlite::Connection;
 /// Cases of a run; each has [`METRICS`] metrics: 2,000 series.
 const CASES: u32 = 500;
 const METRICS: usize = 4;
-/// Ten runs a day of many cases.
 const MANY: Shape = Shape { cases: CASES, seconds_apart: 8_640 };
-/// A run a minute of one case.
 const ONE: Shape = Shape { cases: 1, seconds_apart: 60 };
 /// Runs of the long series.
 const LONG: u32 = 1_000_000;
 /// Runs of a million values.
 const MILLION: u32 = 1_000_000 / (CASES * METRICS as u32);
-/// Times that each question is asked.
 const TIMES: usize = 20;
 /// The series that is asked for: of a case in the middle.
 const CASE: &str = "cpu_performance/gemm/cpu:0/f32/case-250";
 
-/// What the runs of a history are like.
 #[derive(Clone, Copy)]
 struct Shape {
     cases: u32,
@@ -129,7 +125,6 @@ fn result(at: u32, case: u32, timestamp: Timestamp) -> BenchmarkResult {
     }
 }
 
-/// Indexes `dir` from nothing.
 fn build_index(dir: &Path) -> Result<Duration> {
     for suffix in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(dir.join(format!("benchmarks.db{suffix}"))); // There is none the first time.

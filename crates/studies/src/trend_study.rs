@@ -20,7 +20,6 @@ use rsb_stats::{SeriesInput, TrendSettings, trend_with};
 const USAGE: &str =
     "cargo xtask trend-study [--count N] [--tcpd DIR] [--series FILE] [--otava PYTHON]";
 
-/// What is asked for.
 struct StudyOptions {
     /// Seeded series of each kind and length.
     count: usize,
@@ -53,7 +52,6 @@ impl StudyOptions {
     }
 }
 
-/// Prints the study as Markdown.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let asked = StudyOptions::of(arguments)?;
     let otava = asked.otava.as_deref();
@@ -74,7 +72,6 @@ fn trend_of(values: &[f64]) -> SeriesTrend {
     document.series.swap_remove(0)
 }
 
-/// Daily `values` in milliseconds.
 fn input_of(values: &[f64]) -> SeriesInput {
     let days =
         (0..).map(|at| Timestamp::from_second(1_700_000_000 + 86_400 * at).unwrap_or_default());

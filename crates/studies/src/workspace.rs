@@ -2,13 +2,11 @@
 
 use std::path::PathBuf;
 
-/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     own.ancestors().nth(2).map_or(own.clone(), PathBuf::from)
 }
 
-/// Returns Cargo's build directory: `CARGO_TARGET_DIR` if it is set.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }

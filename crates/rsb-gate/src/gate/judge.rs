@@ -436,7 +436,9 @@ fn read_file(path: &Path) -> Result<Vec<Run>, EngineError> {
         Err(not_ours) => match import::import(path, None) {
             Ok(run) => Ok(vec![run]),
             Err(
-                ImportError::Undetected { .. } | ImportError::Io { .. } | ImportError::Empty { .. },
+                ImportError::Undetected { .. }
+                | ImportError::Read(ReadError::Io { .. })
+                | ImportError::Empty { .. },
             ) => Err(EngineError::usage(not_ours)),
             Err(theirs) => Err(EngineError::usage(theirs)),
         },

@@ -15,7 +15,6 @@ const MIN_BANDWIDTH_SHARE: f64 = 0.6;
 /// More than the bandwidth comes from caches; so much more is still the spread of a measurement.
 const MAX_BANDWIDTH_SHARE: f64 = 1.1;
 
-/// Cases that are named.
 const NAMED: usize = 3;
 
 /// What memory moves at most.
@@ -26,7 +25,6 @@ struct Bandwidth<'r> {
     is_stated: bool,
 }
 
-/// A case that memory holds back.
 struct Bound<'r> {
     result: &'r BenchmarkResult,
     intensity: f64,

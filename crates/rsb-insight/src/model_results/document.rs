@@ -78,11 +78,9 @@ fn key(result: &BenchmarkResult) -> Option<String> {
         "i8" => "int8",
         other => other,
     };
-    let mut key = format!(
-        "b{}_s{}_{dtype}",
-        parameter(result, "batch_size")?,
-        parameter(result, "sequence_length")?
-    );
+    let batch = parameter(result, "batch_size")?;
+    let length = parameter(result, "sequence_length")?;
+    let mut key = format!("b{batch}_s{length}_{dtype}");
     if parameter(result, "performance_hint") == Some("throughput") {
         key.push_str("_throughput");
     }
@@ -211,7 +209,6 @@ fn with_sensors(counted: &Value, result: &BenchmarkResult) -> Value {
     counted
 }
 
-/// Inserts `value` unless it is null.
 fn insert_known(metrics: &mut serde_json::Map<String, Value>, name: &str, value: Value) {
     if !value.is_null() {
         metrics.insert(name.to_owned(), value);

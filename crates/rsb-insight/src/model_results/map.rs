@@ -12,7 +12,6 @@ use rsb_catalog::models::{
 
 use super::document::parameter;
 
-/// How `result` stands.
 fn standing(result: &BenchmarkResult) -> Compatibility {
     match (result.outcome, result.reason.as_ref().and_then(|reason| reason.obstacle)) {
         (Outcome::Measured, _) => Compatibility::Runs,
@@ -26,7 +25,6 @@ fn standing(result: &BenchmarkResult) -> Compatibility {
     }
 }
 
-/// A cell of the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     family: Family,

@@ -25,7 +25,6 @@ const MOVES: u64 = 16;
 const Z_80_PERCENT: f64 = 1.2816;
 /// The largest share between the ends of an interval and its middle that is still an answer.
 const MAX_INTERVAL_RATIO: f64 = 3.0;
-/// Stored passes that an answer names.
 const NAMED: usize = 3;
 
 // Chosen by `study.py fit`. Seconds that an operation costs beside its arithmetic, the reach of a
@@ -58,7 +57,6 @@ struct Roof {
     rests_on: Vec<ModelEvidence>,
 }
 
-/// One pass: its place and work.
 #[derive(Debug, Clone, PartialEq)]
 struct Pass {
     place: ModelPlace,
@@ -97,7 +95,6 @@ impl Pass {
     }
 }
 
-/// A pass that was measured.
 #[derive(Debug, Clone)]
 struct ObservedPass {
     pass: Pass,

@@ -169,7 +169,6 @@ fn measured_advice(runs: &[Run], asked: RecommendRequest<'_>) -> Vec<ModelAdvice
     models
 }
 
-/// Whether `result` measured passes of a model.
 pub(super) fn is_pass(result: &BenchmarkResult) -> bool {
     // What was simulated is no speed.
     result.category.as_deref() == Some(MODELS)
@@ -177,12 +176,10 @@ pub(super) fn is_pass(result: &BenchmarkResult) -> bool {
         && parameter(result, "workload") == Some("forward")
 }
 
-/// Whether it was tuned for throughput.
 pub(super) fn is_tuned(result: &BenchmarkResult) -> bool {
     parameter(result, "performance_hint") == Some("throughput")
 }
 
-/// Where a pass was measured.
 pub(super) fn place(result: &BenchmarkResult, machine: &str) -> Option<ModelPlace> {
     let device = result.benchmark_id.device().to_string();
     let threads = result.fields()?.number("threads").filter(|_| device.starts_with("cpu"));

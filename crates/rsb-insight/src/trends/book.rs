@@ -13,7 +13,6 @@ const BACK: f64 = 5.0;
 pub(super) struct HistoryScan<'a> {
     /// The machine whose runs were looked at.
     pub(super) machine: &'a str,
-    /// When.
     pub(super) now: Timestamp,
     /// Every series that was looked at: what is not among them was not looked at.
     pub(super) places: &'a SeriesPlaces,

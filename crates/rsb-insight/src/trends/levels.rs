@@ -74,7 +74,6 @@ fn separation(
     })
 }
 
-/// The values of `field`, if each of the environments has one.
 fn values_of(level: &[Fields], field: &str) -> Option<BTreeSet<String>> {
     level.iter().map(|fields| fields.get(field).cloned()).collect()
 }

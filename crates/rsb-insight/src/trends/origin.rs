@@ -9,7 +9,6 @@ use rsb_model::record::TrackedAlert;
 use rsb_model::{Run, RunId, factor};
 use rsb_store::Store;
 
-/// Commits that are named at most.
 const NAMED: usize = 20;
 
 /// A clock this much slower or faster is named, in percent: below it is what governors do all day.
@@ -170,7 +169,6 @@ mod tests {
         assert!(!victim.exists());
     }
 
-    /// Runs git in `dir` and returns what it prints.
     fn git(dir: &Path, arguments: &[&str]) -> String {
         let mut command = Command::new("git");
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
@@ -181,7 +179,6 @@ mod tests {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// Makes an empty commit and returns its hash.
     fn commit(dir: &Path, subject: &str) -> String {
         let arguments = [
             "-c",

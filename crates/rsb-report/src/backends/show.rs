@@ -8,7 +8,6 @@ use crate::number::format_quantity;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
 
-/// What a cell says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// The figure, and how it compares.
@@ -45,7 +44,6 @@ pub(crate) struct BackendBlock {
     pub(crate) lines: Vec<String>,
 }
 
-/// What there is to compare in `run`, block by block.
 pub(crate) fn blocks(run: &Run) -> Vec<BackendBlock> {
     let mut blocks = Vec::new();
     for hardware in &group_by_hardware(run) {
@@ -152,7 +150,6 @@ pub(crate) fn times(speed: f64) -> String {
     }
 }
 
-/// What the marks mean.
 fn legend(hardware: &Hardware<'_>) -> Vec<String> {
     let is_ranked = hardware
         .rows
@@ -182,7 +179,6 @@ fn legend(hardware: &Hardware<'_>) -> Vec<String> {
     lines
 }
 
-/// The notes with their numbers.
 fn note_lines(notes: &Notes<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, (outcome, reason)) in (1_usize..).zip(notes) {

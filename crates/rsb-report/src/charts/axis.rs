@@ -1,5 +1,7 @@
 //! Axes with round numbers on them.
 
+use itertools::Itertools as _;
+
 use crate::chart::{Axis, AxisScale, Label};
 
 /// From `low` to `high`, widened to round numbers, with about `count` labels.
@@ -16,6 +18,17 @@ pub(super) fn exact(title: &str, low: f64, high: f64, count: u32) -> Axis {
     let mut labels = labels(&ticks(low, high, count));
     labels.retain(|label| (low - slack..=high + slack).contains(&label.at));
     axis(title, [low, high], labels)
+}
+
+/// Changes as far as `reach` to both sides, with their signs.
+pub(super) fn signed(title: &str, reach: f64) -> Axis {
+    let mut axis = exact(title, -reach, reach, 8);
+    for label in &mut axis.labels {
+        if !label.text.starts_with('-') && label.text != "0" {
+            label.text.insert(0, '+');
+        }
+    }
+    axis
 }
 
 fn axis(title: &str, bounds: [f64; 2], labels: Vec<Label>) -> Axis {
@@ -73,7 +86,6 @@ pub(super) fn powers_of_ten(title: &str, low: f64, high: f64) -> Axis {
     }
 }
 
-/// A row for each of `labels`.
 pub(super) fn rows(labels: impl IntoIterator<Item = String>) -> Axis {
     let labels: Vec<Label> =
         labels.into_iter().enumerate().map(|(row, text)| Label { at: row as f64, text }).collect();
@@ -99,10 +111,7 @@ fn ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
 }
 
 fn labels(ticks: &[f64]) -> Vec<Label> {
-    let step = ticks
-        .windows(2)
-        .filter_map(|pair| Some(pair.get(1)? - pair.first()?))
-        .fold(f64::NAN, f64::min);
+    let step = ticks.iter().tuple_windows().map(|(low, high)| high - low).fold(f64::NAN, f64::min);
     ticks.iter().map(|&at| Label { at, text: plain(at, step) }).collect()
 }
 

@@ -4,12 +4,11 @@
 
 use rsb_model::Run;
 
-use super::{axis, slug};
+use super::{axis, left_out, slug};
 use crate::backends::{ColumnRole, Entry, Hardware, Row, group_by_hardware, times};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::number::{format_count, format_quantity};
+use crate::number::format_quantity;
 
-/// More workloads than this are not drawn; the table holds every one.
 const MAX_WORKLOADS: usize = 24;
 /// What the bars of a workload take of its row together.
 const FILLED: f64 = 0.8;
@@ -89,13 +88,10 @@ fn of_column(column: usize, row: usize, bars: &Bars, thickness: f64) -> Option<P
 }
 
 fn subtitle(hardware: &Hardware<'_>, more: usize) -> String {
-    let kind = format!("device: {}", hardware.device_type);
-    let reference = format!("reference: {}", hardware.reference());
-    let rest = (more > 0)
-        .then(|| format!("{} in the table only", format_count(more, "row is", "rows are")));
-    [Some(kind), Some(reference), Some("longer is faster".to_owned()), rest]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join("; ")
+    format!(
+        "device: {}; reference: {}; longer is faster{}",
+        hardware.device_type,
+        hardware.reference(),
+        left_out(more, "row is", "rows are", "in the table only")
+    )
 }

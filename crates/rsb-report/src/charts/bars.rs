@@ -1,17 +1,15 @@
 //! The headline figure of each case of a benchmark as a horizontal bar, with a mark at what the
 //! hardware can do.
 
-use rsb_model::{BenchmarkResult, Better, DeviceType, Field, Run};
+use rsb_model::{BenchmarkResult, DeviceType, Field, Run};
 
 use super::lines::dtype_paint;
-use super::{axis, slug};
+use super::{axis, better_words, left_out, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::label::{Shortener, benchmark_of, headline, measured_results};
-use crate::number::{format_count, format_quantity};
+use crate::number::format_quantity;
 
-/// More bars than this are not drawn; the tables hold every case.
 const MAX_BARS: usize = 40;
-/// Height of a bar in rows.
 const THICKNESS: f64 = 0.62;
 
 struct Bar<'a> {
@@ -93,12 +91,9 @@ fn chart(group: &Group<'_>, names: &Shortener) -> Option<Chart> {
         Dataset::new(DatasetKind::Ticks, Paint::Bad, peaks)
             .with_name(peak_field(field).map_or("", |peak| peak.about)),
     );
+    let kind = device.map_or("", DeviceType::as_str);
     Some(Chart {
-        name: slug(&format!(
-            "bars-{benchmark}-{}-{}",
-            field.name,
-            device.map_or("", DeviceType::as_str)
-        )),
+        name: slug(&format!("bars-{benchmark}-{}-{kind}", field.name)),
         title: format!("{benchmark}: {}", caption(field)).trim_start_matches(": ").to_owned(),
         subtitle: subtitle(field, *device, results.len().saturating_sub(MAX_BARS)),
         place: ChartPlace::Benchmark((*benchmark).to_owned()),
@@ -172,15 +167,9 @@ pub(super) fn caption(field: &Field) -> String {
 }
 
 fn subtitle(field: &Field, device: Option<DeviceType>, more: usize) -> String {
-    let better = match field.better() {
-        Some(Better::Higher) => Some("higher is better".to_owned()),
-        Some(Better::Lower) => Some("lower is better".to_owned()),
-        None => None,
-    };
-    let kind = device.map(|kind| format!("device: {kind}"));
-    let rest = (more > 0)
-        .then(|| format!("{} in the table only", format_count(more, "case is", "cases are")));
-    [kind, better, rest].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let kind = device.map_or_else(String::new, |kind| format!("device: {kind}"));
+    let rest = left_out(more, "case is", "cases are", "in the table only");
+    format!("{kind}{}{rest}", better_words(field)).trim_start_matches("; ").to_owned()
 }
 
 /// Rates in the thousands take the next unit, as their labels do.

@@ -3,14 +3,13 @@
 use rsb_model::ComparisonResult;
 use rsb_model::record::Comparison;
 
-use super::axis;
 use super::comparison::worth_drawing;
-use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use super::{axis, left_out};
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::comparison::{by_importance, quantity_or_empty, worsening};
 use crate::label::Shortener;
-use crate::number::{format_count, format_percent};
+use crate::number::format_percent;
 
-/// More rows than this are not drawn.
 const MAX_ROWS: usize = 24;
 /// Changes below this are none to the eye.
 const EVEN_PERCENT: f64 = 5.0;
@@ -23,11 +22,8 @@ fn drawable_comparisons(result: &ComparisonResult) -> Vec<&Comparison> {
         .collect()
 }
 
-fn subtitle(words: &str, left_out: usize) -> String {
-    match left_out {
-        0 => words.to_owned(),
-        count => format!("{words}; {} not drawn", format_count(count, "figure is", "figures are")),
-    }
+fn subtitle(words: &str, more: usize) -> String {
+    words.to_owned() + &left_out(more, "figure is", "figures are", "not drawn")
 }
 
 /// Whether a change is for the better, for the worse, or none to speak of; without a verdict it is
@@ -41,7 +37,6 @@ fn paint(comparison: &Comparison) -> Paint {
     }
 }
 
-/// What became of a figure.
 fn word(comparison: &Comparison) -> &'static str {
     match paint(comparison) {
         Paint::Good => "better",
@@ -67,7 +62,7 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
             all.len() - rows.len(),
         ),
         place: ChartPlace::Comparison,
-        x_axis: signed_percent_axis(reach),
+        x_axis: axis::signed("change, %", reach),
         y_axis: axis::rows(
             rows.iter().map(|each| format!("{} {}", names.full(&each.id), each.metric)),
         ),
@@ -103,16 +98,6 @@ fn change_bars(rows: &[&Comparison], own: Paint, name: &str) -> Dataset {
     Dataset::new(DatasetKind::Bars { thickness: 0.55 }, own, points).with_name(name)
 }
 
-fn signed_percent_axis(reach: f64) -> Axis {
-    let mut axis = axis::exact("change, %", -reach, reach, 8);
-    for label in &mut axis.labels {
-        if !label.text.starts_with('-') && label.text != "0" {
-            label.text.insert(0, '+');
-        }
-    }
-    axis
-}
-
 /// Each figure before and after, as shares of the one before.
 pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
     let mut all = drawable_comparisons(result);
@@ -129,12 +114,10 @@ pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
         after.push(Point::at(share(each), row as f64 + 0.21).saying(text));
     }
     let kind = DatasetKind::Bars { thickness: 0.4 };
+    let (from, to) = (&result.baseline_run_id, &result.current_run_id);
     Some(Chart {
         name: "before-after".to_owned(),
-        title: format!(
-            "Before and after: {} and {}",
-            result.baseline_run_id, result.current_run_id
-        ),
+        title: format!("Before and after: {from} and {to}"),
         subtitle: subtitle("each figure before is 100 %", all.len() - rows.len()),
         place: ChartPlace::Comparison,
         x_axis: axis::linear("% of the figure before", 0.0, top, 6),

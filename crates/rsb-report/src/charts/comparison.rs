@@ -3,13 +3,14 @@
 use rsb_model::record::Comparison;
 use rsb_model::{Better, ComparisonResult, Verdict};
 
-use super::axis;
-use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use super::{axis, left_out};
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::comparison::{by_importance, count_verdicts, worsening};
 use crate::label::Shortener;
-use crate::number::{format_count, format_percent};
+use crate::number::{count_words, format_percent};
 
 const MAX_ROWS: usize = 40;
+const CHANGE: &str = "← better · change with its 95 % interval, % · worse →";
 
 /// Verdicts that share one entry of the legend.
 struct VerdictGroup {
@@ -58,11 +59,7 @@ pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
         .collect();
     let shown = all.get(..all.len().min(MAX_ROWS)).filter(|shown| !shown.is_empty())?;
     let names = Shortener::of(shown.iter().map(|(each, _)| &each.id));
-    let mut subtitle = counts(result);
-    if all.len() > shown.len() {
-        let rest = format_count(all.len() - shown.len(), "change is", "changes are");
-        subtitle.push_str(&format!("; {rest} not drawn"));
-    }
+    let more = left_out(all.len() - shown.len(), "change is", "changes are", "not drawn");
     let limits = shown
         .iter()
         .enumerate()
@@ -74,9 +71,9 @@ pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
     Some(Chart {
         name: "comparison".to_owned(),
         title: format!("Change against {}", result.baseline_run_id),
-        subtitle,
+        subtitle: counts(result) + &more,
         place: ChartPlace::Comparison,
-        x_axis: changes(reach(result, shown)),
+        x_axis: axis::signed(CHANGE, reach(result, shown)),
         y_axis: axis::rows(
             shown.iter().map(|(each, _)| format!("{} {}", names.full(&each.id), each.metric)),
         ),
@@ -96,18 +93,6 @@ fn of_group(group: &VerdictGroup, shown: &[ComparisonInterval<'_>]) -> Dataset {
     Dataset::new(DatasetKind::Intervals, group.paint, points).with_name(group.name)
 }
 
-/// An axis of changes as far as `reach` to both sides.
-fn changes(reach: f64) -> Axis {
-    let mut axis =
-        axis::exact("← better · change with its 95 % interval, % · worse →", -reach, reach, 8);
-    for label in &mut axis.labels {
-        if !label.text.starts_with('-') && label.text != "0" {
-            label.text.insert(0, '+');
-        }
-    }
-    axis
-}
-
 /// `1 regressed, 3 unchanged, 5 without a verdict`.
 fn counts(result: &ComparisonResult) -> String {
     let undecided = [Verdict::Inconclusive, Verdict::NotComparable];
@@ -117,9 +102,7 @@ fn counts(result: &ComparisonResult) -> String {
         (count_verdicts(result, &[Verdict::Unchanged]), "unchanged"),
         (count_verdicts(result, &undecided), "without a verdict"),
     ];
-    let said: Vec<String> =
-        words.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-    said.join(", ")
+    count_words(&words)
 }
 
 /// How far the axis goes to each side: past every change and threshold, but a wide interval alone

@@ -7,12 +7,11 @@ use rsb_stats::median;
 use super::memory::{Words, heat_map_datasets};
 use super::{axis, bars, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{benchmark_of, benchmarks, device_of, headline};
+use crate::label::{benchmark_of, benchmarks, device_of, group_by_key, headline};
 use crate::number::{format_count, format_percent, format_quantity};
 
 /// Fewer devices are told apart by bars.
 const MIN_DEVICES: usize = 8;
-/// Devices with a higher number are not drawn.
 const MAX_DEVICE_INDEX: u32 = 256;
 
 /// A grid for each benchmark that ran one case on many devices: `metric`, or the figure that says
@@ -30,45 +29,28 @@ struct Fleet<'a> {
 
 /// The case of `benchmark` that was tried on most devices; of several the last, as cases grow.
 fn fleet<'a>(run: &'a Run, benchmark: &str) -> Option<Fleet<'a>> {
-    let mut fleets: Vec<Fleet<'a>> = Vec::new();
-    for result in run.benchmarks.iter().filter(|result| benchmark_of(result) == benchmark) {
-        let (Some(DeviceRef { backend, index }), Some(parts)) =
-            (device_of(&result.benchmark_id), result.benchmark_id.parts())
-        else {
-            continue;
-        };
-        if index >= MAX_DEVICE_INDEX {
-            continue;
-        }
-        match fleets.iter_mut().find(|fleet| fleet.backend == backend && fleet.point == parts.point)
-        {
-            Some(fleet) => fleet.results.push((index, result)),
-            None => {
-                fleets.push(Fleet { backend, point: parts.point, results: vec![(index, result)] });
-            }
-        }
-    }
+    let own = run.benchmarks.iter().filter(|result| benchmark_of(result) == benchmark);
+    let devices = own.filter_map(|result| {
+        let DeviceRef { backend, index } = device_of(&result.benchmark_id)?;
+        let point = result.benchmark_id.parts()?.point;
+        (index < MAX_DEVICE_INDEX).then_some(((backend, point), (index, result)))
+    });
+    let fleets = group_by_key(devices).into_iter();
+    let fleets = fleets.map(|((backend, point), results)| Fleet { backend, point, results });
     fleets
-        .into_iter()
         .max_by_key(|fleet| fleet.results.len())
         .filter(|fleet| fleet.results.len() >= MIN_DEVICES)
 }
 
 fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Chart> {
     let Fleet { backend, point, results } = fleet(run, benchmark)?;
-    let mut measured = results.clone();
-    measured.retain(|(_, result)| result.outcome == Outcome::Measured);
-    let field = metric.or_else(|| {
-        measured.iter().find_map(|(_, result)| headline(result)).map(|(field, _)| field)
-    })?;
+    let measured = || results.iter().filter(|(_, result)| result.outcome == Outcome::Measured);
+    let field = metric
+        .or_else(|| measured().find_map(|(_, result)| headline(result)).map(|(field, _)| field))?;
     let mut figures: Vec<(u32, f64)> = Vec::new();
-    for (index, result) in measured {
-        let Some(value) = result.fields().and_then(|fields| fields.number(field.name)) else {
-            continue;
-        };
-        if value.is_finite() {
-            figures.push((index, value));
-        }
+    for (index, result) in measured() {
+        let value = result.fields().and_then(|fields| fields.number(field.name));
+        figures.extend(value.filter(|value| value.is_finite()).map(|value| (*index, value)));
     }
     let last = results.iter().map(|(index, _)| *index).max()?;
     let across = if last < 64 { 8 } else { 16 };
@@ -86,13 +68,10 @@ fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Ch
     datasets.extend(without_figure(&results, across));
     let row_names = (0..=last / across)
         .map(|row| format!("{backend}:{}–{}", row * across, ((row + 1) * across - 1).min(last)));
+    let caption = bars::caption(field);
     Some(Chart {
         name: slug(&format!("devices-{benchmark}-{}", field.name)),
-        title: format!(
-            "{benchmark} {point}: {} of {} devices",
-            bars::caption(field),
-            results.len()
-        ),
+        title: format!("{benchmark} {point}: {caption} of {} devices", results.len()),
         subtitle: outlier(&figures, field, backend)?,
         place: ChartPlace::Benchmark(benchmark.to_owned()),
         x_axis: axis::rows((0..across).map(|column| format!("+{column}"))),
@@ -102,7 +81,6 @@ fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Ch
     })
 }
 
-/// Returns column and row of the device with number `index`.
 const fn grid_position(index: u32, across: u32) -> (usize, usize) {
     ((index % across) as usize, (index / across) as usize)
 }

@@ -1,13 +1,13 @@
 //! Every sample of a case: a histogram for one replicate, a strip of dots for each of several.
 
 use rsb_model::BenchmarkResult;
+use rsb_stats::median;
 
 use super::{axis, slug};
 use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::label::{Shortener, benchmark_of};
 use crate::number::{format_count, format_time};
 
-/// Fewer samples than this say nothing about their distribution.
 const FEWEST: usize = 5;
 
 /// What is drawn: times in nanoseconds by replicate, and the part of the axis that holds nearly all
@@ -28,12 +28,10 @@ pub fn distribution(result: &BenchmarkResult) -> Option<Chart> {
         [_] => histogram(&data, factor),
         _ => strips(&data, factor),
     };
+    let case = Shortener::default().full(&result.benchmark_id);
     Some(Chart {
         name: slug(&format!("samples-{}", result.benchmark_id)),
-        title: format!(
-            "{}: time of one iteration",
-            Shortener::default().full(&result.benchmark_id)
-        ),
+        title: format!("{case}: time of one iteration"),
         subtitle: data.subtitle(),
         place: ChartPlace::Benchmark(benchmark_of(result).to_owned()),
         x_axis: axis::exact(&title, data.low / factor, data.high / factor, 7),
@@ -64,38 +62,26 @@ fn data(result: &BenchmarkResult) -> Option<Data> {
     Some(Data { replicates, low: (first - pad).max(0.0), high: high + pad, sorted })
 }
 
-/// Returns the value of `sorted`, which is not empty, that has `share` of the others below it.
 fn value_at(sorted: &[f64], share: f64) -> Option<f64> {
     sorted.get((share * (sorted.len() - 1) as f64).round() as usize).copied()
 }
 
 impl Data {
     fn median(&self) -> f64 {
-        median(&self.sorted)
+        median(&self.sorted).unwrap_or_default()
     }
 
     /// How many samples lie beyond the right edge, in words.
     fn subtitle(&self) -> String {
         let beyond = self.sorted.iter().filter(|time| **time > self.high).count();
-        let mut text = format!(
-            "{}, median {}",
-            format_count(self.sorted.len(), "sample", "samples"),
-            format_time(self.median())
-        );
+        let count = format_count(self.sorted.len(), "sample", "samples");
+        let mut text = format!("{count}, median {}", format_time(self.median()));
         if let (true, Some(last)) = (beyond > 0, self.sorted.last()) {
-            text.push_str(&format!(
-                "; {beyond} beyond the right edge, up to {}",
-                format_time(*last)
-            ));
+            let last = format_time(*last);
+            text.push_str(&format!("; {beyond} beyond the right edge, up to {last}"));
         }
         text
     }
-}
-
-fn median(sorted: &[f64]) -> f64 {
-    let upper = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
-    let lower = sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(upper);
-    f64::midpoint(lower, upper)
 }
 
 /// The unit that fits `top` nanoseconds, and how many nanoseconds it holds.
@@ -147,9 +133,7 @@ fn strips(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
             let height = (index as f64 * 0.618_033_988_75).fract() - 0.5;
             dots.push(Point::at(time / factor, row + FILLED * height));
         }
-        let mut sorted = times.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = median(&sorted);
+        let middle = median(times).unwrap_or_default();
         medians.push(Point::at(middle / factor, row).saying(format_time(middle)));
     }
     let datasets = vec![

@@ -6,10 +6,9 @@ use rsb_model::{Field, Run, Unit};
 
 use super::{axis, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{Shortener, benchmark_of, benchmarks, device_of, measured_results};
+use crate::label::{Shortener, benchmarks, device_of, measured_results, results_of};
 use crate::number::format_quantity;
 
-/// More gauges than this are not drawn on one chart.
 const MAX_GAUGES: usize = 24;
 const THICKNESS: f64 = 0.6;
 /// Figures in percent that have a highest value, the most telling first.
@@ -39,16 +38,14 @@ pub fn gauges(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
 /// Returns the first of [`SHARES`] that a case of `benchmark` has.
 fn first_share(run: &Run, benchmark: &str) -> Option<&'static Field> {
     SHARES.into_iter().filter_map(Field::find).find(|field| {
-        measured_results(run)
-            .filter(|result| benchmark_of(result) == benchmark)
+        results_of(run, benchmark)
             .any(|result| result.fields().is_some_and(|own| own.number(field.name).is_some()))
     })
 }
 
 fn of_benchmark(run: &Run, benchmark: &str, field: &'static Field) -> Option<Chart> {
     let names = Shortener::of_run(run);
-    let own = measured_results(run).filter(|result| benchmark_of(result) == benchmark);
-    let values = own.filter_map(|result| {
+    let values = results_of(run, benchmark).filter_map(|result| {
         let value = result
             .fields()?
             .number(field.name)

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools as _;
 use rsb_model::shape::format_bytes;
-use rsb_model::{BenchmarkResult, Better, Field, Fields, Run, Unit};
+use rsb_model::{BenchmarkResult, Field, Fields, Run, Unit};
 
-use super::{axis, slug};
+use super::{axis, better_words, left_out, range, slug};
 use crate::chart::{
     Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point,
 };
-use crate::label::{benchmark_of, benchmarks, device_of, headline, measured_results};
-use crate::number::format_count;
+use crate::label::{benchmark_of, benchmarks, device_of, headline, results_of};
 use crate::spread::spread_of;
 use keys::{KEYS, describe, follows, is_usual};
 
@@ -34,7 +34,6 @@ pub const AXES: [&str; 11] = [
     "request_rate",
     "concurrency",
 ];
-/// Which memory.
 const TIER: &str = "memory_tier";
 /// Charts are split along these, the first that varies, until no more than [`LINES`] lines share
 /// one. What people compare most, operations and kinds of stores, stays together longest.
@@ -42,7 +41,6 @@ const SPLITS: [&str; 6] = ["device", "dtype", "threads", "cache", "provider", "s
 const LINES: usize = 8;
 const RATES: [&str; 2] = ["bandwidth_gb_s", "throughput_gb_s"];
 
-/// How a framework goes about it.
 const EXECUTION: &str = "execution";
 
 /// What is shown of each point beside its figure.
@@ -57,7 +55,6 @@ pub enum PointDetail {
     Samples,
 }
 
-/// What is drawn over what.
 #[derive(Debug, Clone, Copy)]
 struct Plot<'a> {
     run: &'a Run,
@@ -67,7 +64,6 @@ struct Plot<'a> {
     detail: PointDetail,
 }
 
-/// One measured point.
 struct Sample<'a> {
     keys: BTreeMap<&'static str, String>,
     size: f64,
@@ -90,7 +86,6 @@ impl Line<'_> {
         self.points.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0))
     }
 
-    /// Whether it has points of more than one size.
     fn has_length(&self) -> bool {
         self.points.first().zip(self.points.last()).is_some_and(|(first, last)| first.0 < last.0)
     }
@@ -120,14 +115,12 @@ pub fn lines(run: &Run, metric: Option<&'static Field>, detail: PointDetail) -> 
     all
 }
 
-/// Returns the field of the first headline of `benchmark`.
 fn headline_field(run: &Run, benchmark: &str) -> Option<&'static Field> {
-    let mut own = measured_results(run).filter(|result| benchmark_of(result) == benchmark);
-    own.find_map(headline).map(|(field, _)| field)
+    results_of(run, benchmark).find_map(headline).map(|(field, _)| field)
 }
 
 fn charts(plot: Plot<'_>) -> Vec<Chart> {
-    let own = measured_results(plot.run).filter(|result| benchmark_of(result) == plot.benchmark);
+    let own = results_of(plot.run, plot.benchmark);
     let samples: Vec<Sample<'_>> = own.filter_map(|result| sample(result, plot)).collect();
     let parts = split(samples.iter().collect(), Vec::new());
     parts.iter().filter_map(|(fixed, samples)| chart(plot, fixed, samples)).collect()
@@ -167,19 +160,10 @@ fn is_square(fields: &Fields, size: f64) -> bool {
     ["n", "k"].iter().all(|name| fields.number(name).is_none_or(|other| (other - size).abs() < 0.5))
 }
 
-/// The values that `samples` take for `key`.
 fn values<'a>(samples: &[&'a Sample<'_>], key: &str) -> Vec<&'a str> {
-    let mut values: Vec<&str> = Vec::new();
-    for sample in samples {
-        let value = value_of(sample, key);
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    values
+    samples.iter().map(|sample| value_of(sample, key)).unique().collect()
 }
 
-/// Returns the value of `sample` for `key`; empty if it has none.
 fn value_of<'a>(sample: &'a Sample<'_>, key: &str) -> &'a str {
     sample.keys.get(key).map_or("", String::as_str)
 }
@@ -313,15 +297,16 @@ fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Ch
     if !lines.iter().any(Line::has_length) {
         return None;
     }
-    let (sizes, rates) = (range(&lines, |point| point.0)?, range(&lines, |point| point.1)?);
-    let x_axis = x_axis(plot.x, sizes.0, sizes.1);
+    let (smallest, largest) = range(points(&lines).map(|point| point.0))?;
+    let (_, highest) = range(points(&lines).map(|point| point.1))?;
+    let x_axis = x_axis(plot.x, smallest, largest);
     let unit = unit_of(plot.y);
-    let y_axis = if is_wide(&lines) {
-        let (lowest, highest) =
-            range(&lines, |point| if point.1 > 0.0 { point.1 } else { f64::NAN })?;
-        axis::powers_of_ten(unit, lowest, highest)
-    } else {
-        axis::linear(unit, 0.0, rates.1 * 1.03, 8)
+    let positive = range(points(&lines).map(|point| point.1).filter(|rate| *rate > 0.0));
+    // Some rates would lie on the axis if it began at zero.
+    let wide = positive.filter(|(low, high)| *low < high / 10.0);
+    let y_axis = match wide {
+        Some((low, high)) => axis::powers_of_ten(unit, low, high),
+        None => axis::linear(unit, 0.0, highest * 1.03, 8),
     };
     let mut datasets = Vec::new();
     if plot.x == "size_bytes" {
@@ -394,7 +379,6 @@ fn title(plot: Plot<'_>) -> String {
     format!("{}: {figure} by {axis}", plot.benchmark)
 }
 
-/// The unit on the axis of a figure.
 fn unit_of(field: &Field) -> &'static str {
     match field.unit {
         Unit::PerSecond => "per second",
@@ -404,18 +388,15 @@ fn unit_of(field: &Field) -> &'static str {
 }
 
 fn x_axis(x: &str, smallest: f64, largest: f64) -> Axis {
+    let counts = |title: &str| {
+        axis::powers_of_two(title, smallest, largest, 9, |count| format!("{count:.0}"))
+    };
     match x {
         "size_bytes" => axis::powers_of_two("size of one buffer", smallest, largest, 9, |size| {
             format_bytes(size as u64)
         }),
-        "m" => {
-            axis::powers_of_two("rows and columns of each matrix", smallest, largest, 9, |size| {
-                format!("{size:.0}")
-            })
-        }
-        x => axis::powers_of_two(&x.replace('_', " "), smallest, largest, 9, |size| {
-            format!("{size:.0}")
-        }),
+        "m" => counts("rows and columns of each matrix"),
+        x => counts(&x.replace('_', " ")),
     }
 }
 
@@ -437,42 +418,19 @@ fn every_sample(line: &Line<'_>, plot: Plot<'_>) -> Vec<Point> {
 }
 
 fn subtitle(plot: Plot<'_>, scale: AxisScale, hidden: usize) -> String {
-    let mut text = "each point is one case".to_owned();
-    match plot.y.better() {
-        Some(Better::Higher) => text.push_str("; higher is better"),
-        Some(Better::Lower) => text.push_str("; lower is better"),
-        None => {}
-    }
-    match plot.detail {
-        PointDetail::Figure => {}
-        PointDetail::Errors => text.push_str("; its line holds eight in ten samples"),
-        PointDetail::Samples => text.push_str("; each small dot is one sample"),
-    }
-    if scale == AxisScale::Log {
-        text.push_str("; logarithmic scale");
-    }
-    if hidden > 0 {
-        text.push_str(&format!(
-            "; {} not drawn",
-            format_count(hidden, "case with no throughput is", "cases with no throughput are")
-        ));
-    }
-    text
+    let detail = match plot.detail {
+        PointDetail::Figure => "",
+        PointDetail::Errors => "; its line holds eight in ten samples",
+        PointDetail::Samples => "; each small dot is one sample",
+    };
+    let scale = if scale == AxisScale::Log { "; logarithmic scale" } else { "" };
+    let (one, many) = ("case with no throughput is", "cases with no throughput are");
+    let more = left_out(hidden, one, many, "not drawn");
+    format!("each point is one case{}{detail}{scale}{more}", better_words(plot.y))
 }
 
-/// Whether some rates would lie on the axis if it began at zero: below a tenth of the highest.
-fn is_wide(lines: &[Line<'_>]) -> bool {
-    let positive = range(lines, |point| if point.1 > 0.0 { point.1 } else { f64::NAN });
-    positive.is_some_and(|(low, high)| low < high / 10.0)
-}
-
-/// Lowest and highest of what `of` takes from each point, NaN left out.
-fn range(lines: &[Line<'_>], of: impl Fn(&(f64, f64)) -> f64) -> Option<(f64, f64)> {
-    let values = lines.iter().flat_map(|line| &line.points).map(of).filter(|value| !value.is_nan());
-    values.fold(None, |range, value| {
-        let (low, high) = range.unwrap_or((value, value));
-        Some((low.min(value), high.max(value)))
-    })
+fn points<'a>(lines: &'a [Line<'_>]) -> impl Iterator<Item = &'a (f64, f64)> {
+    lines.iter().flat_map(|line| &line.points)
 }
 
 /// The sizes of the CPU's caches that lie on the axis.

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use rsb_model::{CaseId, Run};
 
-use super::axis;
+use super::{axis, left_out};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::label::{Shortener, measured_results, time_ns};
-use crate::number::{format_count, format_time};
+use crate::number::format_time;
 
-/// Cases that are drawn; a table has the others.
 const MAX_CASES: usize = 14;
 /// A machine this much slower than the fastest one is drawn at the edge.
 const SLOWEST: f64 = 10.0;
@@ -25,12 +24,12 @@ pub fn machines(runs: &[(&str, &Run)]) -> Vec<Chart> {
         }
     }
     times.retain(|_, each| each.len() > 1);
-    let left_out = times.len().saturating_sub(MAX_CASES);
+    let hidden = times.len().saturating_sub(MAX_CASES);
     let rows: Vec<(&CaseId, Vec<(usize, f64)>)> = times.into_iter().take(MAX_CASES).collect();
-    if rows.is_empty() { Vec::new() } else { vec![chart(runs, &rows, left_out)] }
+    if rows.is_empty() { Vec::new() } else { vec![chart(runs, &rows, hidden)] }
 }
 
-fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], left_out: usize) -> Chart {
+fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], hidden: usize) -> Chart {
     let names = Shortener::of(rows.iter().map(|(id, _)| *id));
     let all = rows.iter().flat_map(|(_, each)| each.iter().map(|(_, time)| share(each, *time)));
     let top = all.fold(1.0, f64::max).min(SLOWEST);
@@ -49,11 +48,7 @@ fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], left_out:
         let kind = DatasetKind::Bars { thickness: thickness * 0.9 };
         datasets.push(Dataset::new(kind, Paint::Series(machine), points).with_name(*name));
     }
-    let more = if left_out > 0 {
-        format!("; {} not drawn", format_count(left_out, "case is", "cases are"))
-    } else {
-        String::new()
-    };
+    let more = left_out(hidden, "case is", "cases are", "not drawn");
     Chart {
         name: "machines".to_owned(),
         title: "Time of each case by machine".to_owned(),

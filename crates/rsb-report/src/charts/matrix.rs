@@ -1,15 +1,15 @@
 //! Tables of fields: a figure by two parameters as a heat map, and what became of each benchmark on
 //! each device.
 
-use rsb_model::{BenchmarkResult, Better, Field, Outcome, Run};
+use itertools::Itertools as _;
+use rsb_model::{BenchmarkResult, Field, Outcome, Run};
 
 use super::memory::{Words, heat_map_datasets};
-use super::{axis, slug};
+use super::{axis, better_words, slug};
 use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{benchmark_of, benchmarks, device_of, headline, measured_results};
+use crate::label::{benchmark_of, benchmarks, device_of, headline, is_better, results_of};
 use crate::number::format_quantity;
 
-/// Rows and columns of one chart, at most.
 const MAX_ROWS_AND_COLUMNS: usize = 24;
 
 /// Parameters that make rows and columns, what varies most often first.
@@ -48,12 +48,8 @@ fn value(result: &BenchmarkResult, key: &str) -> Option<String> {
 /// The values of a parameter: numbers, sizes and shapes from small to large, other values in the
 /// order of the run.
 fn distinct(results: &[&BenchmarkResult], key: &str) -> Vec<String> {
-    let mut values: Vec<String> = Vec::new();
-    for value in results.iter().filter_map(|result| value(result, key)) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
+    let mut values: Vec<String> =
+        results.iter().filter_map(|result| value(result, key)).unique().collect();
     if values.iter().all(|value| magnitudes(value).is_some()) {
         values.sort_by_key(|value| magnitudes(value));
     }
@@ -69,15 +65,13 @@ fn magnitudes(value: &str) -> Option<Vec<u64>> {
         .collect()
 }
 
-/// Returns where the value of `result` for `key` stands among `values`.
 fn position(result: &BenchmarkResult, key: &str, values: &[String]) -> Option<usize> {
     let own = value(result, key)?;
     values.iter().position(|known| *known == own)
 }
 
 fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Chart> {
-    let own: Vec<&BenchmarkResult> =
-        measured_results(run).filter(|result| benchmark_of(result) == benchmark).collect();
+    let own: Vec<&BenchmarkResult> = results_of(run, benchmark).collect();
     let field = metric
         .or_else(|| own.iter().find_map(|result| headline(result)).map(|(field, _)| field))?;
     let mut axes: Vec<(&str, Vec<String>)> = AXES
@@ -105,12 +99,9 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
         match cells.iter_mut().find(|(a, b, _)| (*a, *b) == (column, row)) {
             Some(cell) => {
                 several = true;
-                let is_better = if field.better() == Some(Better::Lower) {
-                    figure < cell.2
-                } else {
-                    figure > cell.2
-                };
-                cell.2 = if is_better { figure } else { cell.2 };
+                if is_better(field, figure, cell.2) {
+                    cell.2 = figure;
+                }
             }
             None => cells.push((column, row, figure)),
         }
@@ -118,22 +109,17 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
     if cells.len() < 4 {
         return None;
     }
-    let better = match field.better() {
-        Some(Better::Lower) => "; lower is better",
-        Some(Better::Higher) => "; higher is better",
-        None => "",
-    };
     let which =
         if several { "the best of the cases of each field" } else { "each field is one case" };
+    let caption = super::bars::caption(field);
     Some(Chart {
         name: slug(&format!("heat-map-{benchmark}-{}", field.name)),
         title: format!(
-            "{benchmark}: {} by {} and {}",
-            super::bars::caption(field),
+            "{benchmark}: {caption} by {} and {}",
             parameter_label(y),
             parameter_label(x)
         ),
-        subtitle: format!("{which}{better}"),
+        subtitle: format!("{which}{}", better_words(field)),
         place: ChartPlace::Benchmark(benchmark.to_owned()),
         x_axis: Axis { title: parameter_label(x), ..axis::rows(columns.iter().cloned()) },
         y_axis: axis::rows(rows.iter().cloned()),
@@ -142,7 +128,6 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
     })
 }
 
-/// A parameter for people.
 fn parameter_label(key: &str) -> String {
     match key {
         "size_bytes" | "m" => "size".to_owned(),
@@ -156,12 +141,8 @@ pub fn matrix(run: &Run) -> Option<Chart> {
     if rows.is_empty() || devices.is_empty() {
         return None;
     }
-    let mut datasets = [
-        Dataset::new(DatasetKind::Cells, Paint::Good, Vec::new()),
-        Dataset::new(DatasetKind::Cells, Paint::Faded, Vec::new()),
-        Dataset::new(DatasetKind::Cells, Paint::Warning, Vec::new()),
-        Dataset::new(DatasetKind::Cells, Paint::Error, Vec::new()),
-    ];
+    let mut datasets = [Paint::Good, Paint::Faded, Paint::Warning, Paint::Error]
+        .map(|paint| Dataset::new(DatasetKind::Cells, paint, Vec::new()));
     for (row, benchmark) in rows.iter().take(MAX_ROWS_AND_COLUMNS).enumerate() {
         for (column, device) in devices.iter().take(MAX_ROWS_AND_COLUMNS).enumerate() {
             let own: Vec<&BenchmarkResult> = run
@@ -193,13 +174,7 @@ fn device_name(result: &BenchmarkResult) -> String {
 }
 
 fn devices(run: &Run) -> Vec<String> {
-    let mut devices: Vec<String> = Vec::new();
-    for device in run.benchmarks.iter().map(device_name) {
-        if !devices.contains(&device) {
-            devices.push(device);
-        }
-    }
-    devices
+    run.benchmarks.iter().map(device_name).unique().collect()
 }
 
 /// Which dataset a field belongs to, and what it says: the worst first, so that nothing hides
@@ -211,12 +186,8 @@ fn field(own: &[&BenchmarkResult]) -> Option<(usize, String)> {
         .filter(|result| result.outcome == Outcome::Measured)
         .filter_map(|result| headline(result))
         .reduce(|best, other| {
-            let is_better = if best.0.better() == Some(Better::Lower) {
-                other.1 < best.1
-            } else {
-                other.1 > best.1
-            };
-            if best.0.name == other.0.name && is_better { other } else { best }
+            let wins = best.0.name == other.0.name && is_better(best.0, other.1, best.1);
+            if wins { other } else { best }
         });
     let figure = best.map(|(field, value)| format_quantity(value, field.unit.symbol()));
     match (failed, figure) {

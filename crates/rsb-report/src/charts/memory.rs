@@ -1,10 +1,11 @@
 //! Memory over time: what the cases of a run held, one after another, and of which kind; what a
 //! step held.
 
+use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Run};
 use serde_json::{Map, Value};
 
-use super::{axis, slug};
+use super::{axis, range, slug};
 use crate::chart::{
     Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, HEAT_LEVELS, Label, Legend, Paint,
     Point,
@@ -25,7 +26,6 @@ fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
     result.fields()?.number(name).filter(|value| value.is_finite() && *value >= 0.0)
 }
 
-/// Seconds from the begin of the run to the end of a case.
 fn seconds(run: &Run, result: &BenchmarkResult) -> f64 {
     result.timestamp.duration_since(run.started).as_secs_f64().max(0.0)
 }
@@ -120,15 +120,9 @@ impl Timeline<'_> {
             return None;
         }
         // Between two points nothing is known: a step stands where the next one is.
-        let steps = held.windows(2).flat_map(|pair| match pair {
-            [before, after] => {
-                vec![
-                    Point::at(before.0, before.1),
-                    Point::at(after.0, before.1),
-                    Point::at(after.0, after.1),
-                ]
-            }
-            _ => Vec::new(),
+        let steps = held.iter().tuple_windows().flat_map(|(before, after)| {
+            [(before.0, before.1), (after.0, before.1), (after.0, after.1)]
+                .map(|(time, held)| Point::at(time, held))
         });
         let text = format!("peak {}", format_quantity(peak.1, "MB"));
         Some(Chart {
@@ -162,14 +156,11 @@ fn change_marks(
     name: &str,
     is_own: fn(f64, f64) -> bool,
 ) -> Dataset {
-    let points = held.windows(2).filter_map(|pair| match pair {
-        [before, after] if is_own(before.1, after.1) => Some(Point::at(after.0, after.1)),
-        _ => None,
-    });
+    let changes = held.iter().tuple_windows().filter(|(before, after)| is_own(before.1, after.1));
+    let points = changes.map(|(_, after)| Point::at(after.0, after.1));
     Dataset::new(DatasetKind::Marks, paint, points.collect()).with_name(name)
 }
 
-/// Columns of the heat map, at most.
 const COLUMNS: usize = 24;
 
 /// Memory by kind and time: the darker, the more.
@@ -179,10 +170,7 @@ pub fn memory_heat_map(run: &Run) -> Option<Chart> {
         .map(|(field, name)| (*name, cases(run, field)))
         .filter(|(_, cases)| !cases.is_empty())
         .collect();
-    let times: Vec<f64> =
-        kinds.iter().flat_map(|(_, cases)| cases).map(|(time, ..)| *time).collect();
-    let first = times.iter().copied().reduce(f64::min)?;
-    let last = times.iter().copied().reduce(f64::max)?;
+    let (first, last) = range(kinds.iter().flat_map(|(_, cases)| cases).map(|(time, ..)| *time))?;
     let count = kinds.iter().map(|(_, cases)| cases.len()).max()?.min(COLUMNS);
     if count < 2 || last <= first {
         return None;
@@ -221,7 +209,6 @@ pub fn memory_heat_map(run: &Run) -> Option<Chart> {
     })
 }
 
-/// Whether fields say their figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Words {
     Shown,
@@ -251,18 +238,14 @@ pub(super) fn heat_map_datasets(
         if points.is_empty() {
             continue;
         }
-        let name = format!(
-            "{} to {}",
-            format_quantity(scale.bound(level), unit),
-            format_quantity(scale.bound(level + 1), unit)
-        );
+        let [from, to] = [level, level + 1].map(|level| format_quantity(scale.bound(level), unit));
+        let name = format!("{from} to {to}");
         let dataset = Dataset::new(DatasetKind::Cells, Paint::Heat(level), points);
         datasets.push(dataset.with_name(name));
     }
     datasets
 }
 
-/// How the values of a heat map become shades.
 struct HeatScale {
     /// Lowest and highest value, or their logarithms.
     from: f64,
@@ -274,11 +257,7 @@ struct HeatScale {
 
 impl HeatScale {
     fn new(cells: &[(usize, usize, f64)]) -> Self {
-        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for (.., value) in cells {
-            low = low.min(*value);
-            high = high.max(*value);
-        }
+        let (low, high) = range(cells.iter().map(|(.., value)| *value)).unwrap_or_default();
         if low > 0.0 && high > 20.0 * low {
             Self { from: low.ln(), to: high.ln(), is_log: true }
         } else {
@@ -286,7 +265,6 @@ impl HeatScale {
         }
     }
 
-    /// Returns the shade of `value`, below [`HEAT_LEVELS`].
     fn level(&self, value: f64) -> u8 {
         let levels = f64::from(HEAT_LEVELS);
         let scaled = if self.is_log { value.ln() } else { value };
@@ -295,7 +273,6 @@ impl HeatScale {
         (share * levels).floor().clamp(0.0, levels - 1.0) as u8
     }
 
-    /// Returns the value at which `level` begins.
     fn bound(&self, level: u8) -> f64 {
         let at = self.from + (self.to - self.from) * f64::from(level) / f64::from(HEAT_LEVELS);
         if self.is_log { at.exp() } else { at }

@@ -1,22 +1,20 @@
 //! The time of one pass of each model, a bar for each runtime: the smallest batch, by precision and
 //! device.
 
+use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Run};
 
-use super::{axis, slug};
+use super::{axis, left_out, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::label::{benchmark_of, device_of, measured_results};
-use crate::number::{format_count, format_quantity};
+use crate::number::format_quantity;
 
-/// More models than this are not drawn; the tables hold every one.
 const MAX_MODELS: usize = 24;
 /// What the bars of a model take of its row together.
 const FILLED: f64 = 0.8;
 
-/// One pass of one model.
 struct Pass<'a> {
     model: &'a str,
-    /// Runtime and device.
     place: String,
     dtype: &'a str,
     batch: f64,
@@ -28,15 +26,9 @@ pub fn models(run: &Run) -> Vec<Chart> {
     let mut passes: Vec<Pass<'_>> = measured_results(run).filter_map(pass).collect();
     // Of a model in one place the smallest batch is drawn.
     passes.sort_by(|a, b| a.batch.total_cmp(&b.batch));
-    let mut dtypes: Vec<&str> = passes.iter().map(|pass| pass.dtype).collect();
-    dtypes.sort_unstable();
-    dtypes.dedup();
-    let mut charts = Vec::new();
-    for dtype in dtypes {
-        let own: Vec<&Pass<'_>> = passes.iter().filter(|pass| pass.dtype == dtype).collect();
-        charts.extend(chart(dtype, &own));
-    }
-    charts
+    let by_dtype = passes.iter().into_group_map_by(|pass| pass.dtype);
+    let by_dtype = by_dtype.into_iter().sorted_unstable_by_key(|(dtype, _)| *dtype);
+    by_dtype.filter_map(|(dtype, own)| chart(dtype, &own)).collect()
 }
 
 fn pass(result: &BenchmarkResult) -> Option<Pass<'_>> {
@@ -48,23 +40,12 @@ fn pass(result: &BenchmarkResult) -> Option<Pass<'_>> {
     Some(Pass { model: fields.text("model")?, place, dtype: fields.text("dtype")?, batch, time_ms })
 }
 
-/// The names in `passes`, each once, in the order in which the run has them.
-fn names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut seen = Vec::new();
-    names.for_each(|name| {
-        if !seen.contains(&name) {
-            seen.push(name);
-        }
-    });
-    seen
-}
-
 fn chart(dtype: &str, passes: &[&Pass<'_>]) -> Option<Chart> {
     let smallest = passes.first()?.batch;
     let passes: Vec<&&Pass<'_>> = passes.iter().filter(|pass| pass.batch <= smallest).collect();
-    let all = names(passes.iter().map(|pass| pass.model));
+    let all: Vec<&str> = passes.iter().map(|pass| pass.model).unique().collect();
     let rows: Vec<&str> = all.iter().take(MAX_MODELS).copied().collect();
-    let places = names(passes.iter().map(|pass| pass.place.as_str()));
+    let places: Vec<&str> = passes.iter().map(|pass| pass.place.as_str()).unique().collect();
     let thickness = FILLED / places.len() as f64;
     let mut datasets = Vec::new();
     for (index, place) in places.iter().enumerate() {
@@ -80,11 +61,7 @@ fn chart(dtype: &str, passes: &[&Pass<'_>]) -> Option<Chart> {
     }
     let top = passes.iter().map(|pass| pass.time_ms).fold(0.0, f64::max);
     let more = all.len() - rows.len();
-    let rest = if more > 0 {
-        format!("; {} in the table only", format_count(more, "model is", "models are"))
-    } else {
-        String::new()
-    };
+    let rest = left_out(more, "model is", "models are", "in the table only");
     Some(Chart {
         name: slug(&format!("models-{dtype}")),
         title: format!("models: time of one pass in {dtype}"),

@@ -1,12 +1,12 @@
 //! Which hardware for which model: a field for each family and size, from what was measured.
 
+use itertools::Itertools as _;
 use rsb_model::record::{ModelAdvice, ModelCandidate, ModelChoice, RecommendDocument};
 
 use super::axis;
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::number::format_count;
 
-/// What a field says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Advice {
     /// This place is the best for every model of the field.
@@ -26,12 +26,7 @@ pub fn recommendation(document: &RecommendDocument) -> Option<Chart> {
     // By parameters, so the sizes come from the smallest to the largest.
     let mut models: Vec<&ModelAdvice> = document.models.iter().collect();
     models.sort_by_key(|advice| advice.parameter_count);
-    let mut sizes: Vec<&str> = Vec::new();
-    for size in models.iter().map(|advice| size_of(advice)) {
-        if !sizes.contains(&size) {
-            sizes.push(size);
-        }
-    }
+    let sizes: Vec<&str> = models.iter().map(|advice| size_of(advice)).unique().collect();
     let [mut best, mut even, mut only] = [Paint::Good, Paint::Warning, Paint::Faded]
         .map(|paint| Dataset::new(DatasetKind::Cells, paint, Vec::new()));
     for (row, family) in families.iter().enumerate() {
@@ -105,28 +100,14 @@ impl PlaceWords {
     fn of(document: &RecommendDocument) -> Self {
         let all: Vec<[&str; 4]> =
             document.models.iter().flat_map(|advice| &advice.candidates).map(parts).collect();
-        let mut differs = [false; 4];
-        if let Some(first) = all.first() {
-            for other in &all {
-                for (differs, (one, other)) in differs.iter_mut().zip(first.iter().zip(other)) {
-                    *differs = *differs || one != other;
-                }
-            }
-        }
-        let shared = all.first().map_or_else(String::new, |first| {
-            // The machine is counted, not named: its slug is long.
-            let same = first
-                .iter()
-                .zip(differs)
-                .skip(1)
-                .filter(|(_, differs)| !differs)
-                .map(|(part, _)| *part);
-            same.map(|part| format!(", {part}")).collect()
-        });
-        let mut machines: Vec<&str> = all.iter().map(|[machine, ..]| *machine).collect();
-        machines.sort_unstable();
-        machines.dedup();
-        Self { differs, machines: machines.len(), shared }
+        let first = all.first().copied().unwrap_or_default();
+        let differs =
+            std::array::from_fn(|part| all.iter().any(|other| other[part] != first[part]));
+        // The machine is counted, not named: its slug is long.
+        let same = first.iter().zip(differs).skip(1).filter(|(_, differs)| !differs);
+        let shared = same.map(|(part, _)| format!(", {part}")).collect();
+        let machines = all.iter().map(|[machine, ..]| *machine).unique().count();
+        Self { differs, machines, shared }
     }
 
     fn place(&self, candidate: &ModelCandidate) -> String {
@@ -153,12 +134,11 @@ pub(crate) mod tests {
 
     /// Two families, one of them in two sizes.
     pub(crate) fn sample() -> RecommendDocument {
-        let models = vec![
+        document(vec![
             advice("vision", "tiny", ModelChoice::Winner, &["openvino", "pytorch"]),
             advice("vision", "base", ModelChoice::NoClearWinner, &["pytorch", "openvino"]),
             advice("speech", "tiny", ModelChoice::OnlyOne, &["pytorch"]),
-        ];
-        RecommendDocument { format_version: 1, goal: "latency".to_owned(), currency: None, models }
+        ])
     }
 
     fn candidate(machine: &str, backend: &str) -> ModelCandidate {
@@ -195,14 +175,12 @@ pub(crate) mod tests {
         }
     }
 
+    fn document(models: Vec<ModelAdvice>) -> RecommendDocument {
+        RecommendDocument { format_version: 1, goal: "latency".to_owned(), currency: None, models }
+    }
+
     fn chart_points(models: Vec<ModelAdvice>) -> Vec<(f64, f64, String)> {
-        let document = RecommendDocument {
-            format_version: 1,
-            goal: "latency".to_owned(),
-            currency: None,
-            models,
-        };
-        let chart = recommendation(&document).unwrap();
+        let chart = recommendation(&document(models)).unwrap();
         let points = chart.datasets.iter().flat_map(|dataset| &dataset.points);
         points.map(|point| (point.x, point.y, point.text.clone())).collect()
     }
@@ -228,14 +206,6 @@ pub(crate) mod tests {
         let mut two = advice("vision", "tiny", ModelChoice::Winner, &["pytorch"]);
         two.candidates.push(candidate("other", "pytorch"));
         assert_eq!(chart_points(vec![two]), [(0.0, 0.0, "pytorch box".to_owned())]);
-        assert!(
-            recommendation(&RecommendDocument {
-                format_version: 1,
-                goal: "latency".to_owned(),
-                currency: None,
-                models: Vec::new()
-            })
-            .is_none()
-        );
+        assert!(recommendation(&document(Vec::new())).is_none());
     }
 }

@@ -1,15 +1,15 @@
 //! The roofline: how fast a case works over how much it works on each byte, under what memory and
 //! units can do.
 
+use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Run};
 
 use super::lines::dtype_paint;
-use super::{axis, slug};
+use super::{axis, range, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::label::{benchmark_of, device_of, measured_results};
 use crate::number::format_quantity;
 
-/// A case on the chart.
 struct Work<'a> {
     benchmark: &'a str,
     intensity: f64,
@@ -34,14 +34,8 @@ impl MemoryRoof {
 /// A chart for each device, and number of its threads, with cases whose arithmetic intensity is
 /// known.
 pub fn roofline(run: &Run) -> Vec<Chart> {
-    let mut devices: Vec<String> = Vec::new();
-    for result in measured_results(run) {
-        let device = device(result);
-        if !devices.contains(&device) {
-            devices.push(device);
-        }
-    }
-    devices.iter().filter_map(|device| chart(run, device)).collect()
+    let devices = measured_results(run).map(device).unique();
+    devices.filter_map(|device| chart(run, &device)).collect()
 }
 
 /// The device, and how much of a CPU worked: each has roofs of its own.
@@ -58,11 +52,6 @@ fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
     result.fields()?.number(name).filter(|value| value.is_finite() && *value > 0.0)
 }
 
-fn works<'a>(run: &'a Run, wanted: &str) -> Vec<Work<'a>> {
-    results_on(run, wanted).filter_map(work).collect()
-}
-
-/// Returns what was measured on the device called `wanted`.
 fn results_on<'a>(run: &'a Run, wanted: &str) -> impl Iterator<Item = &'a BenchmarkResult> {
     measured_results(run).filter(move |result| device(result) == wanted)
 }
@@ -113,12 +102,12 @@ fn memory_roof(run: &Run, wanted: &str) -> Option<MemoryRoof> {
 }
 
 fn chart(run: &Run, device: &str) -> Option<Chart> {
-    let works = works(run, device);
+    let works: Vec<Work<'_>> = results_on(run, device).filter_map(work).collect();
     let memory = memory_roof(run, device);
     let peaks = peaks(&works);
     let peak = peaks.iter().map(|(_, peak)| *peak).reduce(f64::max);
-    let intensities = range(&works, |work| work.intensity)?;
-    let rates = range(&works, |work| work.gflops)?;
+    let intensities = range(works.iter().map(|work| work.intensity))?;
+    let rates = range(works.iter().map(|work| work.gflops))?;
     // A roof needs at least one side; without any there is nothing to be under.
     let ridge = peak.zip(memory.as_ref()).map(|(peak, memory)| peak / memory.gb_s);
     if peak.is_none() && memory.is_none() {
@@ -145,14 +134,6 @@ fn chart(run: &Run, device: &str) -> Option<Chart> {
     })
 }
 
-/// Returns the lowest and the highest of what `of` takes from each of `works`.
-fn range(works: &[Work<'_>], of: fn(&Work<'_>) -> f64) -> Option<(f64, f64)> {
-    let low = works.iter().map(of).reduce(f64::min)?;
-    let high = works.iter().map(of).reduce(f64::max)?;
-    Some((low, high))
-}
-
-/// The type that it computes in.
 fn dtype_of<'a>(work: &Work<'a>) -> &'a str {
     work.result.fields().and_then(|fields| fields.text("dtype")).unwrap_or("any type")
 }
@@ -206,9 +187,7 @@ fn roofs(
 
 /// A dataset for each benchmark, or for each type where there is one benchmark.
 fn marks(works: &[Work<'_>]) -> Vec<Dataset> {
-    let one = works
-        .iter()
-        .all(|work| works.first().is_some_and(|first| first.benchmark == work.benchmark));
+    let one = works.iter().map(|work| work.benchmark).all_equal();
     let mut datasets: Vec<Dataset> = Vec::new();
     let mut others = 0;
     for work in works {

@@ -94,17 +94,14 @@ fn chart(run: &Run, quantity: &Quantity) -> Option<Chart> {
     }
     let (device, highest) = peak?;
     if !held_back.is_empty() {
-        datasets.push(
-            Dataset::new(DatasetKind::Marks, Paint::Warning, held_back).with_name("held back"),
-        );
+        let marks = Dataset::new(DatasetKind::Marks, Paint::Warning, held_back);
+        datasets.push(marks.with_name("held back"));
     }
+    let most = format_quantity(highest, unit);
     Some(Chart {
         name: format!("sensors-{}", super::slug(column)),
         title: format!("GPUs over the run: {name}"),
-        subtitle: format!(
-            "while cases were measured; at most {} on {device}",
-            format_quantity(highest, unit)
-        ),
+        subtitle: format!("while cases were measured; at most {most} on {device}"),
         place: ChartPlace::Other,
         x_axis: axis::exact("seconds since the run began", first, last, 8),
         y_axis: axis::linear(unit, 0.0, highest * 1.08, 6),

@@ -2,13 +2,11 @@
 
 use rsb_model::record::SeriesTrend;
 
-use super::axis;
+use super::{axis, left_out, range};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::number::{format_count, format_percent, format_quantity};
+use crate::number::{format_percent, format_quantity};
 
-/// More series than this are not drawn.
 const MAX_SERIES: usize = 30;
-/// How much of its row a line takes.
 const HEIGHT: f64 = 0.8;
 
 /// The series, what changed last first; nothing without two runs of any.
@@ -21,15 +19,12 @@ pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
     let rows = all.get(..all.len().min(MAX_SERIES)).filter(|rows| !rows.is_empty())?;
     let longest = rows.iter().map(|one| one.values.len()).max()?;
     let lines = rows.iter().enumerate().map(|(row, one)| line(one, row as f64, longest));
-    let left_out = match all.len() - rows.len() {
-        0 => String::new(),
-        count => format!("; {} not drawn", format_count(count, "series is", "series are")),
-    };
+    let more = left_out(all.len() - rows.len(), "series is", "series are", "not drawn");
     Some(Chart {
         name: "sparklines".to_owned(),
         title: "Series at a glance".to_owned(),
         subtitle: format!(
-            "each between its own lowest and highest value, the last figure at the right{left_out}"
+            "each between its own lowest and highest value, the last figure at the right{more}"
         ),
         place: ChartPlace::Other,
         x_axis: axis::exact("run, oldest first", 1.0, longest as f64, 8),
@@ -43,11 +38,8 @@ pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
 
 /// A series in its row, its last value at the right edge.
 fn line(series: &SeriesTrend, row: f64, longest: usize) -> Dataset {
-    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    for value in series.values.iter().filter(|value| value.is_finite()) {
-        low = low.min(*value);
-        high = high.max(*value);
-    }
+    let finite = series.values.iter().copied().filter(|value| value.is_finite());
+    let (low, high) = range(finite).unwrap_or_default();
     let first = longest - series.values.len();
     let mut points: Vec<Point> = Vec::new();
     for (at, value) in series.values.iter().enumerate() {
@@ -63,7 +55,6 @@ fn line(series: &SeriesTrend, row: f64, longest: usize) -> Dataset {
     Dataset::new(DatasetKind::Path, Paint::Plain, points)
 }
 
-/// The last figure, and the last change of level.
 fn words(series: &SeriesTrend) -> String {
     let last = format_quantity(series.last, &series.unit);
     match series.change_points.last() {

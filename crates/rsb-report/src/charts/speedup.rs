@@ -1,14 +1,14 @@
 //! How many times faster than a reference: in other types, in other ways, on more threads or GPUs.
 
+use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Field, Run};
 
-use super::{axis, slug};
+use super::{axis, range, slug};
 use crate::chart::{
     Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point,
 };
-use crate::label::{Shortener, benchmark_of, benchmarks, measured_results};
+use crate::label::{Shortener, benchmarks, group_by_key, results_of};
 
-/// More bars than this are not drawn.
 const MAX_BARS: usize = 40;
 /// Fields that say how many times faster something is than its reference.
 const SPEEDUPS: [&str; 2] = ["speedup", "comparison_to_pytorch"];
@@ -34,8 +34,7 @@ pub fn speedups(run: &Run) -> Vec<Chart> {
 
 fn bars(run: &Run, benchmark: &str, field: &Field) -> Option<Chart> {
     let names = Shortener::of_run(run);
-    let own = measured_results(run).filter(|result| benchmark_of(result) == benchmark);
-    let rows: Vec<(&str, f64)> = own
+    let rows: Vec<(&str, f64)> = results_of(run, benchmark)
         .filter_map(|result| {
             let value = result.fields()?.number(field.name)?;
             if !value.is_finite() || value <= 0.0 {
@@ -91,7 +90,6 @@ fn speedup_bars(
 
 /// What is added: threads of a CPU, GPUs, processes.
 const RESOURCES: [&str; 3] = ["threads", "num_gpus", "num_ranks"];
-/// Lines on one chart, at most.
 const LINES: usize = 8;
 
 /// Cases that differ by one resource alone, by how much of it they have, against the one with the
@@ -118,27 +116,14 @@ pub fn scaling(run: &Run) -> Vec<Chart> {
 /// Without the resource, ids are of one series.
 fn scaling_lines<'a>(run: &'a Run, benchmark: &'a str, resource: &str) -> Vec<ScalingLine<'a>> {
     let names = Shortener::of_run(run);
-    let mut groups: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
-    for result in measured_results(run).filter(|result| benchmark_of(result) == benchmark) {
-        let figures =
-            result.fields().and_then(|fields| Some((fields.number(resource)?, speed(result)?)));
-        let Some((count, speed)) =
-            figures.filter(|(count, speed)| *count >= 1.0 && speed.is_finite())
-        else {
-            continue;
-        };
-        let mut parts: Vec<&str> = names.case(&result.benchmark_id).split('/').collect();
-        parts.retain(|part| {
-            !part.starts_with(&format!("{resource}="))
-                && !part.starts_with(&format!("{}=", short(resource)))
-        });
-        let name = parts.join("/");
-        match groups.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, points)) => points.push((count, speed)),
-            None => groups.push((name, vec![(count, speed)])),
-        }
-    }
-    groups
+    let axes = [format!("{resource}="), format!("{}=", short(resource))];
+    let figures = results_of(run, benchmark).filter_map(|result| {
+        let (count, speed) = (result.fields()?.number(resource)?, speed(result)?);
+        let parts = names.case(&result.benchmark_id).split('/');
+        let name = parts.filter(|part| !axes.iter().any(|axis| part.starts_with(axis))).join("/");
+        (count >= 1.0 && speed.is_finite()).then_some((name, (count, speed)))
+    });
+    group_by_key(figures)
         .into_iter()
         .filter_map(|(name, points)| {
             Some(ScalingLine { name, points: relative_speeds(points)?, benchmark })
@@ -161,7 +146,6 @@ fn relative_speeds(mut points: Vec<(f64, f64)>) -> Option<Vec<(f64, f64)>> {
     Some(points.iter().map(|(of, speed)| (*of, count * speed / least)).collect())
 }
 
-/// How ids shorten the name of a resource.
 fn short(resource: &str) -> &str {
     match resource {
         "num_gpus" => "gpus",
@@ -188,12 +172,9 @@ fn speed(result: &BenchmarkResult) -> Option<f64> {
 }
 
 fn scaling_chart(resource: &str, benchmark: &str, lines: &[ScalingLine<'_>]) -> Option<Chart> {
-    let counts: Vec<f64> =
-        lines.iter().flat_map(|line| &line.points).map(|(count, _)| *count).collect();
-    let first = counts.iter().copied().reduce(f64::min)?;
-    let last = counts.iter().copied().reduce(f64::max)?;
-    let top =
-        lines.iter().flat_map(|line| &line.points).map(|(_, speed)| *speed).fold(last, f64::max);
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let (first, last) = range(points().map(|(count, _)| *count))?;
+    let top = points().map(|(_, speed)| *speed).fold(last, f64::max);
     let what = resource.trim_start_matches("num_");
     let ideal = Dataset::new(
         DatasetKind::Path,

@@ -1,20 +1,19 @@
 //! Wholes and their parts: the memory of a rank under `ZeRO`, the time of a training step, what
 //! holds a model's memory.
 
+use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Run};
 
 use super::{axis, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{Shortener, benchmark_of, benchmarks, measured_results};
+use crate::label::{Shortener, benchmarks, results_of};
 use crate::number::format_quantity;
 
-/// More stacks than this are not drawn.
 const MAX_STACKS: usize = 30;
 
 /// A part of a whole: what it is called, how it looks, and how large it is in a case.
 type Part = (&'static str, Paint, fn(&BenchmarkResult) -> Option<f64>);
 
-/// Parts that make up a whole.
 struct StackSpec {
     name: &'static str,
     title: &'static str,
@@ -132,8 +131,7 @@ fn of_whole(run: &Run, whole: &StackSpec) -> Vec<Chart> {
 
 fn chart(run: &Run, benchmark: &str, whole: &StackSpec) -> Option<Chart> {
     let names = Shortener::of_run(run);
-    let own = measured_results(run).filter(|result| benchmark_of(result) == benchmark);
-    let rows: Vec<(&str, Vec<f64>)> = own
+    let rows: Vec<(&str, Vec<f64>)> = results_of(run, benchmark)
         .filter_map(|result| {
             let sizes: Option<Vec<f64>> =
                 whole.parts.iter().map(|(.., size)| size(result)).collect();
@@ -163,7 +161,7 @@ fn chart(run: &Run, benchmark: &str, whole: &StackSpec) -> Option<Chart> {
     Some(Chart {
         name: slug(&format!("stacked-{}-{benchmark}", whole.name)),
         title: format!("{benchmark}: {}", whole.title),
-        subtitle: whole.parts.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(" + "),
+        subtitle: whole.parts.iter().map(|(name, ..)| *name).join(" + "),
         place: ChartPlace::Benchmark(benchmark.to_owned()),
         x_axis: axis::linear(whole.unit, 0.0, top, 6),
         y_axis: axis::rows(rows.iter().map(|(name, _)| (*name).to_owned())),
@@ -177,5 +175,5 @@ fn words(sizes: &[f64], unit: &str) -> String {
     if sizes.len() > 3 {
         return format_quantity(sizes.iter().sum(), unit);
     }
-    sizes.iter().map(|size| format_quantity(*size, unit)).collect::<Vec<_>>().join(" + ")
+    sizes.iter().map(|size| format_quantity(*size, unit)).join(" + ")
 }

@@ -11,7 +11,6 @@ use crate::chart::{AxisScale, Chart, DatasetKind, Paint};
 use crate::report::Report;
 use crate::sample;
 
-/// The values of the attribute `name` in `svg`, in order.
 fn attributes<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
     svg.split(&format!(" {name}=\"")).skip(1).filter_map(|rest| rest.split('"').next()).collect()
 }
@@ -20,7 +19,6 @@ fn numbers(svg: &str, names: &[&str]) -> Vec<f64> {
     names.iter().flat_map(|name| attributes(svg, name)).map(|text| text.parse().unwrap()).collect()
 }
 
-/// Every text with its anchor, place and size.
 fn texts(svg: &str) -> Vec<(&str, &str, f64, f64)> {
     let parse = |part: &'static str, text: &str| attributes(text, part)[0].parse().unwrap();
     svg.split("<text")
@@ -36,7 +34,6 @@ fn drawn(chart: &Chart) -> String {
     crate::svg(chart).unwrap()
 }
 
-/// How many points of that shape a chart has.
 fn count(chart: &Chart, is_wanted: impl Fn(DatasetKind) -> bool) -> usize {
     chart
         .datasets

@@ -7,7 +7,7 @@ use rsb_model::samples::quantile_of_sorted;
 use rsb_model::{Field, Unit};
 use rsb_stats::thin;
 
-use super::{axis, slug};
+use super::{axis, range, slug};
 use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::number::{format_percent, format_quantity};
 
@@ -29,11 +29,7 @@ pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> 
         return None;
     }
     let is_thinned = points.len() < shown.iter().filter(|value| value.is_finite()).count();
-    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    for point in &points {
-        low = low.min(point.y);
-        high = high.max(point.y);
-    }
+    let (low, high) = range(points.iter().map(|point| point.y))?;
     // Small changes of a large value are shown at least 10 % high, so that noise does not look like
     // drama.
     let room =
@@ -87,11 +83,8 @@ fn subtitle(series: &SeriesTrend) -> String {
         Direction::Decreasing => "decreasing",
         Direction::Stable => "stable",
     };
-    let mut text = format!(
-        "{} runs, {direction}, last {}",
-        series.n,
-        format_quantity(series.last, &series.unit)
-    );
+    let last = format_quantity(series.last, &series.unit);
+    let mut text = format!("{} runs, {direction}, last {last}", series.n);
     if let Some(slope) = series.slope_per_day.filter(|_| series.direction != Direction::Stable) {
         text.push_str(&format!(", {} a day", format_quantity(slope, &series.unit)));
     }

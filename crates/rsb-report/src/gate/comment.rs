@@ -20,54 +20,38 @@ pub const MARKER: &str = "<!-- rusty-stack-bench:gate -->";
 const ROOM: usize = 32_000;
 /// Bytes of the targets; more are only counted.
 const ROOM_FOR_TARGETS: usize = 8_000;
-/// Ids in a list.
 const LISTED: usize = 20;
-/// Characters of a name and of a reason.
 const NAME: usize = 160;
 const REASON: usize = 300;
 
-/// The comment.
 pub(super) fn write(result: &ComparisonResult, detail: Detail) -> String {
     let all = findings(result);
-    let mut out = format!(
-        "{MARKER}\n**{}**\n\n{}\n\n",
-        text(&verdict_sentence(result).1, REASON),
-        head(result)
-    );
+    let verdict = text(&verdict_sentence(result).1, REASON);
+    let mut out = format!("{MARKER}\n**{verdict}**\n\n{}\n\n", head(result));
     out.push_str(&table(&all, detail));
     out.push_str(&counts(&all, detail));
     out.push_str(&new(result));
-    out.extend(
-        result
-            .notes
-            .iter()
-            .take(LISTED)
-            .map(|note| format!("- Note: {}\n", text(&note.text, REASON))),
-    );
+    let notes = result.notes.iter().take(LISTED);
+    out.extend(notes.map(|note| format!("- Note: {}\n", text(&note.text, REASON))));
     out.push_str(&targets_section(result));
     out.trim_end().to_owned() + "\n"
 }
 
 fn head(result: &ComparisonResult) -> String {
     let [current, baseline] = [&result.current_run_id, &result.baseline_run_id].map(|id| name(id));
-    format!(
-        "{current} against {baseline}, threshold {}",
-        format_threshold(result.threshold_percent)
-    )
+    let threshold = format_threshold(result.threshold_percent);
+    format!("{current} against {baseline}, threshold {threshold}")
 }
 
 /// The worst first, until there is no room; then how many more there are.
 fn table(all: &[GateFinding<'_>], detail: Detail) -> String {
     let names = names(all);
-    let kinds = [
-        FindingKind::Regressed,
-        FindingKind::NoVerdict,
-        FindingKind::Improved,
-        FindingKind::Unchanged,
-    ];
-    let shown =
-        kinds.into_iter().filter(|kind| *kind != FindingKind::Unchanged || detail == Detail::Full);
-    let groups: Vec<Group<'_, '_>> = shown.flat_map(|kind| group_findings(all, kind)).collect();
+    let mut kinds = vec![FindingKind::Regressed, FindingKind::NoVerdict, FindingKind::Improved];
+    if detail == Detail::Full {
+        kinds.push(FindingKind::Unchanged);
+    }
+    let groups: Vec<Group<'_, '_>> =
+        kinds.into_iter().flat_map(|kind| group_findings(all, kind)).collect();
     if groups.is_empty() {
         return String::new();
     }
@@ -104,26 +88,21 @@ fn row(group: &Group<'_, '_>, names: &Shortener) -> String {
         _ => text(&finding.reason, REASON),
     };
     if group.count > 1 {
-        let said = format!(
-            "{}, the first is {}",
-            format_count(group.count, "comparison", "comparisons"),
-            finding.name(names)
-        );
+        let count = format_count(group.count, "comparison", "comparisons");
+        let said = format!("{count}, the first is {}", finding.name(names));
         return format!("| {verdict} | {} |  |  |  | {reason} |\n", name(&said));
     }
     let figures = finding.row.map_or_else(|| " |  | ".to_owned(), figures);
     format!("| {verdict} | {} | {figures} | {reason} |\n", name(&finding.name(names)))
 }
 
-/// The three cells in the middle.
 fn figures(row: &Comparison) -> String {
     let values = match (row.baseline_value, row.current_value) {
         (None, None) => String::new(),
-        (before, now) => format!(
-            "{} → {}",
-            quantity_or_dash(before, &row.unit),
-            quantity_or_dash(now, &row.unit)
-        ),
+        (before, now) => {
+            let [before, now] = [before, now].map(|value| quantity_or_dash(value, &row.unit));
+            format!("{before} → {now}")
+        }
     };
     let change = row.difference_percent.map_or_else(String::new, format_percent);
     let drawn = bar(row).map_or_else(String::new, |bar| format!("`{bar}`"));
@@ -211,7 +190,6 @@ fn name(text: &str) -> String {
     escape(&shorten(text, NAME))
 }
 
-/// `text` as it stands, cut to `most` characters.
 fn text(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => escape(text.get(..end).unwrap_or_default()) + "…",

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use itertools::Itertools as _;
 use rsb_model::record::Comparison;
 use rsb_model::{CaseId, ComparisonResult, ReasonCode, Verdict};
 
@@ -12,7 +13,6 @@ use crate::comparison::{by_importance, verdict_sentence};
 use crate::label::Shortener;
 use crate::number::{format_interval, format_percent, format_quantity, format_threshold};
 
-/// How a form treats a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FindingKind {
     /// Fails the gate.
@@ -25,7 +25,6 @@ pub(super) enum FindingKind {
     Unchanged,
 }
 
-/// One thing that a comparison says.
 pub(super) struct GateFinding<'a> {
     pub(super) verdict: Verdict,
     pub(super) code: ReasonCode,
@@ -38,14 +37,8 @@ pub(super) struct GateFinding<'a> {
 
 impl<'a> GateFinding<'a> {
     fn of(row: &'a Comparison) -> Self {
-        let reason = Cow::Borrowed(row.reason.as_str());
-        Self {
-            verdict: row.verdict,
-            code: row.reason_code,
-            reason,
-            id: Some(&row.id),
-            row: Some(row),
-        }
+        let (verdict, code, reason) = (row.verdict, row.reason_code, row.reason.as_str().into());
+        Self { verdict, code, reason, id: Some(&row.id), row: Some(row) }
     }
 
     fn from_missing(id: &'a CaseId) -> Self {
@@ -60,13 +53,8 @@ impl<'a> GateFinding<'a> {
             Verdict::Regressed => ReasonCode::AboveThreshold,
             _ => ReasonCode::TooFewSamples,
         };
-        Self {
-            verdict: result.verdict,
-            code,
-            reason: verdict_sentence(result).1.into(),
-            id: None,
-            row: None,
-        }
+        let reason = verdict_sentence(result).1.into();
+        Self { verdict: result.verdict, code, reason, id: None, row: None }
     }
 
     pub(super) const fn kind(&self) -> FindingKind {
@@ -97,7 +85,7 @@ impl<'a> GateFinding<'a> {
                 .map(|interval| format!("95 % interval {}", format_interval(interval))),
             Some(format!("threshold {}", format_threshold(row.threshold_percent))),
         ];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        parts.into_iter().flatten().join(", ")
     }
 }
 
@@ -141,7 +129,6 @@ pub(super) fn group_findings<'f, 'a>(
     groups
 }
 
-/// The short names of all cases.
 pub(super) fn names(all: &[GateFinding<'_>]) -> Shortener {
     Shortener::of(all.iter().filter_map(|finding| finding.id))
 }

@@ -2,6 +2,7 @@
 //! shows ten of each level, so the worst come first, and the last line, a notice, says the verdict
 //! and what was left out.
 
+use itertools::Itertools as _;
 use rsb_model::ComparisonResult;
 
 use super::finding::{FindingKind, Group, findings, group_findings, names};
@@ -11,10 +12,8 @@ use crate::number::format_count;
 use crate::style::clean;
 use crate::targets;
 
-/// Annotations of one level that a step shows.
 const SHOWN: usize = 10;
 
-/// A command a line.
 pub(super) fn write(result: &ComparisonResult) -> String {
     let all = findings(result);
     let names = names(&all);
@@ -38,34 +37,22 @@ fn annotation(level: &str, group: &Group<'_, '_>, names: &Shortener) -> String {
     let finding = group.first;
     let name = finding.name(names);
     if group.count > 1 {
-        let title = format!(
-            "{}: {}",
-            finding.verdict,
-            format_count(group.count, "comparison", "comparisons")
-        );
-        return command(
-            level,
-            &title,
-            &format!("{}\nThe first: {}", clean(&finding.reason), clean(&name)),
-        );
+        let count = format_count(group.count, "comparison", "comparisons");
+        let title = format!("{}: {count}", finding.verdict);
+        let message = format!("{}\nThe first: {}", clean(&finding.reason), clean(&name));
+        return command(level, &title, &message);
     }
     let figures = finding.figures();
-    let lines: Vec<String> = [&*finding.reason, &figures]
-        .into_iter()
-        .filter(|line| !line.is_empty())
-        .map(clean)
-        .collect();
-    command(level, &format!("{}: {name}", finding.verdict), &lines.join("\n"))
+    let lines = [&*finding.reason, &figures].into_iter().filter(|line| !line.is_empty());
+    command(level, &format!("{}: {name}", finding.verdict), &lines.map(clean).join("\n"))
 }
 
 fn summary(result: &ComparisonResult, hidden: usize) -> String {
     let mut lines =
         vec![clean(&verdict_sentence(result).1), targets::sentence(&result.threshold_checks)];
     if hidden > 0 {
-        lines.push(format!(
-            "{} not annotated: see the whole comparison.",
-            format_count(hidden, "more is", "more are")
-        ));
+        let more = format_count(hidden, "more is", "more are");
+        lines.push(format!("{more} not annotated: see the whole comparison."));
     }
     lines.extend(
         result.notes.iter().take(SHOWN).map(|note| format!("Note: {}.", clean(&note.text))),

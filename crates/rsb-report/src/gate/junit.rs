@@ -14,7 +14,6 @@ use crate::number::nanoseconds_in;
 
 const SUITE: &str = "rusty-stack-bench";
 
-/// The whole document.
 pub(super) fn write(result: &ComparisonResult) -> String {
     let all = findings(result);
     let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();

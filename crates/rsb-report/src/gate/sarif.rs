@@ -19,7 +19,6 @@ const POLICY: &str = "baselines/policy.toml";
 /// Where the tool is described. Left out until the manifest names it.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// A kind of result.
 struct Rule {
     id: &'static str,
     name: &'static str,
@@ -87,7 +86,6 @@ const RULES: [Rule; 6] = [
     },
 ];
 
-/// The whole log.
 pub(super) fn log(result: &ComparisonResult) -> Value {
     let ended = result.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     json!({

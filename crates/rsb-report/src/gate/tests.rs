@@ -28,7 +28,6 @@ fn id(text: &str) -> CaseId {
     CaseId::from_segments(&[text])
 }
 
-/// A comparison in which every text is hostile.
 fn hostile() -> ComparisonResult {
     let mut result = sample::comparison();
     for (index, row) in result.comparisons.iter_mut().enumerate() {
@@ -44,7 +43,6 @@ fn hostile() -> ComparisonResult {
     result
 }
 
-/// Nothing to compare at all.
 fn empty() -> ComparisonResult {
     let mut result = ComparisonResult { verdict: Verdict::Inconclusive, ..sample::comparison() };
     (result.comparisons, result.missing, result.new, result.threshold_checks) = Default::default();

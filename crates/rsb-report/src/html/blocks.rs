@@ -10,7 +10,6 @@ pub struct PageSection {
     pub id: &'static str,
     /// What stands over it, for people.
     pub title: &'static str,
-    /// Its inside, as HTML.
     body: String,
 }
 
@@ -20,7 +19,6 @@ impl PageSection {
         Self { id, title, body }
     }
 
-    /// The part of a report that `section` is.
     pub(super) fn of(section: &BlockSection) -> Self {
         Self::new(section.id, section.title, section.blocks.iter().map(block).collect())
     }

@@ -77,10 +77,8 @@ pub(super) fn shown_table(table: &ShownTable) -> String {
             out.push_str(&data_cell(cell, link.as_deref(), column));
         }
         if noted {
-            out.push_str(&format!(
-                "<td class=\"why\">{}",
-                row.note.as_ref().map_or_else(String::new, spans)
-            ));
+            let note = row.note.as_ref().map_or_else(String::new, spans);
+            out.push_str(&format!("<td class=\"why\">{note}"));
         }
         out.push('\n');
     }

@@ -28,7 +28,6 @@ pub(super) fn inline(svg: &str, title: &str, description: &str, number: usize) -
     ))
 }
 
-/// What `attribute` says in the tag `tag`.
 fn value<'a>(tag: &'a str, attribute: &str) -> Option<&'a str> {
     tag.split_once(&format!(" {attribute}=\""))?.1.split_once('"').map(|(value, _)| value)
 }
@@ -68,7 +67,6 @@ fn lean_tag(tag: &str) -> String {
     NEEDLESS.iter().fold(tag, |tag, needless| tag.replace(needless, ""))
 }
 
-/// Takes over the colors that are in `svg`.
 pub(super) fn collect(colors: &mut Colors, svg: &str) {
     for attribute in [" fill=\"", " stroke=\""] {
         let values = svg.split(attribute).skip(1).filter_map(|rest| rest.split('"').next());

@@ -19,7 +19,6 @@ const INK: f64 = 245.0;
 /// The contrast that a color needs on the ground.
 const CONTRAST: f64 = 4.5;
 
-/// The style of a page with charts in `colors`.
 pub(super) fn stylesheet(look: &PageLook<'_>, colors: &Colors) -> String {
     let width = look.chart_width;
     let charts = format!("svg {{ max-width: {width}px; }}\n");
@@ -78,7 +77,6 @@ fn luminance(color: [f64; 3]) -> f64 {
 mod tests {
     use super::*;
 
-    /// The value of `--name` in `css`.
     fn variable(css: &str, name: &str) -> [f64; 3] {
         let value = css.split_once(&format!("--{name}: ")).unwrap().1.split(';').next().unwrap();
         let whole = if value.len() == 4 {

@@ -60,7 +60,6 @@ fn y_labels(chart: &Chart, place: PictureArea) -> (Vec<(f64, String)>, usize) {
     (cut, widest + 2)
 }
 
-/// Where the drawing lies on its grid.
 struct Field<'a> {
     chart: &'a Chart,
     place: PictureArea,
@@ -98,12 +97,10 @@ fn drawing(
 }
 
 impl Field<'_> {
-    /// The dot of a coordinate.
     fn dot(&self, x: f64, y: f64) -> DotPosition {
         self.dots.at(self.chart.x_axis.share(x), 1.0 - self.chart.y_axis.share(y))
     }
 
-    /// The character of a coordinate.
     fn spot(&self, x: f64, y: f64) -> (usize, usize) {
         let (dot, (across, down)) = (self.dot(x, y), self.dots.parts());
         (self.left + dot.x / across, dot.y / down)
@@ -232,7 +229,6 @@ impl Field<'_> {
         }
     }
 
-    /// The error interval of a point, up and down, and its extent across.
     fn errors(&mut self, point: &Point, paint: Paint) {
         let glyphs = self.place.glyphs;
         if let Some([low, high]) = point.error {
@@ -253,7 +249,6 @@ impl Field<'_> {
         }
     }
 
-    /// What stands beside a point, where there is room for it.
     fn texts(&mut self, dataset: &Dataset) {
         if dataset.kind == DatasetKind::Rules {
             return;

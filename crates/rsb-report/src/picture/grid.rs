@@ -14,7 +14,6 @@ struct Spot {
 
 const BLANK: Spot = Spot { glyph: Some(' '), paint: None };
 
-/// A field of characters.
 #[derive(Debug)]
 pub(super) struct CharGrid {
     width: usize,
@@ -61,7 +60,6 @@ impl CharGrid {
         (x..x.saturating_add(length)).all(|x| self.is_blank(x, y))
     }
 
-    /// Writes `text` from `x` on, cut where the grid ends.
     pub(super) fn text(&mut self, x: usize, y: usize, text: &str, paint: impl Into<Option<Paint>>) {
         let (mut x, paint) = (x, paint.into());
         for c in clean(text).chars() {
@@ -150,12 +148,10 @@ impl Dots {
         }
     }
 
-    /// One dot.
     pub(super) fn dot(&mut self, at: DotPosition, paint: Paint) {
         self.set(at.x, at.y, paint, '.');
     }
 
-    /// A straight line.
     pub(super) fn line(&mut self, from: DotPosition, to: DotPosition, paint: Paint) {
         let (dx, dy) = (to.x as f64 - from.x as f64, to.y as f64 - from.y as f64);
         let steps = dx.abs().max(dy.abs()).max(1.0);

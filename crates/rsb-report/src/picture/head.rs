@@ -14,7 +14,6 @@ pub(super) fn faded_line(text: String) -> Line {
     vec![StyledText { text, paint: Some(Paint::Faded) }]
 }
 
-/// Title and subtitle.
 pub(super) fn title(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut lines = vec![plain(place.glyphs.elide(&clean(&chart.title), place.width))];
     let subtitle = clean(&chart.subtitle);
@@ -57,7 +56,6 @@ pub(super) fn unfit(chart: &Chart, place: PictureArea) -> Vec<Line> {
     lines
 }
 
-/// The legend, in lines of `place.width`.
 pub(super) fn legend(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     if chart.legend_position == Legend::Hidden {
@@ -149,7 +147,6 @@ pub(super) fn x_axis(axis: &Axis, left: usize, wide: usize, place: PictureArea) 
     lines
 }
 
-/// The column of a share of `wide` columns.
 pub(super) fn across(share: f64, wide: usize) -> usize {
     let last = wide.saturating_sub(1) as f64;
     (share * last).round().clamp(0.0, last) as usize
@@ -174,7 +171,6 @@ pub(super) fn rule_words(chart: &Chart, left: usize, wide: usize, place: Picture
     grid.lines().into_iter().filter(|line| !line.is_empty()).collect()
 }
 
-/// Every rule with its paint.
 pub(super) fn rules(chart: &Chart) -> impl Iterator<Item = (&Point, Paint)> {
     let rules = chart.datasets.iter().filter(|dataset| dataset.kind == DatasetKind::Rules);
     rules.flat_map(|dataset| dataset.points.iter().map(move |point| (point, dataset.paint)))

@@ -154,7 +154,6 @@ fn of_row(row: i64, chart: &Chart, by_row: &ByRow<'_>) -> Vec<RowLine> {
     places.iter().enumerate().map(|(index, &y)| RowLine { row, y, first: index == 0 }).collect()
 }
 
-/// Where the drawing lies on its grid.
 struct Field<'a> {
     chart: &'a Chart,
     place: PictureArea,
@@ -220,7 +219,6 @@ fn is_on(dataset: &Dataset, point: &Point, lane: RowLine) -> bool {
 }
 
 impl Field<'_> {
-    /// The column of a coordinate.
     fn x(&self, value: f64) -> usize {
         self.share.left + head::across(self.chart.x_axis.share(value), self.share.wide)
     }
@@ -254,7 +252,6 @@ impl Field<'_> {
         }
     }
 
-    /// What covers an area.
     fn ground(&mut self, dataset: &Dataset, fill: char, point: &Point, line: usize) {
         let (left, wide) = (self.share.left, self.share.wide);
         let axis = &self.chart.x_axis;

@@ -34,7 +34,6 @@ fn axis(title: &str, bounds: [f64; 2], scale: AxisScale) -> Axis {
     Axis { title: title.into(), bounds, labels, scale }
 }
 
-/// Three points of `kind` on axes of `scale`.
 fn chart(kind: DatasetKind, scale: AxisScale) -> Chart {
     let point = |at: f64| {
         Point::at(at, at)
@@ -57,7 +56,6 @@ fn chart(kind: DatasetKind, scale: AxisScale) -> Chart {
     }
 }
 
-/// Every chart that the sample data has.
 fn all() -> Vec<Chart> {
     let (run, comparison, trends) = (sample::run(), sample::comparison(), sample::trends());
     let mut all = charts::all(&Report::new(&run).with_comparison(&comparison));

@@ -7,18 +7,15 @@ use crate::chart::Chart;
 use crate::style::{Tone, clean};
 use crate::table::{Align, Cell, Column, Fit, Table};
 
-/// A part of a report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct BlockSection {
     /// What links lead to.
     pub(crate) id: &'static str,
-    /// What stands over it, for people.
     pub(crate) title: &'static str,
     /// From top to bottom; none where there is nothing to say.
     pub(crate) blocks: Vec<Block>,
 }
 
-/// One thing below the other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Block {
@@ -66,7 +63,6 @@ impl Block {
     }
 }
 
-/// A list under a title, in a frame.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Tile {
     pub(crate) title: String,
@@ -74,14 +70,12 @@ pub(crate) struct Tile {
     pub(crate) items: Vec<ListItem>,
 }
 
-/// Text of which parts are code.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Prose {
     pub(crate) spans: Vec<ProseSpan>,
 }
 
-/// A part of a text, free of control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ProseSpan {
     pub(crate) text: String,
@@ -89,7 +83,6 @@ pub(crate) struct ProseSpan {
 }
 
 impl Prose {
-    /// `text` as it stands.
     pub(crate) fn plain(text: &str) -> Self {
         let mut prose = Self::default();
         prose.push(text, false);
@@ -120,7 +113,6 @@ impl Prose {
     }
 }
 
-/// An item of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct ListItem {
     /// What it is about; empty where that needs no saying.
@@ -134,7 +126,6 @@ pub(crate) struct ListItem {
 }
 
 impl ListItem {
-    /// A sentence.
     pub(crate) fn of(said: &str) -> Self {
         Self { said: Prose::of(said), ..Self::default() }
     }
@@ -145,7 +136,6 @@ impl ListItem {
     }
 }
 
-/// A section by its id, with its title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct SectionLink {
     pub(crate) id: &'static str,
@@ -174,7 +164,6 @@ pub(crate) struct ShownColumn {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ShownRow {
     pub(crate) cells: Vec<Cell>,
-    /// Where each cell leads.
     #[serde(skip)]
     pub(crate) links: Vec<Option<String>>,
     pub(crate) note: Option<Prose>,
@@ -213,15 +202,12 @@ impl ShownTable {
 /// A chart as it is drawn, with what tells it to those who do not see it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct DrawnChart {
-    /// From 1.
     pub(crate) number: usize,
     pub(crate) title: String,
     pub(crate) description: String,
     /// A document of its own, on a light ground.
     pub(crate) svg: String,
-    /// Width in pixels.
     pub(crate) width: f64,
-    /// Height in pixels.
     pub(crate) height: f64,
 }
 

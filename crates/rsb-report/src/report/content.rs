@@ -27,7 +27,6 @@ fn machine_name(run: &Run) -> String {
         .unwrap_or_else(|| "unknown machine".to_owned())
 }
 
-/// When, what, of which commit, under which id.
 pub(crate) fn subtitle(run: &Run) -> String {
     let mut parts = vec![format_moment(run.started), format!("suite {}", run.suite)];
     parts.extend(run.environment.git.as_ref().map(|git| {
@@ -54,7 +53,6 @@ pub(crate) fn counts(report: &Report<'_>) -> String {
     format!("{}. {targets}", counts.trim_end_matches('.')).trim_end().to_owned()
 }
 
-/// The best result of each benchmark.
 pub(crate) fn key_figures(run: &Run) -> Table {
     let names = Shortener::of_run(run);
     let mut table = Table::new([
@@ -98,18 +96,14 @@ fn best<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Option<&'a Be
     best.map(|(result, ..)| result)
 }
 
-/// The cases of one benchmark that ran.
 pub(crate) struct CaseGroup<'a> {
     /// The benchmark; empty where the ids name none.
     pub(crate) benchmark: &'a str,
-    /// A row for each case.
     pub(crate) table: Table,
-    /// The case of each row.
     pub(crate) ids: Vec<&'a CaseId>,
 }
 
 impl CaseGroup<'_> {
-    /// What stands over it.
     pub(crate) fn title(&self) -> &str {
         if self.benchmark.is_empty() { "Results" } else { self.benchmark }
     }

@@ -28,7 +28,6 @@ const UNCHANGED: usize = 500;
 const TOLD: usize = 12;
 
 const CHANGES: SectionLink = SectionLink { id: "changes", title: "What changed" };
-/// Where the charts are.
 pub(crate) const CHARTS: SectionLink = SectionLink { id: "charts", title: "Charts" };
 /// Where the results are; nearly every report has some.
 pub(crate) const ALL_RESULTS: SectionLink = SectionLink { id: "results", title: "Results" };
@@ -71,7 +70,7 @@ fn verdict(report: &Report<'_>) -> Vec<Block> {
         Block::Say { tone, text: Prose::of(&sentence) },
         Block::paragraph(&content::counts(report)),
     ];
-    if report.comparison().is_none() && report.not_compared().is_none() {
+    if report.comparison.is_none() && report.not_compared.is_none() {
         out.push(Block::paragraph(
             "`rusty-stack-bench baseline save` keeps a run for later ones to be judged against.",
         ));
@@ -124,7 +123,7 @@ fn rows_of_cases(report: &Report<'_>) -> Option<SectionLink> {
 }
 
 fn regressed_tile(report: &Report<'_>) -> Option<Tile> {
-    let rows = comparison::regressions(report.comparison()?);
+    let rows = comparison::regressions(report.comparison?);
     let names = Shortener::of(rows.iter().map(|row| &row.id));
     let items =
         rows.iter().map(|row| (1, case_item(&names, row, &comparison::change_told(row)))).collect();
@@ -138,7 +137,7 @@ fn case_item(names: &Shortener, row: &Comparison, said: &str) -> ListItem {
 /// Cases without a verdict for one common reason are told together where each of them has its row
 /// further down.
 fn undecided_tile(report: &Report<'_>) -> Option<Tile> {
-    let result = report.comparison()?;
+    let result = report.comparison?;
     let further = rows_of_cases(report);
     let listing =
         comparison::listing(result, if further.is_some() { Detail::Brief } else { Detail::Full });
@@ -173,7 +172,7 @@ fn failed_tile(report: &Report<'_>) -> Option<Tile> {
 
 fn missed_targets_tile(report: &Report<'_>) -> Option<Tile> {
     let mut items = Vec::new();
-    for check in report.checks().iter().filter(|check| check.passed == Some(false)) {
+    for check in report.threshold_checks.iter().filter(|check| check.passed == Some(false)) {
         let said = format!(": {}, expected {}", check.actual_text(), check.expected_text());
         items.push((1, ListItem::about(&targets::short(&check.name), Prose::plain(&said))));
     }
@@ -184,7 +183,7 @@ fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     if !report.has(ReportPart::Comparison) {
         return Vec::new();
     }
-    let Some(result) = report.comparison() else { return Vec::new() };
+    let Some(result) = report.comparison else { return Vec::new() };
     let (shown, hidden): (Vec<&Comparison>, Vec<&Comparison>) =
         comparison::by_importance(result).into_iter().partition(|row| {
             row.verdict != Verdict::Unchanged || row.reason_code == ReasonCode::BelowThreshold
@@ -213,7 +212,7 @@ fn machine_differences(report: &Report<'_>) -> Vec<Block> {
     const TITLE: &str = "What differs on the machine";
     match content::differences(report) {
         Some(differences) => with_heading(TITLE, Block::table(&differences, TITLE)),
-        None if report.baseline().is_some() => {
+        None if report.baseline.is_some() => {
             vec![Block::paragraph("On the machine nothing differs of what was recorded.")]
         }
         None => Vec::new(),
@@ -235,7 +234,6 @@ pub(crate) fn compared_links<'l>(
     }
 }
 
-/// What is Unchanged, for those who ask.
 fn unchanged_block(unchanged: &[&Comparison], links: &CaseLinks<'_>) -> Option<Block> {
     if unchanged.is_empty() {
         return None;
@@ -329,7 +327,7 @@ fn with_heading(title: &str, blocks: impl IntoIterator<Item = Block>) -> Vec<Blo
 }
 
 fn target_blocks(report: &Report<'_>) -> Vec<Block> {
-    let checks = report.checks();
+    let checks = report.threshold_checks;
     if checks.is_empty() {
         return Vec::new();
     }
@@ -345,7 +343,7 @@ fn machine(report: &Report<'_>) -> Vec<Block> {
         return Vec::new();
     }
     let environment = &report.run().environment;
-    let parts = environment::tables(environment, report.baseline());
+    let parts = environment::tables(environment, report.baseline);
     let mut out: Vec<Block> = parts
         .iter()
         .flat_map(|(title, rows)| with_heading(title, Block::table(rows, title)))
@@ -385,7 +383,7 @@ fn recommendations(report: &Report<'_>) -> Vec<Block> {
     if !report.has(ReportPart::Recommendations) {
         return Vec::new();
     }
-    let items = report.recommendations().iter().map(|advice| ListItem {
+    let items = report.recommendations.iter().map(|advice| ListItem {
         lead: Prose::of(&advice.action),
         lines: vec![Prose::of(&advice.evidence)],
         ..ListItem::default()

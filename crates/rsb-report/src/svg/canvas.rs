@@ -33,7 +33,6 @@ impl From<Paint> for Tint {
     }
 }
 
-/// Where text hangs on its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -41,7 +40,6 @@ pub(super) enum Anchor {
     End,
 }
 
-/// How text looks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text {
     pub(super) size: f64,

@@ -6,10 +6,8 @@ use crate::chart::{Axis, AxisScale, Chart, DatasetKind, Legend};
 
 /// Between a row's label and the frame.
 pub(super) const GAP: f64 = 10.0;
-/// One line of a legend below.
 pub(super) const LEGEND_LINE: f64 = 22.0;
 const WIDTH: f64 = 900.0;
-/// Height of a frame that does not hold rows.
 const FRAME_HEIGHT: f64 = 310.0;
 /// Room for a legend at the right: what its longest name needs, but no less and no more.
 const LEGEND_RIGHT: [f64; 2] = [210.0, 340.0];
@@ -25,11 +23,9 @@ pub(super) struct Frame {
     pub(super) bottom: f64,
 }
 
-/// The sheet, the frame on it, and the axes laid over the frame.
 pub(super) struct Layout<'a> {
     pub(super) size: (f64, f64),
     pub(super) frame: Frame,
-    /// Pixels of one row.
     pub(super) row: f64,
     chart: &'a Chart,
 }
@@ -86,7 +82,6 @@ impl<'a> Layout<'a> {
         self.chart.x_axis.shows(x)
     }
 
-    /// Whether y counts rows.
     pub(super) fn has_rows(&self) -> bool {
         self.chart.y_axis.scale == AxisScale::Rows
     }

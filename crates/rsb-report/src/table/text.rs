@@ -115,7 +115,6 @@ impl Table {
         widths
     }
 
-    /// Returns the width of the title or the widest cell of a column.
     fn natural_width(&self, index: usize) -> usize {
         let cells =
             self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| length(&cell.text));

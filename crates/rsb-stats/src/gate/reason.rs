@@ -109,7 +109,7 @@ pub(super) fn of_large_change(
     };
     let sentence = format!(
         "{} ({} to {} % in each of {pairs} pairs), {beyond} the threshold of {} %",
-        describe_change(change, Better::Lower, Unit::Milliseconds),
+        describe_change(change, &row.unit, row.better),
         percent(from),
         percent(to),
         percent(row.threshold_percent / 100.0),

@@ -155,7 +155,7 @@ fn take_large_change(row: &mut Comparison, verdict: Verdict, pairs: &[PairTimes]
     row.verdict = verdict;
     row.difference_percent = Some(100.0 * middle);
     row.confidence_interval = Some([100.0 * low, 100.0 * high]);
-    row.change_status = Some(summary::band(middle));
+    row.change_status = Some(crate::conclusion::band(middle));
     (row.reason_code, row.reason) = reason::of_large_change(middle, [low, high], pairs.len(), row);
 }
 

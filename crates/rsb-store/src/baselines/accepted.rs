@@ -57,12 +57,9 @@ impl Baseline {
         let differences = self.fingerprint.differences(&Fingerprint::of(&run.environment));
         if let Some(found) = differences.first() {
             let (old, new) = (&found.baseline, &found.current);
-            return Err(StoreError::NotABaseline {
-                problem: format!(
-                    "{} is {old} in the baseline and {new} in {}",
-                    found.field, run.run_id
-                ),
-            });
+            let (field, run_id) = (&found.field, &run.run_id);
+            let problem = format!("{field} is {old} in the baseline and {new} in {run_id}");
+            return Err(StoreError::NotABaseline { problem });
         }
         let own = run.benchmarks.iter().filter(|result| result.benchmark_id == *id);
         let only = Run { benchmarks: own.cloned().collect(), ..run.clone() };

@@ -11,7 +11,6 @@ use rsb_model::{Dtype, Fields};
 
 use super::sink::{ImportedCase, Sink};
 
-/// How a tool names its figures, in lower case.
 #[derive(Clone, Copy)]
 pub(super) struct Tool {
     pub(super) gflops: &'static str,
@@ -26,7 +25,6 @@ pub(super) struct Tool {
 /// How far rate times time may be from the operations, as a fraction: both are rounded in print.
 const ROUNDING: f64 = 0.05;
 
-/// A line of names.
 struct Header<'a> {
     line: usize,
     solution: Option<&'a str>,
@@ -34,7 +32,6 @@ struct Header<'a> {
     rows: usize,
 }
 
-/// Adds each row of values in `text`.
 pub(super) fn read(tool: Tool, text: &str, sink: &mut Sink) {
     let mut header: Option<Header<'_>> = None;
     let mut is_winner = false;
@@ -73,11 +70,9 @@ fn header_of(tool: Tool, line: &str, number: usize) -> Option<Header<'_>> {
 
 fn without_rows(header: Option<&Header<'_>>, sink: &mut Sink) {
     if let Some(header) = header.filter(|header| header.rows == 0) {
-        let problem = format!(
-            "line {} names columns, and no values follow: the output was cut off",
-            header.line
-        );
-        sink.unreadable(&format!("line {}", header.line), &problem);
+        let line = format!("line {}", header.line);
+        let problem = "names columns, and no values follow: the output was cut off";
+        sink.unreadable(&line, &format!("{line} {problem}"));
     }
 }
 
@@ -126,7 +121,6 @@ impl Tool {
     }
 }
 
-/// What both tools measure beside the rates.
 const COMMON: &[&str] = &["us", "cpu-gflops", "cpu-us", "atol", "rtol", "norm_error*"];
 
 /// The type of a factor, such as `bf16_r`; both kinds of 8-bit floats are one here.

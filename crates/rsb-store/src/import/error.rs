@@ -1,9 +1,9 @@
 //! Why an output of another tool cannot be read. The text is whole: file, place, cause and cure.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Format;
+use crate::error::ReadError;
 
 /// A name that no importer has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,22 +15,9 @@ pub struct UnknownFormat {
 /// Why an output cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The system does not give it.
-    #[error("cannot read `{}`: {source}; check the path and its permissions", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is no regular file, or too large.
-    #[error("`{}` is not read: {problem}", path.display())]
-    Unfit {
-        /// The file.
-        path: PathBuf,
-        /// What it is, and the cure.
-        problem: String,
-    },
+    /// The file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// There is nothing in it.
     #[error("`{}` is empty; run the tool again and save its output", path.display())]
     Empty {

@@ -32,7 +32,6 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// Adds each benchmark.
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let entries = json::list(&document, "benchmarks")?;
@@ -173,7 +172,6 @@ fn rates(entries: &[&Value]) -> Result<Fields, String> {
     Ok(fields)
 }
 
-/// Nanoseconds in the unit of `entry`.
 fn nanoseconds(entry: &Value) -> Result<f64, String> {
     match entry.get("time_unit").map(|unit| unit.as_str().unwrap_or_default()) {
         None | Some("ns") => Ok(1.0),

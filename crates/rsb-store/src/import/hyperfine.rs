@@ -18,7 +18,6 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// Adds each command.
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     for result in json::list(&document, "results")? {

@@ -14,22 +14,18 @@ pub(super) fn documents(text: &str) -> Result<Vec<Value>, Problem> {
     Ok(all)
 }
 
-/// The first document in `text`, if it begins with one.
 pub(super) fn first(text: &str) -> Option<Value> {
     serde_json::Deserializer::from_str(text).into_iter().next()?.ok()
 }
 
-/// The one document in `text`.
 pub(super) fn document(text: &str) -> Result<Value, Problem> {
     rsb_model::json::parse(text).map_err(Problem::Syntax)
 }
 
-/// Returns whether `document` has all of `keys`.
 pub(super) fn has_keys(document: &Value, keys: &[&str]) -> bool {
     keys.iter().all(|key| document.get(key).is_some())
 }
 
-/// The list `key` of `document`.
 pub(super) fn list<'a>(document: &'a Value, key: &str) -> Result<&'a [Value], Problem> {
     let list = document.get(key).and_then(Value::as_array).map(Vec::as_slice);
     list.ok_or_else(|| Problem::shape(format!("it has no list `{key}`")))

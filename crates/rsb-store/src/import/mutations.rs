@@ -11,7 +11,6 @@ use rsb_model::{Field, Outcome, Run, Timestamp};
 use super::sink::MAY_BE_ZERO;
 use super::{Format, ImportError, import_text};
 
-/// One small output of each tool.
 pub(super) const SAMPLES: &[(Format, &str)] = &[
     (
         Format::Nvbench,
@@ -129,7 +128,6 @@ pub(super) const SAMPLES: &[(Format, &str)] = &[
     ),
 ];
 
-/// The small output of `format`.
 pub(super) fn sample(format: Format) -> &'static str {
     SAMPLES.iter().find(|(own, _)| *own == format).map_or("", |(_, text)| text)
 }
@@ -208,7 +206,6 @@ fn a_cut_anywhere_before_the_last_figure_is_told() {
     }
 }
 
-/// The places of the numbers in `text`.
 fn numbers(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut start = None;

@@ -26,7 +26,6 @@ const COLLECTIVES: [&str; 11] = [
 const FIGURES: [&str; 8] =
     ["algbw", "busbw", "#wrong", "error", "i_min", "i_max", "i_p99", "i_cv%"];
 
-/// What one program printed.
 #[derive(Debug, Default)]
 pub(super) struct Section<'a> {
     /// As in `all_reduce_perf`, where the log says it.
@@ -62,7 +61,6 @@ impl Section<'_> {
     }
 }
 
-/// The columns of a table.
 #[derive(Debug)]
 pub(super) struct Columns<'a> {
     /// The line that names them.
@@ -76,7 +74,6 @@ pub(super) struct Columns<'a> {
     rest: usize,
 }
 
-/// A row of a table.
 pub(super) struct Row<'a> {
     /// Names and values before the figures: size, count, type and, by version, redop and root.
     pub(super) parameters: Vec<(&'a str, &'a str)>,

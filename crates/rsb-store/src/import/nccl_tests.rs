@@ -234,7 +234,6 @@ mod tests {
         assert_eq!((none.counts().failed, ids(&none)), (1, vec!["sendrecv_perf"]));
     }
 
-    /// A table of one row behind the names of its columns.
     fn table(title: &str, names: &str, row: &str) -> String {
         format!(
             "#    {title}\n#   {names}\n#   (B) (elements)\n{row}\n# Out of bounds values : 0 \

@@ -3,9 +3,7 @@
 
 use serde_json::Value;
 
-/// A format that is not imported.
 struct NotImported {
-    /// How its documents are told.
     is: fn(&Value) -> bool,
     name: &'static str,
     cure: &'static str,

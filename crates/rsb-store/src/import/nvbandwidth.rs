@@ -63,7 +63,6 @@ fn after<'a>(line: &'a str, words: &[&str]) -> Option<&'a str> {
     (!name.is_empty() && !name.contains(' ')).then_some(name)
 }
 
-/// The test that the lines belong to.
 #[derive(Default)]
 struct Test<'a> {
     name: &'a str,
@@ -162,7 +161,6 @@ fn part_of(title: &str) -> String {
     if is_part { before.to_ascii_lowercase() } else { String::new() }
 }
 
-/// What `nvbandwidth --json` prints.
 fn read_json(text: &str, sink: &mut Sink) -> Result<(), Problem> {
     for document in json::documents(text)? {
         let document =
@@ -224,11 +222,8 @@ fn matrices<'a>(name: &'a str, test: &'a Value) -> Result<Vec<Matrix<'a>>, Strin
         || !rows.len().is_multiple_of(parts.len())
         || rows.iter().any(|row| row.len() != columns)
     {
-        return Err(format!(
-            "its {} rows are not those of {} whole matrices",
-            rows.len(),
-            parts.len()
-        ));
+        let (rows, parts) = (rows.len(), parts.len());
+        return Err(format!("its {rows} rows are not those of {parts} whole matrices"));
     }
     let each = rows.len() / parts.len();
     let mut matrices = Vec::with_capacity(parts.len());
@@ -247,7 +242,6 @@ fn matrices<'a>(name: &'a str, test: &'a Value) -> Result<Vec<Matrix<'a>>, Strin
     Ok(matrices)
 }
 
-/// The cells of a row of JSON, which are texts.
 fn cells(row: &Value) -> Result<Vec<&str>, String> {
     let cells = row.as_array().ok_or_else(|| format!("`bandwidth_matrix` holds {row}"))?;
     cells

@@ -8,7 +8,6 @@ use super::sink::{ImportedCase, Sink};
 /// One matrix of a test. A test of two directions has three: each direction and both together.
 #[derive(Debug, Default)]
 pub(super) struct Matrix<'a> {
-    /// The name of its test.
     pub(super) test: &'a str,
     /// Which of the three it is, as in `read1`; nothing where a test has one.
     pub(super) part: String,
@@ -22,7 +21,6 @@ pub(super) struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    /// Adds each cell, and the sum.
     pub(super) fn add(&self, sink: &mut Sink) {
         let Some(field) = unit(self.title) else {
             let problem = format!("`{}` has neither (GB/s) nor (ns)", self.title);
@@ -38,11 +36,8 @@ impl Matrix<'_> {
 
     fn row(&self, label: &str, cells: &[&str], field: &'static str, sink: &mut Sink) {
         if cells.len() != self.columns.len() {
-            let problem = format!(
-                "row {label} has {} figures for {} columns",
-                cells.len(),
-                self.columns.len()
-            );
+            let (cells, columns) = (cells.len(), self.columns.len());
+            let problem = format!("row {label} has {cells} figures for {columns} columns");
             return sink.unreadable(&self.name(label), &problem);
         }
         for (column, cell) in self.columns.iter().zip(cells) {
@@ -53,10 +48,8 @@ impl Matrix<'_> {
                 continue;
             }
             if is_none {
-                sink.put_skipped(
-                    &self.name(&part),
-                    "nvbandwidth does not measure between these two",
-                );
+                let why = "nvbandwidth does not measure between these two";
+                sink.put_skipped(&self.name(&part), why);
             } else {
                 self.put(&part, cell, field, sink);
             }
@@ -78,7 +71,6 @@ impl Matrix<'_> {
         sink.put(&self.name(part), found);
     }
 
-    /// The name of the case `part`.
     pub(super) fn name(&self, part: &str) -> String {
         let parts = [self.test, &self.part, part];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")

@@ -10,9 +10,8 @@ use super::error::Problem;
 use super::json;
 use super::sink::{ImportedCase, Sink};
 use super::{Importer, Input};
-use crate::input::{self, ReadProblem};
+use crate::input;
 
-/// Bytes of one sample: a little-endian float.
 const SAMPLE_BYTES: usize = 4;
 
 pub(super) const IMPORTER: Importer = Importer {
@@ -28,7 +27,6 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// Adds each state of each benchmark.
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let benchmarks = json::list(&document, "benchmarks")?;
@@ -165,10 +163,8 @@ fn samples(document: &Path, summaries: &Summaries<'_>) -> Result<Option<Vec<f64>
         .into_iter()
         .find(|path| path.is_file())
         .ok_or_else(|| format!("`{name}` is not there"))?;
-    let bytes = input::read(&path, input::MOST_OF_OTHERS).map_err(|unread| match unread {
-        ReadProblem::Io(error) => format!("`{name}`: {error}"),
-        ReadProblem::Unfit(problem) => format!("`{name}`: {problem}"),
-    })?;
+    let bytes = input::read(&path, input::MOST_OF_OTHERS)
+        .map_err(|problem| format!("`{name}`: {problem}"))?;
     let size = summaries
         .value(TAG, "size")
         .and_then(|size| size.as_u64().or_else(|| size.as_str()?.parse().ok()));

@@ -19,7 +19,6 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// Adds each test.
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let tests = json::list(&document, "benchmarks")?;

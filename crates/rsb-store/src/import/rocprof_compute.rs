@@ -153,7 +153,6 @@ struct Gpu {
     architecture: &'static Architecture,
     compute_units: u32,
     clock_mhz: f64,
-    /// Of its memory, GB/s.
     bandwidth: Option<f64>,
 }
 

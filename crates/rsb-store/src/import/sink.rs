@@ -18,13 +18,10 @@ use super::dates::{self, Unzoned};
 use super::error::Problem;
 use crate::read::UNREADABLE;
 
-/// Nanoseconds in a second.
 pub(super) const SECOND: f64 = 1e9;
 
-/// What was found of one case.
 #[derive(Debug, Default)]
 pub(super) struct ImportedCase {
-    /// Figures and parameters.
     pub(super) fields: Fields,
     /// Samples, where the tool keeps them, one list for each process.
     pub(super) samples: Vec<Samples>,
@@ -67,7 +64,6 @@ impl ImportedCase {
     }
 }
 
-/// The run that an importer fills.
 pub(super) struct Sink {
     format: Format,
     /// When the file was last written.
@@ -148,7 +144,6 @@ impl Sink {
         }
     }
 
-    /// A case whose figures cannot be read.
     pub(super) fn unreadable(&mut self, name: &str, problem: &str) {
         let cure = "run the tool again, or restore its output from a copy";
         self.push(name, Outcome::Failed, Reason::new(UNREADABLE, problem, cure));
@@ -160,7 +155,6 @@ impl Sink {
         self.push(name, Outcome::Failed, Reason::new("the tool reports a failure", why, cure));
     }
 
-    /// A case that the tool left out.
     pub(super) fn put_skipped(&mut self, name: &str, why: &str) {
         let cure = "nothing, unless it should have run here";
         self.push(name, Outcome::Skipped, Reason::new("the tool left the case out", why, cure));

@@ -30,7 +30,6 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// Adds each document: the tool can append to its file.
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     for document in json::documents(input.text)? {
         if !document.is_object() {
@@ -96,7 +95,6 @@ fn tokens_each(document: &Value, key: &str) -> Option<u64> {
     (total > 0 && total.checked_rem(completed)? == 0).then(|| total / completed)
 }
 
-/// How the requests ended.
 struct Requests {
     sent: f64,
     completed: f64,
@@ -128,7 +126,6 @@ impl Requests {
     }
 }
 
-/// The count called `key`, where there is one.
 fn count(document: &Value, key: &str) -> Result<Option<f64>, String> {
     let number = json::number(document, key)?;
     match number.filter(|number| !(*number >= 0.0 && number.fract() == 0.0)) {

@@ -14,7 +14,6 @@ use super::text::better_text;
 use crate::error::StoreNotice;
 use crate::files::{self, RUNS, StampedFile};
 
-/// The version of the tables.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }

@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 use super::text::to_json;
 use crate::files::StampedFile;
 
-/// A run as its rows.
 #[derive(Debug)]
 pub(crate) struct RunRows {
     pub(super) run_id: String,
@@ -35,7 +34,6 @@ pub(crate) struct RunRows {
     pub(super) results: Vec<ResultRow>,
 }
 
-/// A result as its rows.
 #[derive(Debug)]
 pub(crate) struct ResultRow {
     pub(crate) case: CaseText,
@@ -67,7 +65,6 @@ pub(crate) struct VariantText {
     pub(crate) device_type: &'static str,
 }
 
-/// One metric of a result.
 #[derive(Debug)]
 pub(crate) struct PointRow {
     pub(crate) field: &'static Field,
@@ -93,7 +90,6 @@ const DEVICE_METRICS: [&str; 11] = [
 ];
 
 impl RunRows {
-    /// The rows of `run`, which is in `file`.
     pub(crate) fn of(file: &StampedFile, run: &Run) -> rusqlite::Result<Self> {
         let git = run.environment.git.as_ref();
         let fingerprint = Fingerprint::of(&run.environment);
@@ -118,7 +114,6 @@ impl RunRows {
         })
     }
 
-    /// How many points it has.
     pub(super) fn points(&self) -> usize {
         self.results.iter().map(|result| result.points.len()).sum()
     }

@@ -8,7 +8,6 @@ use std::sync::LazyLock;
 /// The version of the tables; [`super::migrate`] turns older ones into these.
 pub(crate) const SCHEMA_VERSION: i64 = 5;
 
-/// Every table.
 pub(crate) const TABLES: [&str; 10] = [
     "machines",
     "runs",

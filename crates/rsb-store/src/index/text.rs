@@ -16,7 +16,6 @@ where
     }
 }
 
-/// A document of the index as its type.
 pub(crate) struct FromJson<T>(pub(crate) T);
 
 impl<T: serde::de::DeserializeOwned> FromSql for FromJson<T> {
@@ -25,13 +24,11 @@ impl<T: serde::de::DeserializeOwned> FromSql for FromJson<T> {
     }
 }
 
-/// `value` as a document of the index.
 pub(super) fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
     serde_json::to_string(value)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-/// A count as the index keeps it.
 pub(crate) fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

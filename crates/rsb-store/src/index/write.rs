@@ -8,7 +8,6 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::rows::{CaseText, PointRow, ResultRow, RunRows, VariantText};
 use super::text::{better_text, count};
 
-/// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
 
 /// Adds runs within a transaction. Numbers of texts are asked for once, and points are put in the
@@ -21,7 +20,6 @@ pub(super) struct RunWriter<'c> {
     metrics: HashMap<&'static str, i64>,
     series: HashMap<(i64, i64, i64), i64>,
     points: Vec<PointNumbers>,
-    /// The runs that were added.
     added: HashSet<i64>,
     /// Results and total of what was measured, by metric, machine and day.
     days: HashMap<(i64, i64, i64), (i64, f64)>,
@@ -40,7 +38,6 @@ struct PointNumbers {
 }
 
 impl<'c> RunWriter<'c> {
-    /// A writer of the transaction that `connection` is in.
     pub(super) fn new(connection: &'c Connection) -> Self {
         Self {
             connection,
@@ -88,7 +85,6 @@ impl<'c> RunWriter<'c> {
         Ok(())
     }
 
-    /// How many points wait to be put in.
     pub(super) fn waiting(&self) -> usize {
         self.points.len()
     }

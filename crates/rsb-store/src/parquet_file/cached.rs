@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use sha2::{Digest, Sha256};
 
-use super::{ExportError, INDEX_COLUMNS, ParquetSink, RUN_COLUMNS, write_all};
+use super::columns::{INDEX_COLUMNS, RUN_COLUMNS};
+use super::{ExportError, ParquetSink, write_all};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// The name of the file.
 const NAME: &str = "benchmarks.parquet";
 
 /// Under which key the file says what it was made of.
@@ -77,10 +77,9 @@ fn source_key(store: &Store) -> Result<String, StoreError> {
             .collect()
     })?;
     let mut hash = Sha256::new();
-    for part in [RUN_COLUMNS, INDEX_COLUMNS, env!("CARGO_PKG_VERSION")]
-        .into_iter()
-        .chain(files.iter().flatten().map(String::as_str))
-    {
+    let columns = RUN_COLUMNS.iter().chain(&INDEX_COLUMNS).map(|(declaration, _)| *declaration);
+    let parts = columns.chain([env!("CARGO_PKG_VERSION")]);
+    for part in parts.chain(files.iter().flatten().map(String::as_str)) {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

@@ -1,244 +1,300 @@
-//! The columns of rows that are written together.
+//! The columns of the export, each next to its value in a row; and rows on their way to a file.
 
 use std::io::Write;
+use std::sync::Arc;
 
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
-use parquet::file::writer::SerializedRowGroupWriter;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::TypePtr;
 use rsb_model::{BenchmarkResult, Run, Samples, Verdict};
 
-use crate::index::{ResultRow, better_text};
+use crate::index::{PointRow, ResultRow, better_text};
 
-/// What all rows of a case share.
-pub(super) struct ExportedCase<'a> {
+/// Rows that are held in memory before they are written.
+const GROUP: usize = 20_000;
+
+/// A row of the export: one process of a case.
+pub(super) struct ExportedRow<'a> {
     pub(super) run: &'a Run,
     pub(super) result: &'a BenchmarkResult,
-    /// Its place in the run.
     pub(super) position: usize,
     pub(super) machine: &'a str,
     pub(super) shell: &'a str,
     pub(super) rest: &'a str,
     pub(super) verdict: Option<Verdict>,
-    /// What the index keeps of it.
     pub(super) indexed: &'a ResultRow,
+    pub(super) part: usize,
+    pub(super) samples: Option<&'a Samples>,
 }
 
-/// A column in which a value may be missing.
-pub(super) struct Optional<T> {
-    values: Vec<T>,
-    levels: Vec<i16>,
-}
-
-impl<T> Default for Optional<T> {
-    fn default() -> Self {
-        Self { values: Vec::new(), levels: Vec::new() }
+impl ExportedRow<'_> {
+    /// The figures of the case, which stand once, however many processes it has.
+    fn points(&self) -> &[PointRow] {
+        if self.part == 0 { &self.indexed.points } else { &[] }
     }
 }
 
-impl<T> Optional<T> {
-    pub(super) fn push(&mut self, value: Option<T>) {
-        self.levels.push(i16::from(value.is_some()));
-        self.values.extend(value);
-    }
+/// A column: its declaration, and what adds its value in a row.
+type ExportColumn = (&'static str, fn(&ExportedRow<'_>, &mut Column));
+
+/// The columns that runs are read from again; none goes.
+pub(super) const RUN_COLUMNS: [ExportColumn; 15] = [
+    ("required binary run_id (UTF8);", |row, to| to.push(text(&row.run.run_id.0))),
+    ("required int64 started (TIMESTAMP(MICROS, true));", |row, to| {
+        to.push(row.run.started.as_microsecond());
+    }),
+    ("required binary suite (UTF8);", |row, to| to.push(text(&row.run.suite))),
+    ("required binary profile (UTF8);", |row, to| to.push(text(&row.run.profile))),
+    ("optional binary commit (UTF8);", |row, to| {
+        to.push_optional(row.run.environment.git.as_ref().map(|git| text(&git.commit)));
+    }),
+    ("required binary machine (UTF8);", |row, to| to.push(text(row.machine))),
+    ("required binary id (UTF8);", |row, to| to.push(text(row.result.benchmark_id.as_str()))),
+    ("required binary outcome (UTF8);", |row, to| to.push(text(row.result.outcome.as_str()))),
+    ("optional binary verdict (UTF8);", |row, to| {
+        to.push_optional(row.verdict.map(|verdict| text(verdict.as_str())));
+    }),
+    ("optional double time_ms;", |row, to| {
+        to.push_optional(row.result.fields().and_then(|fields| fields.number("time_ms")));
+    }),
+    ("optional int32 replicate;", |row, to| {
+        to.push_optional(row.samples.map(|samples| samples.replicate.cast_signed()));
+    }),
+    (
+        "required group iters (LIST) { repeated group list { required int64 element; } }",
+        |row, to| {
+            let iters = row.samples.into_iter().flat_map(|samples| &samples.iters);
+            to.push_list(iters.map(|count| count.cast_signed()));
+        },
+    ),
+    (
+        "required group times_ns (LIST) { repeated group list { required double element; } }",
+        |row, to| {
+            to.push_list(row.samples.into_iter().flat_map(|samples| &samples.times_ns).copied())
+        },
+    ),
+    ("required binary result (JSON);", |row, to| to.push(text(row.rest))),
+    ("required binary run (JSON);", |row, to| to.push(text(row.shell))),
+];
+
+/// What the index keeps of a case, for questions: its place in the run, which of its rows this is,
+/// what it is of, and in the first row its figures. More may be added at the end, none goes.
+pub(super) const INDEX_COLUMNS: [ExportColumn; 16] = [
+    ("required int32 position;", |row, to| to.push(to_i32(row.position))),
+    ("required int32 part;", |row, to| to.push(to_i32(row.part))),
+    ("required binary model_id (UTF8);", |row, to| to.push(text(&row.indexed.case.model))),
+    ("required binary device (UTF8);", |row, to| to.push(text(&row.indexed.case.device))),
+    ("optional int64 batch_size;", |row, to| to.push_optional(row.indexed.case.batch_size)),
+    ("optional int64 sequence_length;", |row, to| {
+        to.push_optional(row.indexed.case.sequence_length);
+    }),
+    ("optional binary precision (UTF8);", |row, to| {
+        to.push_optional(row.indexed.case.precision.as_deref().map(text));
+    }),
+    ("optional binary architecture_type (UTF8);", |row, to| {
+        to.push_optional(row.indexed.case.architecture_type.as_deref().map(text));
+    }),
+    ("optional int64 parameter_count;", |row, to| {
+        to.push_optional(row.indexed.case.parameter_count);
+    }),
+    ("required binary benchmark_type (UTF8);", |row, to| {
+        to.push(text(row.indexed.variant.benchmark_type));
+    }),
+    ("optional binary device_type (UTF8);", |row, to| {
+        let name = row.indexed.variant.device_type;
+        to.push_optional(Some(name).filter(|name| !name.is_empty()).map(text));
+    }),
+    ("optional binary device_metrics (UTF8);", |row, to| {
+        to.push_optional(row.indexed.device_metrics.as_deref().map(text));
+    }),
+    (
+        "required group metrics (LIST) { repeated group list { required binary element (UTF8); } }",
+        |row, to| to.push_list(row.points().iter().map(|point| text(point.field.name))),
+    ),
+    (
+        "required group units (LIST) { repeated group list { required binary element (UTF8); } }",
+        |row, to| to.push_list(row.points().iter().map(|point| text(point.field.unit.symbol()))),
+    ),
+    (
+        "required group directions (LIST) { repeated group list { required binary element (UTF8); } }",
+        |row, to| {
+            let directions = row.points().iter().map(|point| point.field.better());
+            to.push_list(directions.map(|better| text(better.map_or("", better_text))));
+        },
+    ),
+    (
+        "required group values (LIST) { repeated group list { optional double element; } }",
+        |row, to| to.push_optional_list(row.points().iter().map(|point| point.value)),
+    ),
+];
+
+pub(super) fn text(text: &str) -> ByteArray {
+    text.into()
 }
 
-/// A column of lists: which element begins one, and which stands for an empty one.
-struct Lists<T> {
-    values: Vec<T>,
+fn to_i32(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// A schema with these columns.
+pub(super) fn schema<'a>(
+    declarations: impl IntoIterator<Item = &'a str>,
+) -> Result<TypePtr, ParquetError> {
+    let columns: String = declarations.into_iter().collect();
+    Ok(Arc::new(parse_message_type(&format!("message results {{ {columns} }}"))?))
+}
+
+/// The values of a column that are not written yet, all in the list of its type.
+#[derive(Default)]
+pub(super) struct Column {
+    texts: Vec<ByteArray>,
+    longs: Vec<i64>,
+    ints: Vec<i32>,
+    doubles: Vec<f64>,
+    /// How much of each value is there, in a column where something may be missing.
     definitions: Vec<i16>,
+    /// In a column of lists: 0 for an element that begins one, and for an empty list.
     repetitions: Vec<i16>,
 }
 
-impl<T> Default for Lists<T> {
-    fn default() -> Self {
-        Self { values: Vec::new(), definitions: Vec::new(), repetitions: Vec::new() }
+/// A value of a column.
+pub(super) trait ColumnValue: Sized {
+    /// The list of this type.
+    fn list(column: &mut Column) -> &mut Vec<Self>;
+}
+
+impl ColumnValue for ByteArray {
+    fn list(column: &mut Column) -> &mut Vec<Self> {
+        &mut column.texts
     }
 }
 
-impl<T> Lists<T> {
-    fn push(&mut self, list: impl Iterator<Item = T>) {
+impl ColumnValue for i64 {
+    fn list(column: &mut Column) -> &mut Vec<Self> {
+        &mut column.longs
+    }
+}
+
+impl ColumnValue for i32 {
+    fn list(column: &mut Column) -> &mut Vec<Self> {
+        &mut column.ints
+    }
+}
+
+impl ColumnValue for f64 {
+    fn list(column: &mut Column) -> &mut Vec<Self> {
+        &mut column.doubles
+    }
+}
+
+impl Column {
+    pub(super) fn push<T: ColumnValue>(&mut self, value: T) {
+        T::list(self).push(value);
+    }
+
+    pub(super) fn push_optional<T: ColumnValue>(&mut self, value: Option<T>) {
+        self.definitions.push(i16::from(value.is_some()));
+        T::list(self).extend(value);
+    }
+
+    fn push_list<T: ColumnValue>(&mut self, list: impl Iterator<Item = T>) {
         self.push_levels(list.map(|value| (1, Some(value))));
     }
 
-    /// A list in which values may be missing.
-    fn push_optional(&mut self, list: impl Iterator<Item = Option<T>>) {
+    /// Adds a list in which values may be missing.
+    fn push_optional_list<T: ColumnValue>(&mut self, list: impl Iterator<Item = Option<T>>) {
         self.push_levels(list.map(|value| (1 + i16::from(value.is_some()), value)));
     }
 
-    /// Values with how much of each is there.
-    fn push_levels(&mut self, list: impl Iterator<Item = (i16, Option<T>)>) {
+    fn push_levels<T: ColumnValue>(&mut self, list: impl Iterator<Item = (i16, Option<T>)>) {
         let before = self.definitions.len();
         for (definition, value) in list {
             self.repetitions.push(i16::from(self.definitions.len() > before));
             self.definitions.push(definition);
-            self.values.extend(value);
+            T::list(self).extend(value);
         }
         if self.definitions.len() == before {
             self.repetitions.push(0);
             self.definitions.push(0);
         }
     }
-}
 
-/// The columns of rows that are not written yet, in the order of [`super::SCHEMA`].
-#[derive(Default)]
-pub(super) struct Rows {
-    pub(super) count: usize,
-    run_id: Vec<ByteArray>,
-    started: Vec<i64>,
-    suite: Vec<ByteArray>,
-    profile: Vec<ByteArray>,
-    commit: Optional<ByteArray>,
-    machine: Vec<ByteArray>,
-    id: Vec<ByteArray>,
-    outcome: Vec<ByteArray>,
-    verdict: Optional<ByteArray>,
-    time_ms: Optional<f64>,
-    replicate: Optional<i32>,
-    iters: Lists<i64>,
-    times_ns: Lists<f64>,
-    result: Vec<ByteArray>,
-    run: Vec<ByteArray>,
-    position: Vec<i32>,
-    part: Vec<i32>,
-    model_id: Vec<ByteArray>,
-    device: Vec<ByteArray>,
-    batch_size: Optional<i64>,
-    sequence_length: Optional<i64>,
-    precision: Optional<ByteArray>,
-    architecture_type: Optional<ByteArray>,
-    parameter_count: Optional<i64>,
-    benchmark_type: Vec<ByteArray>,
-    device_type: Optional<ByteArray>,
-    device_metrics: Optional<ByteArray>,
-    metrics: Lists<ByteArray>,
-    units: Lists<ByteArray>,
-    directions: Lists<ByteArray>,
-    values: Lists<f64>,
-}
-
-impl Rows {
-    pub(super) fn push(&mut self, case: &ExportedCase<'_>, part: usize, samples: Option<&Samples>) {
-        let ExportedCase { run, result, position, machine, shell, rest, verdict, indexed } = *case;
-        let git = run.environment.git.as_ref();
-        self.count += 1;
-        self.run_id.push(run.run_id.0.as_str().into());
-        self.started.push(run.started.as_microsecond());
-        self.suite.push(run.suite.as_str().into());
-        self.profile.push(run.profile.as_str().into());
-        self.commit.push(git.map(|git| git.commit.as_str().into()));
-        self.machine.push(machine.into());
-        self.id.push(result.benchmark_id.as_str().into());
-        self.outcome.push(result.outcome.as_str().into());
-        self.verdict.push(verdict.map(|verdict| verdict.as_str().into()));
-        self.time_ms.push(result.fields().and_then(|fields| fields.number("time_ms")));
-        self.replicate.push(samples.map(|samples| samples.replicate.cast_signed()));
-        self.iters.push(
-            samples
-                .into_iter()
-                .flat_map(|samples| &samples.iters)
-                .map(|&count| count.cast_signed()),
-        );
-        self.times_ns.push(samples.into_iter().flat_map(|samples| &samples.times_ns).copied());
-        self.result.push(rest.into());
-        self.run.push(shell.into());
-        self.push_indexed(indexed, position, part);
-    }
-
-    fn push_indexed(&mut self, indexed: &ResultRow, position: usize, part: usize) {
-        let (case, variant) = (&indexed.case, &indexed.variant);
-        self.position.push(i32::try_from(position).unwrap_or(i32::MAX));
-        self.part.push(i32::try_from(part).unwrap_or(i32::MAX));
-        self.model_id.push(to_bytes(&case.model));
-        self.device.push(to_bytes(&case.device));
-        self.batch_size.push(case.batch_size);
-        self.sequence_length.push(case.sequence_length);
-        self.precision.push(case.precision.as_deref().map(to_bytes));
-        self.architecture_type.push(case.architecture_type.as_deref().map(to_bytes));
-        self.parameter_count.push(case.parameter_count);
-        self.benchmark_type.push(variant.benchmark_type.into());
-        self.device_type
-            .push(Some(variant.device_type).filter(|name| !name.is_empty()).map(Into::into));
-        self.device_metrics.push(indexed.device_metrics.as_deref().map(to_bytes));
-        // Of a case the figures stand once, however many processes it has.
-        let points = if part == 0 { indexed.points.as_slice() } else { &[] };
-        self.metrics.push(points.iter().map(|point| point.field.name.into()));
-        self.units.push(points.iter().map(|point| point.field.unit.symbol().into()));
-        self.directions
-            .push(points.iter().map(|point| point.field.better().map_or("", better_text).into()));
-        self.values.push_optional(points.iter().map(|point| point.value));
-    }
-
-    pub(super) fn write<W: Write + Send>(
-        self,
-        group: &mut SerializedRowGroupWriter<'_, W>,
-    ) -> Result<(), ParquetError> {
-        let mut group = ColumnWriter(group);
-        group.write::<ByteArrayType>(&self.run_id, None, None)?;
-        group.write::<Int64Type>(&self.started, None, None)?;
-        group.write::<ByteArrayType>(&self.suite, None, None)?;
-        group.write::<ByteArrayType>(&self.profile, None, None)?;
-        group.optional::<ByteArrayType>(&self.commit)?;
-        group.write::<ByteArrayType>(&self.machine, None, None)?;
-        group.write::<ByteArrayType>(&self.id, None, None)?;
-        group.write::<ByteArrayType>(&self.outcome, None, None)?;
-        group.optional::<ByteArrayType>(&self.verdict)?;
-        group.optional::<DoubleType>(&self.time_ms)?;
-        group.optional::<Int32Type>(&self.replicate)?;
-        group.lists::<Int64Type>(&self.iters)?;
-        group.lists::<DoubleType>(&self.times_ns)?;
-        group.write::<ByteArrayType>(&self.result, None, None)?;
-        group.write::<ByteArrayType>(&self.run, None, None)?;
-        group.write::<Int32Type>(&self.position, None, None)?;
-        group.write::<Int32Type>(&self.part, None, None)?;
-        group.write::<ByteArrayType>(&self.model_id, None, None)?;
-        group.write::<ByteArrayType>(&self.device, None, None)?;
-        group.optional::<Int64Type>(&self.batch_size)?;
-        group.optional::<Int64Type>(&self.sequence_length)?;
-        group.optional::<ByteArrayType>(&self.precision)?;
-        group.optional::<ByteArrayType>(&self.architecture_type)?;
-        group.optional::<Int64Type>(&self.parameter_count)?;
-        group.write::<ByteArrayType>(&self.benchmark_type, None, None)?;
-        group.optional::<ByteArrayType>(&self.device_type)?;
-        group.optional::<ByteArrayType>(&self.device_metrics)?;
-        group.lists::<ByteArrayType>(&self.metrics)?;
-        group.lists::<ByteArrayType>(&self.units)?;
-        group.lists::<ByteArrayType>(&self.directions)?;
-        group.lists::<DoubleType>(&self.values)
+    fn write(&self, writer: &mut ColumnWriter<'_>) -> Result<usize, ParquetError> {
+        let definitions = Some(&*self.definitions).filter(|levels| !levels.is_empty());
+        let repetitions = Some(&*self.repetitions).filter(|levels| !levels.is_empty());
+        match writer {
+            ColumnWriter::ByteArrayColumnWriter(writer) => {
+                writer.write_batch(&self.texts, definitions, repetitions)
+            }
+            ColumnWriter::Int64ColumnWriter(writer) => {
+                writer.write_batch(&self.longs, definitions, repetitions)
+            }
+            ColumnWriter::Int32ColumnWriter(writer) => {
+                writer.write_batch(&self.ints, definitions, repetitions)
+            }
+            ColumnWriter::DoubleColumnWriter(writer) => {
+                writer.write_batch(&self.doubles, definitions, repetitions)
+            }
+            _ => Err(ParquetError::General("no column of this type is written".to_owned())),
+        }
     }
 }
 
-fn to_bytes(text: &str) -> ByteArray {
-    text.into()
+/// Writes rows to a file in groups, column by column.
+pub(super) struct RowWriter<W: Write + Send> {
+    pub(super) file: SerializedFileWriter<W>,
+    columns: Vec<Column>,
+    rows: usize,
 }
 
-/// The columns of a group of rows, one after another.
-pub(super) struct ColumnWriter<'g, 'f, W: Write>(
-    pub(super) &'g mut SerializedRowGroupWriter<'f, W>,
-);
-
-impl<W: Write + Send> ColumnWriter<'_, '_, W> {
-    pub(super) fn write<T: DataType>(
-        &mut self,
-        values: &[T::T],
-        definitions: Option<&[i16]>,
-        repetitions: Option<&[i16]>,
-    ) -> Result<(), ParquetError> {
-        let missing =
-            || ParquetError::General("the schema has fewer columns than are written".to_owned());
-        let mut column = self.0.next_column()?.ok_or_else(missing)?;
-        column.typed::<T>().write_batch(values, definitions, repetitions)?;
-        column.close()
+impl<W: Write + Send> RowWriter<W> {
+    pub(super) fn new<'a>(
+        out: W,
+        declarations: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, ParquetError> {
+        // Small files cost less than the disk does.
+        let compression = Compression::ZSTD(ZstdLevel::default());
+        let properties = WriterProperties::builder().set_compression(compression).build();
+        let file = SerializedFileWriter::new(out, schema(declarations)?, Arc::new(properties))?;
+        Ok(Self { file, columns: Vec::new(), rows: 0 })
     }
 
-    pub(super) fn optional<T: DataType>(
-        &mut self,
-        column: &Optional<T::T>,
-    ) -> Result<(), ParquetError> {
-        self.write::<T>(&column.values, Some(&column.levels), None)
+    /// Adds a row, whose values `values` add to the columns in their order.
+    pub(super) fn push<'a>(&mut self, values: impl Iterator<Item = impl FnOnce(&mut Column)>) {
+        for (at, add) in values.enumerate() {
+            if at == self.columns.len() {
+                self.columns.push(Column::default());
+            }
+            add(&mut self.columns[at]);
+        }
+        self.rows += 1;
     }
 
-    fn lists<T: DataType>(&mut self, column: &Lists<T::T>) -> Result<(), ParquetError> {
-        self.write::<T>(&column.values, Some(&column.definitions), Some(&column.repetitions))
+    /// Writes the rows, if they are a group.
+    pub(super) fn write_group(&mut self) -> Result<(), ParquetError> {
+        if self.rows >= GROUP { self.flush() } else { Ok(()) }
+    }
+
+    pub(super) fn finish(mut self) -> Result<W, ParquetError> {
+        self.flush()?;
+        self.file.into_inner()
+    }
+
+    fn flush(&mut self) -> Result<(), ParquetError> {
+        if std::mem::take(&mut self.rows) == 0 {
+            return Ok(());
+        }
+        let mut columns = std::mem::take(&mut self.columns).into_iter();
+        let mut group = self.file.next_row_group()?;
+        while let Some(mut writer) = group.next_column()? {
+            columns.next().unwrap_or_default().write(writer.untyped())?;
+            writer.close()?;
+        }
+        group.close().map(drop)
     }
 }

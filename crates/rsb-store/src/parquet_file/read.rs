@@ -12,7 +12,8 @@ use serde::de::DeserializeOwned;
 
 use crate::input;
 
-use super::{ParquetFileError, RUN_COLUMNS, schema};
+use super::ParquetFileError;
+use super::columns::{RUN_COLUMNS, schema};
 
 /// A file with more than this many rows is not read: it would not fit into memory.
 const MOST_ROWS: i64 = 20_000_000;
@@ -33,13 +34,12 @@ pub fn read_parquet(path: &Path) -> Result<Vec<Run>, ParquetFileError> {
 fn read_runs(file: File) -> Result<Vec<Run>, String> {
     let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
     let metadata = reader.metadata().file_metadata();
-    if metadata.num_rows() > MOST_ROWS {
-        return Err(format!(
-            "it has {} rows, and at most {MOST_ROWS} are read",
-            metadata.num_rows()
-        ));
+    let rows = metadata.num_rows();
+    if rows > MOST_ROWS {
+        return Err(format!("it has {rows} rows, and at most {MOST_ROWS} are read"));
     }
-    let ours = schema(RUN_COLUMNS).map_err(|error| error.to_string())?;
+    let ours = schema(RUN_COLUMNS.map(|(declaration, _)| declaration));
+    let ours = ours.map_err(|error| error.to_string())?;
     let known = metadata.schema().get_fields();
     let lacking =
         ours.get_fields().iter().find(|own| !known.iter().any(|field| field.name() == own.name()));

@@ -2,48 +2,55 @@
 //! alert.
 
 use std::io::Write;
-use std::sync::Arc;
 
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::writer::SerializedFileWriter;
 use rsb_model::record::{Alert, ChangePoint, TrackedAlert, TrendDocument};
 use rsb_model::{Better, Timestamp};
 
-use super::columns::{ColumnWriter, Optional};
-use super::{GROUP, properties, schema};
+use super::columns::{Column, RowWriter, text};
 use crate::history::{Series, SeriesPoint};
 use crate::index::better_text;
 
 /// What a row is of is in `kind`: `point`, `change`, `suspected`, `alert`, and `tracked` for a
 /// series of an alert that is followed from one look to the next. What such a row has not is null.
 /// More columns may be added at the end, none goes.
-const TREND_COLUMNS: &str = "
-    required binary kind (UTF8);
-    required binary id (UTF8);
-    required binary metric (UTF8);
-    optional binary unit (UTF8);
-    optional binary better (UTF8);
-    optional int64 timestamp (TIMESTAMP(MICROS, true));
-    optional binary run_id (UTF8);
-    optional binary commit (UTF8);
-    optional int64 position;
-    optional double value;
-    optional double before;
-    optional double after;
-    optional double change_percent;
-    optional double p_value;
-    optional double q_value;
-    optional int64 points;
-    optional binary direction (UTF8);
-    optional binary severity (UTF8);
-    optional binary basis (UTF8);
-    optional binary alert (UTF8);
-    optional binary state (UTF8);
-    optional binary description (UTF8);
-    optional binary recommendation (UTF8);";
+const TREND_COLUMNS: [TrendColumn; 23] = [
+    ("required binary kind (UTF8);", |row, to| to.push(text(row.kind))),
+    ("required binary id (UTF8);", |row, to| to.push(text(row.id))),
+    ("required binary metric (UTF8);", |row, to| to.push(text(row.metric))),
+    ("optional binary unit (UTF8);", |row, to| to.push_optional(row.unit.map(text))),
+    ("optional binary better (UTF8);", |row, to| {
+        to.push_optional(row.better.map(|better| text(better_text(better))));
+    }),
+    ("optional int64 timestamp (TIMESTAMP(MICROS, true));", |row, to| {
+        to.push_optional(row.timestamp.map(Timestamp::as_microsecond));
+    }),
+    ("optional binary run_id (UTF8);", |row, to| to.push_optional(row.run_id.map(text))),
+    ("optional binary commit (UTF8);", |row, to| to.push_optional(row.commit.map(text))),
+    ("optional int64 position;", |row, to| to.push_optional(row.position.map(to_i64))),
+    ("optional double value;", |row, to| to.push_optional(row.value)),
+    ("optional double before;", |row, to| to.push_optional(row.before)),
+    ("optional double after;", |row, to| to.push_optional(row.after)),
+    ("optional double change_percent;", |row, to| to.push_optional(row.change_percent)),
+    ("optional double p_value;", |row, to| to.push_optional(row.p_value)),
+    ("optional double q_value;", |row, to| to.push_optional(row.q_value)),
+    ("optional int64 points;", |row, to| to.push_optional(row.points.map(to_i64))),
+    ("optional binary direction (UTF8);", |row, to| to.push_optional(row.direction.map(text))),
+    ("optional binary severity (UTF8);", |row, to| {
+        to.push_optional(row.severity.as_deref().map(text));
+    }),
+    ("optional binary basis (UTF8);", |row, to| to.push_optional(row.basis.as_deref().map(text))),
+    ("optional binary alert (UTF8);", |row, to| to.push_optional(row.alert.map(text))),
+    ("optional binary state (UTF8);", |row, to| to.push_optional(row.state.map(text))),
+    ("optional binary description (UTF8);", |row, to| to.push_optional(row.description.map(text))),
+    ("optional binary recommendation (UTF8);", |row, to| {
+        to.push_optional(row.recommendation.map(text));
+    }),
+];
 
-/// One row; what it has not is null.
+/// A column: its declaration, and what adds its value in a row.
+type TrendColumn = (&'static str, fn(&TrendRow<'_>, &mut Column));
+
 #[derive(Default)]
 struct TrendRow<'a> {
     kind: &'static str,
@@ -80,10 +87,8 @@ pub fn write_trends<W: Write + Send>(
     series: &[Series],
     out: W,
 ) -> Result<W, ParquetError> {
-    let mut sink = TrendSink {
-        writer: SerializedFileWriter::new(out, schema(TREND_COLUMNS)?, Arc::new(properties()))?,
-        rows: TrendRows::default(),
-    };
+    let declarations = TREND_COLUMNS.map(|(declaration, _)| declaration);
+    let mut sink = TrendSink { rows: RowWriter::new(out, declarations)? };
     for one in series {
         let bare = TrendRow {
             id: &one.id,
@@ -121,7 +126,7 @@ pub fn write_trends<W: Write + Send>(
             sink.push(&row)?;
         }
     }
-    sink.finish()
+    sink.rows.finish()
 }
 
 impl<'a> TrendRow<'a> {
@@ -206,87 +211,13 @@ fn word(value: &impl serde::Serialize) -> Option<String> {
 }
 
 struct TrendSink<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
-    rows: TrendRows,
-}
-
-/// Rows that are not written yet, by kind of column, each in the order of [`TREND_COLUMNS`].
-#[derive(Default)]
-struct TrendRows {
-    count: usize,
-    names: [Vec<ByteArray>; 3],
-    origins: [Optional<ByteArray>; 2],
-    timestamp: Optional<i64>,
-    runs: [Optional<ByteArray>; 2],
-    position: Optional<i64>,
-    figures: [Optional<f64>; 6],
-    points: Optional<i64>,
-    words: [Optional<ByteArray>; 7],
+    rows: RowWriter<W>,
 }
 
 impl<W: Write + Send> TrendSink<W> {
     fn push(&mut self, row: &TrendRow<'_>) -> Result<(), ParquetError> {
-        self.rows.push(row);
-        if self.rows.count >= GROUP { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> Result<(), ParquetError> {
-        let TrendRows { count, names, origins, timestamp, runs, position, figures, points, words } =
-            std::mem::take(&mut self.rows);
-        if count == 0 {
-            return Ok(());
-        }
-        let mut group = self.writer.next_row_group()?;
-        let mut columns = ColumnWriter(&mut group);
-        names.iter().try_for_each(|column| columns.write::<ByteArrayType>(column, None, None))?;
-        origins.iter().try_for_each(|column| columns.optional::<ByteArrayType>(column))?;
-        columns.optional::<Int64Type>(&timestamp)?;
-        runs.iter().try_for_each(|column| columns.optional::<ByteArrayType>(column))?;
-        columns.optional::<Int64Type>(&position)?;
-        figures.iter().try_for_each(|column| columns.optional::<DoubleType>(column))?;
-        columns.optional::<Int64Type>(&points)?;
-        words.iter().try_for_each(|column| columns.optional::<ByteArrayType>(column))?;
-        group.close().map(drop)
-    }
-
-    fn finish(mut self) -> Result<W, ParquetError> {
-        self.flush()?;
-        self.writer.into_inner()
-    }
-}
-
-impl TrendRows {
-    fn push(&mut self, row: &TrendRow<'_>) {
-        fn each<T, const N: usize>(columns: &mut [Optional<T>; N], values: [Option<T>; N]) {
-            columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
-        }
-        self.count += 1;
-        for (column, name) in self.names.iter_mut().zip([row.kind, row.id, row.metric]) {
-            column.push(name.into());
-        }
-        each(
-            &mut self.origins,
-            [row.unit, row.better.map(better_text)].map(|text| text.map(Into::into)),
-        );
-        self.timestamp.push(row.timestamp.map(Timestamp::as_microsecond));
-        each(&mut self.runs, [row.run_id, row.commit].map(|text| text.map(Into::into)));
-        self.position.push(row.position.map(to_i64));
-        each(
-            &mut self.figures,
-            [row.value, row.before, row.after, row.change_percent, row.p_value, row.q_value],
-        );
-        self.points.push(row.points.map(to_i64));
-        let (severity, basis) = (row.severity.as_deref(), row.basis.as_deref());
-        let words = [
-            row.direction,
-            severity,
-            basis,
-            row.alert,
-            row.state,
-            row.description,
-            row.recommendation,
-        ];
-        each(&mut self.words, words.map(|text| text.map(Into::into)));
+        self.rows.push(TREND_COLUMNS.iter().map(|(_, add)| |column: &mut _| add(row, column)));
+        self.rows.write_group()
     }
 }
 

@@ -207,7 +207,6 @@ fn change_profile(state: &mut State, by: isize) -> Vec<Command> {
     vec![Command::Plan(panel.wish.clone())]
 }
 
-/// Asks the engine to stop.
 pub(super) fn stop(state: &mut State) -> Vec<Command> {
     match state.run.as_mut().and_then(|run| run.progress.as_mut()) {
         Some(progress) => {

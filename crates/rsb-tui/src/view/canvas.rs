@@ -13,7 +13,6 @@ use crate::painted;
 use crate::palette::Palette;
 use crate::settings::InterfaceSettings;
 
-/// What is drawn on.
 pub(super) struct Canvas<'a> {
     buffer: &'a mut Buffer,
     settings: &'a InterfaceSettings,
@@ -58,7 +57,6 @@ impl<'a> Canvas<'a> {
         to
     }
 
-    /// Writes `line` within `width`.
     pub(super) fn line(&mut self, at: (u16, u16), width: u16, line: &Line<'_>) {
         if at.1 < self.buffer.area.bottom() {
             self.buffer.set_line(at.0, at.1, line, width);
@@ -135,7 +133,6 @@ impl<'a> Canvas<'a> {
         broken.lines().map(|line| Line::styled(line.to_owned(), style)).collect()
     }
 
-    /// A chart in characters.
     pub(super) fn chart(&self, chart: &Chart, width: u16, height: u16) -> Vec<Line<'static>> {
         let glyphs = if self.settings.ascii_only { Glyphs::Ascii } else { self.settings.glyphs };
         let drawn = picture(chart, usize::from(width), usize::from(height), glyphs);

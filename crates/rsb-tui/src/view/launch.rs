@@ -12,7 +12,6 @@ use crate::message::ComponentRow;
 use crate::stage::{Offer, OfferKind, Stage};
 use crate::state::{Loadable, State};
 
-/// Columns of the list.
 const LIST: u16 = 28;
 
 pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
@@ -145,11 +144,8 @@ fn details(state: &State, offer: &Offer, canvas: &Canvas<'_>, width: u16) -> Vec
         return lines;
     }
     if offer.is_runnable() {
-        let planned = format!(
-            "{}, profile {}",
-            format_count(offer.cases, "case", "cases"),
-            offer.profile.as_str()
-        );
+        let cases = format_count(offer.cases, "case", "cases");
+        let planned = format!("{cases}, profile {}", offer.profile.as_str());
         lines.push(Line::styled(planned, palette.tone(Tone::Good)));
     }
     lines.extend(canvas.painted_lines(&places(&offer.rows).text(Canvas::painter(width))));

@@ -55,10 +55,9 @@ fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let keys: Vec<String> =
         moves.iter().map(|binding| format!("{} {}", binding.key, binding.about)).collect();
     let rest = Rect { y, height: inner.bottom().saturating_sub(y), ..inner };
-    let said = format!(
-        "{}. The letters h j k l are arrows too; what is underlined can be clicked.",
-        keys.join(", ")
-    );
+    let keys = keys.join(", ");
+    let said =
+        format!("{keys}. The letters h j k l are arrows too; what is underlined can be clicked.");
     let lines = canvas.wrap_text(said.trim_start_matches(". "), inner.width, Tone::Dim);
     canvas.block(&lines, rest);
 }
@@ -106,19 +105,12 @@ fn start(panel: &StartPanel, canvas: &mut Canvas<'_>, body: Rect) {
         Loadable::Unavailable(why) => lines.extend(canvas.wrap_text(why, width, Tone::Bad)),
         Loadable::Present(plan) => {
             let tone = if plan.cases == 0 { Tone::Caution } else { Tone::Good };
-            let said = format!(
-                "{} to measure, profile {}",
-                format_count(plan.cases, "case", "cases"),
-                plan.profile
-            );
+            let cases = format_count(plan.cases, "case", "cases");
+            let said = format!("{cases} to measure, profile {}", plan.profile);
             lines.extend(canvas.wrap_text(&said, width, tone));
             for (count, reason) in &plan.without {
-                let said = format!(
-                    "{} cannot run: {}: {}",
-                    format_count(*count, "case", "cases"),
-                    reason.what,
-                    reason.why
-                );
+                let cases = format_count(*count, "case", "cases");
+                let said = format!("{cases} cannot run: {}: {}", reason.what, reason.why);
                 lines.extend(canvas.wrap_text(&said, width, Tone::Caution));
                 lines.extend(canvas.wrap_text(
                     &format!("  cure: {}", reason.cure),

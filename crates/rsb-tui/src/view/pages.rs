@@ -20,12 +20,10 @@ use crate::state::{Loadable, State, StoredLists};
 
 /// From how much slower on the page of a comparison says so at its top, in percent.
 const ALERT: f64 = 5.0;
-/// Blocks of the sparkline of a series.
 const SPARK: usize = 14;
 /// Columns from which on there is room for all of them.
 const WIDE: usize = 76;
 
-/// The views of the stage that is shown.
 pub(crate) fn titles(state: &State) -> Vec<String> {
     match state.stage {
         Stage::Comparison => {
@@ -122,7 +120,6 @@ fn no_pair(lists: &StoredLists) -> String {
     )
 }
 
-/// The chart of a view, where it is one.
 fn chart(state: &State, view: usize) -> Option<Chart> {
     let is_chart = state.stage == Stage::Comparison && view == 2;
     state.comparison.present().filter(|_| is_chart).and_then(|result| charts::comparison(result))
@@ -192,10 +189,8 @@ fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line
     } else if matches!(result.verdict, Verdict::Improved | Verdict::Unchanged) {
         let sides =
             [&result.current_run_id, &result.baseline_run_id].map(|id| rsb_report::clean(id));
-        let said = format!(
-            "✓ nothing in {} is worse by more than {ALERT} % than in {}",
-            sides[0], sides[1]
-        );
+        let [now, before] = &sides;
+        let said = format!("✓ nothing in {now} is worse by more than {ALERT} % than in {before}");
         lines.extend(canvas.wrap_text(&said, width, Tone::Good));
     }
     lines.push(Line::default());
@@ -213,7 +208,6 @@ fn matching_series(state: &State) -> Vec<&SeriesTrend> {
     .collect()
 }
 
-/// How many series are listed.
 pub(crate) fn series_count(state: &State) -> usize {
     matching_series(state).len()
 }

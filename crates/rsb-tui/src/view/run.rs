@@ -19,7 +19,6 @@ use crate::state::State;
 
 /// Samples that a sparkline shows at most.
 const SPARK: usize = 24;
-/// Columns of the bar.
 const BAR: usize = 24;
 
 pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
@@ -92,12 +91,8 @@ pub(super) fn turning(canvas: &mut Canvas<'_>, area: Rect, at: usize, count: usi
 
 /// One line of a run that is measured: for other pages, and for a small terminal.
 pub(super) fn line(run: &RunPage, progress: &RunProgress, palette: Palette) -> Line<'static> {
-    let step = format!(
-        "measuring {}, step {} of {}",
-        run.run.suite,
-        progress.step.min(progress.steps),
-        progress.steps
-    );
+    let (step, steps) = (progress.step.min(progress.steps), progress.steps);
+    let step = format!("measuring {}, step {step} of {steps}", run.run.suite);
     let left = progress.time_left().map_or_else(String::new, |left| format!(", {left}"));
     Line::styled(step + &left, palette.tone(Tone::Strong))
 }
@@ -122,11 +117,8 @@ fn under_way(
     counted.push(Span::raw(match progress.steps {
         0 => "starting: hashing this program, claiming the machine …".to_owned(),
         steps => {
-            format!(
-                "step {} of {steps}, {}",
-                progress.step.min(steps),
-                format_count(progress.cases, "case", "cases")
-            )
+            let cases = format_count(progress.cases, "case", "cases");
+            format!("step {} of {steps}, {cases}", progress.step.min(steps))
         }
     }));
     counted.extend(progress.time_left().map(|left| Span::raw(format!(", {left}"))));
@@ -221,7 +213,6 @@ fn sensors(fields: &Fields) -> Vec<String> {
     known.chain(is_held_back.then(|| "throttled".to_owned())).collect()
 }
 
-/// How a run ended, and where it is.
 fn over(run: &RunPage, palette: Palette) -> Vec<Line<'static>> {
     let id = rsb_report::clean(&run.run.run_id.0);
     let Some((status, stored)) = &run.end else {

@@ -2,7 +2,6 @@
 
 use super::{AddressError, CaseView, CompareView, ListFilter, Order, ShownVerdicts, bad};
 
-/// The pairs of a query that nobody has asked for yet.
 pub(super) struct Query<'q> {
     page: &'q str,
     pairs: Vec<(String, String)>,

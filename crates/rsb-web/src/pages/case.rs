@@ -17,9 +17,7 @@ use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{CaseHistory, PageSource, PointRun, SourceError, SourceResult};
 
-/// Rows of figures of one page.
 const ROWS: usize = 50;
-/// Runs of the windows that are offered.
 const WINDOWS: [usize; 3] = [50, 500, 5_000];
 
 pub(super) fn page<'v>(
@@ -37,12 +35,9 @@ pub(super) fn page<'v>(
     };
     let trend = &history.trend;
     let window = window(asked, trend.values.len());
-    let mut sheet = Sheet::new(&short(&asked.id), Some(view)).under(&format!(
-        "{} on {}, {}",
-        trend.metric,
-        history.machine,
-        format_count(trend.values.len(), "run", "runs")
-    ));
+    let runs = format_count(trend.values.len(), "run", "runs");
+    let under = format!("{} on {}, {runs}", trend.metric, history.machine);
+    let mut sheet = Sheet::new(&short(&asked.id), Some(view)).under(&under);
     let (tone, sentence) = standing(&history);
     sheet.say(tone, &sentence);
     sheet.push(&choices(site, asked, &history));
@@ -119,11 +114,8 @@ fn standing(history: &CaseHistory) -> (Tone, String) {
         let own = alert.moves.iter().find(|one| one.id == trend.id && one.metric == trend.metric);
         let told = match own {
             Some(own) => {
-                format!(
-                    "{} ({})",
-                    rsb_report::tracked::headline_of(alert, own),
-                    format_percent(own.change_percent)
-                )
+                let headline = rsb_report::tracked::headline_of(alert, own);
+                format!("{headline} ({})", format_percent(own.change_percent))
             }
             None => rsb_report::tracked::headline(alert),
         };
@@ -174,7 +166,6 @@ fn choice_item(site: &Site<'_>, name: &str, is_here: bool, view: CaseView) -> St
     format!("<li><a href=\"{}\"{here}>{}</a>", escape(&link(site, view)), escape(name))
 }
 
-/// Returns a list of `items`; nothing if there is no choice.
 fn choice_list(title: &str, items: &[String]) -> String {
     if items.len() < 2 {
         return String::new();
@@ -262,11 +253,8 @@ fn changes(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
     let steps =
         rsb_report::html::element::list(trend.change_points.iter().map(|point| step(trend, point)));
     let suspected = rsb_report::html::element::list(trend.suspected.iter().map(|point| {
-        format!(
-            "{}, not confirmed yet: so far in {}",
-            step(trend, point),
-            format_count(point.points, "run", "runs")
-        )
+        let runs = format_count(point.points, "run", "runs");
+        format!("{}, not confirmed yet: so far in {runs}", step(trend, point))
     }));
     let levels = rsb_report::trend::two_levels(trend).map_or_else(String::new, |levels| {
         format!("<p>The runs alternate between {}.</p>\n", escape(&levels))
@@ -321,10 +309,8 @@ fn left_out(count: usize) -> String {
     if count == 0 {
         String::new()
     } else {
-        format!(
-            "<p>{} in this copy.</p>\n",
-            format_count(count, "earlier run is not", "earlier runs are not")
-        )
+        let count = format_count(count, "earlier run is not", "earlier runs are not");
+        format!("<p>{count} in this copy.</p>\n")
     }
 }
 

@@ -6,7 +6,7 @@ use rsb_model::{ComparisonResult, Verdict};
 use rsb_report::comparison::{self, Detail, by_importance};
 use rsb_report::html::element::{anchor, class, escape, list, prose, table};
 use rsb_report::html::site::compared_table;
-use rsb_report::number::format_count;
+use rsb_report::number::{count_words, format_count};
 use rsb_report::{Chart, Tone, charts as all_charts, environment, trend::short};
 
 use super::{case_links, listing::holds};
@@ -16,7 +16,6 @@ use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{ComparedRuns, SourceResult};
 
-/// Rows of one page: beyond it a filter says more than a longer table.
 const ROWS: usize = 1000;
 /// Runs that the choice offers by name; every other one is found by its id.
 const OFFERED: usize = 100;
@@ -116,12 +115,10 @@ fn outside(site: &Site<'_>, asked: &CompareView, place: &str, hidden: &[&Compari
     let undecided = count_among(ShownVerdicts::Undecided, hidden);
     let improved = count_among(ShownVerdicts::Improved, hidden);
     let told = [(regressed, "regressed"), (undecided, "without a verdict"), (improved, "improved")];
-    let told: Vec<String> = told
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
-    let told = if told.is_empty() { "all unchanged".to_owned() } else { told.join(", ") };
+    let mut told = count_words(&told);
+    if told.is_empty() {
+        told.push_str("all unchanged");
+    }
     let tone = match (regressed, undecided) {
         (1.., _) => Tone::Bad,
         (0, 1..) => Tone::Caution,
@@ -129,16 +126,10 @@ fn outside(site: &Site<'_>, asked: &CompareView, place: &str, hidden: &[&Compari
     };
     let all = CompareView { show: ShownVerdicts::All, find: String::new(), ..asked.clone() };
     let link = anchor(&site.link(Address::page(PageView::Compare(all))), "show every row");
-    let link = if site.answers() && asked.show != ShownVerdicts::All {
-        format!("; {link}")
-    } else {
-        String::new()
-    };
-    format!(
-        "<p class=\"{}\">{} more {place}: {told}{link}</p>\n",
-        class(tone).unwrap_or_default(),
-        hidden.len()
-    )
+    let is_linked = site.answers() && asked.show != ShownVerdicts::All;
+    let link = if is_linked { format!("; {link}") } else { String::new() };
+    let (class, count) = (class(tone).unwrap_or_default(), hidden.len());
+    format!("<p class=\"{class}\">{count} more {place}: {told}{link}</p>\n")
 }
 
 fn count_among(show: ShownVerdicts, rows: &[&Comparison]) -> usize {
@@ -171,11 +162,8 @@ fn filters(site: &Site<'_>, asked: &CompareView, result: &ComparisonResult) -> S
 
 fn item(site: &Site<'_>, is_here: bool, title: &str, view: CompareView) -> String {
     let here = if is_here { " aria-current=\"true\"" } else { "" };
-    format!(
-        "<li><a href=\"{}\"{here}>{}</a>",
-        escape(&site.link(Address::page(PageView::Compare(view)))),
-        escape(title)
-    )
+    let link = escape(&site.link(Address::page(PageView::Compare(view))));
+    format!("<li><a href=\"{link}\"{here}>{}</a>", escape(title))
 }
 
 fn find(asked: &CompareView) -> String {
@@ -195,7 +183,6 @@ fn find(asked: &CompareView) -> String {
     )
 }
 
-/// The form that chooses both sides.
 fn choice(site: &Site<'_>, asked: &CompareView) -> SourceResult<String> {
     if !site.answers() {
         return Ok(String::new());
@@ -240,10 +227,8 @@ fn summary_list(result: &ComparisonResult) -> String {
     let notes = result.notes.iter().map(|note| format!("Note: {}", prose(&note.text)));
     let missed = result.threshold_checks.iter().filter(|check| check.passed == Some(false)).count();
     let missed = (missed > 0).then(|| {
-        format!(
-            "<span class=\"bad\">{}</span>",
-            format_count(missed, "target is missed", "targets are missed")
-        )
+        let count = format_count(missed, "target is missed", "targets are missed");
+        format!("<span class=\"bad\">{count}</span>")
     });
     list(overall.into_iter().chain(missed).chain(one_sided).chain(notes))
 }

@@ -2,16 +2,14 @@
 
 use rsb_report::html::element::{anchor, escape, linked_table};
 use rsb_report::number::{format_count, format_moment};
-use rsb_report::{Cell, Column, RunRow, Table, Tone, list, trend::short};
+use rsb_report::{Column, RunRow, Table, Tone, list, trend::short};
 
 use crate::address::{Address, CaseView, ListFilter, PageView};
 use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{SourceResult, StoredCase};
 
-/// Rows of a page.
 const ROWS: usize = 100;
-/// Rows of each kind that a search shows.
 const FOUND: usize = 20;
 
 pub(super) fn runs<'v>(
@@ -69,20 +67,12 @@ pub(super) fn search<'v>(
         cases.iter().filter(|case| holds(&case.id, find)).cloned().collect();
     let shown = found.get(..found.len().min(FOUND)).unwrap_or_default();
     let list = ListFilter { find: find.to_owned(), page: 0 };
-    sheet.section(
-        "cases",
-        "Cases",
-        case_table(site, shown, "Cases found")
-            + &link_to_all(site, found.len(), PageView::Cases(list.clone())),
-    );
+    let all = link_to_all(site, found.len(), PageView::Cases(list.clone()));
+    sheet.section("cases", "Cases", case_table(site, shown, "Cases found") + &all);
     let found_runs: Vec<RunRow> = runs.iter().filter(|run| is_run(run, find)).cloned().collect();
     let shown = found_runs.get(..found_runs.len().min(FOUND)).unwrap_or_default();
-    sheet.section(
-        "runs",
-        "Runs",
-        run_table(site, shown, "Runs found")
-            + &link_to_all(site, found_runs.len(), PageView::Runs(list)),
-    );
+    let all = link_to_all(site, found_runs.len(), PageView::Runs(list));
+    sheet.section("runs", "Runs", run_table(site, shown, "Runs found") + &all);
     if found.is_empty() && found_runs.is_empty() {
         sheet.say(Tone::Caution, "Nothing was found: no case and no run holds that text.");
     }
@@ -101,21 +91,19 @@ fn run_table(site: &Site<'_>, runs: &[RunRow], caption: &str) -> String {
     })
 }
 
-/// Where a run leads.
 pub(super) fn run_link(site: &Site<'_>, run: &RunRow) -> String {
     site.link(Address::page(PageView::Run { id: run.run_id.clone() }))
 }
 
 fn case_table(site: &Site<'_>, cases: &[StoredCase], caption: &str) -> String {
-    let mut table = Table::new([
-        Column::elided("case"),
-        Column::left("last measured"),
-        Column::left("outcome"),
-    ]);
-    for case in cases {
-        let outcome = rsb_report::run::outcome_cell(case.outcome);
-        table.push([Cell::from(short(&case.id)), Cell::from(format_moment(case.last)), outcome]);
-    }
+    let table = Table::of(
+        cases,
+        &[
+            (Column::elided("case"), &|case| short(&case.id).into()),
+            (Column::left("last measured"), &|case| format_moment(case.last).into()),
+            (Column::left("outcome"), &|case| rsb_report::run::outcome_cell(case.outcome)),
+        ],
+    );
     linked_table(&table, caption, &|row, column| {
         let case = cases.get(row).filter(|_| column == 0)?;
         Some(site.link(Address::page(PageView::Case(CaseView::of(&case.id)))))
@@ -146,12 +134,8 @@ fn paginate<'r, T>(
     let pages = rows.len().div_ceil(ROWS).max(1);
     let page = asked.page.min(pages - 1);
     let shown = rows.get(page * ROWS..rows.len().min((page + 1) * ROWS)).unwrap_or_default();
-    (
-        shown,
-        page_links(page, pages, |page| {
-            site.link(Address::page(view(ListFilter { find: asked.find.clone(), page })))
-        }),
-    )
+    let link = |page| site.link(Address::page(view(ListFilter { find: asked.find.clone(), page })));
+    (shown, page_links(page, pages, link))
 }
 
 /// The way to the neighbors, and to both ends, of a page of a list.
@@ -167,27 +151,20 @@ pub(super) fn page_links(page: usize, pages: usize, link: impl Fn(usize) -> Stri
     ];
     let mut items = format!("<li>page {} of {pages}", page + 1);
     for (title, target) in targets {
-        if target == page {
-            items.push_str(&format!("<li>{title}"));
-        } else {
-            items.push_str(&format!("<li>{}", anchor(&link(target), title)));
-        }
+        let text = if target == page { title.to_owned() } else { anchor(&link(target), title) };
+        items.push_str(&format!("<li>{text}"));
     }
     format!("<nav aria-label=\"Pages of this list\"><ul>{items}</ul></nav>\n")
 }
 
 fn outside(count: usize, one: &str, many: &str) -> String {
     if count == 0 {
-        String::new()
-    } else {
-        format!(
-            "<p>{} outside this filter.</p>\n",
-            format_count(count, &format!("more {one}"), &format!("more {many}"))
-        )
+        return String::new();
     }
+    let count = format_count(count, &format!("more {one}"), &format!("more {many}"));
+    format!("<p>{count} outside this filter.</p>\n")
 }
 
-/// Whether `text` holds `find`, whatever their case.
 pub(super) fn holds(text: &str, find: &str) -> bool {
     find.is_empty() || text.to_lowercase().contains(&find.to_lowercase())
 }

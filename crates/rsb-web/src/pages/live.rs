@@ -3,9 +3,9 @@
 use rsb_model::BenchmarkResult;
 use rsb_model::run::ReplicateProgress;
 use rsb_report::html::element::{escape, prose, table};
-use rsb_report::label::{headline_text, split_id, time_text};
+use rsb_report::label::{Shortener, headline_text, time_text};
 use rsb_report::number::{format_count, format_moment};
-use rsb_report::{Cell, Column, Table, Tone, run::outcome_cell};
+use rsb_report::{Column, Table, Tone, run::outcome_cell};
 
 use crate::address::PageView;
 use crate::sheet::Sheet;
@@ -35,26 +35,18 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
 fn run_section(live: &LiveRun) -> String {
     let run = &live.run;
     let with_result = run.benchmarks.len();
-    let cases = live.planned.map_or_else(
-        || format!("{} with a result", format_count(with_result, "case", "cases")),
-        |planned| {
-            format!("{with_result} of {} with a result", format_count(planned, "case", "cases"))
-        },
-    );
+    let cases = match live.planned {
+        Some(planned) => format!("{with_result} of {}", format_count(planned, "case", "cases")),
+        None => format_count(with_result, "case", "cases"),
+    };
     let replicates = live.progress.map_or_else(String::new, |ReplicateProgress { done, total }| {
-        format!(
-            "<progress value=\"{done}\" max=\"{total}\">{done} of {total}</progress> {done} of {}, \
-             ",
-            format_count(total, "replicate", "replicates")
-        )
+        let all = format_count(total, "replicate", "replicates");
+        let bar = format!("<progress value=\"{done}\" max=\"{total}\">");
+        format!("{bar}{done} of {total}</progress> {done} of {all}, ")
     });
-    let bar = format!("<p>{replicates}{cases}</p>\n");
-    let head = format!(
-        "suite {}, profile {}, began {}",
-        run.suite,
-        run.profile,
-        format_moment(run.started)
-    );
+    let bar = format!("<p>{replicates}{cases} with a result</p>\n");
+    let began = format_moment(run.started);
+    let head = format!("suite {}, profile {}, began {began}", run.suite, run.profile);
     format!(
         "<section aria-labelledby=\"live-{0}\"><h2 \
          id=\"live-{0}\">{0}</h2>\n<p>{1}</p>\n{bar}{2}</section>\n",
@@ -66,20 +58,14 @@ fn run_section(live: &LiveRun) -> String {
 
 /// The newest first.
 fn so_far(results: &[BenchmarkResult]) -> Table {
-    let mut table = Table::new([
-        Column::elided("case"),
-        Column::right("time"),
-        Column::right("figure"),
-        Column::left("outcome"),
-    ]);
-    for result in results.iter().rev() {
-        let (benchmark, case) = split_id(&result.benchmark_id);
-        table.push([
-            Cell::from(format!("{benchmark} {case}").trim()),
-            Cell::from(time_text(result)),
-            Cell::from(headline_text(result)),
-            outcome_cell(result.outcome),
-        ]);
-    }
-    table
+    let name = |result: &BenchmarkResult| Shortener::default().full(&result.benchmark_id);
+    Table::of(
+        results.iter().rev(),
+        &[
+            (Column::elided("case"), &|result| name(result).into()),
+            (Column::right("time"), &|result| time_text(result).into()),
+            (Column::right("figure"), &|result| headline_text(result).into()),
+            (Column::left("outcome"), &|result| outcome_cell(result.outcome)),
+        ],
+    )
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use rsb_model::{Outcome, Run};
 use rsb_report::html::element::{escape, linked_table};
-use rsb_report::label::{Shortener, time_ns};
+use rsb_report::label::time_ns;
+use rsb_report::trend::short;
 use rsb_report::{
     Cell, Chart, Column, Table, Tone, charts as all_charts, environment, format_time,
 };
@@ -53,21 +54,17 @@ pub(super) fn charts(site: &Site<'_>) -> SourceResult<Vec<Chart>> {
 }
 
 fn overview(machines: &[StoredMachine]) -> Table {
-    let mut table = Table::new([
-        Column::left("machine"),
-        Column::right("runs"),
-        Column::left("newest run"),
-        Column::elided("what it is"),
-    ]);
-    for machine in machines {
-        table.push([
-            Cell::from(&machine.slug),
-            Cell::from(machine.runs.to_string()),
-            Cell::from(&machine.latest.run_id.0),
-            Cell::from(environment::line(&machine.latest.environment)),
-        ]);
-    }
-    table
+    Table::of(
+        machines,
+        &[
+            (Column::left("machine"), &|machine| Cell::from(&machine.slug)),
+            (Column::right("runs"), &|machine| machine.runs.to_string().into()),
+            (Column::left("newest run"), &|machine| Cell::from(&machine.latest.run_id.0)),
+            (Column::elided("what it is"), &|machine| {
+                environment::line(&machine.latest.environment).into()
+            }),
+        ],
+    )
 }
 
 /// A column for each machine, a row for each case that at least two of their newest runs measured;
@@ -76,15 +73,11 @@ fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
     let columns = machines.get(..machines.len().min(SIDE_BY_SIDE)).unwrap_or_default();
     let mut times: BTreeMap<&str, Vec<Option<f64>>> = BTreeMap::new();
     for (at, machine) in columns.iter().enumerate() {
-        let measured =
-            machine.latest.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured);
-        for result in measured {
-            let row = times
-                .entry(result.benchmark_id.as_str())
-                .or_insert_with(|| vec![None; columns.len()]);
-            if let Some(cell) = row.get_mut(at) {
-                *cell = time_ns(result);
-            }
+        let results = machine.latest.benchmarks.iter();
+        for result in results.filter(|result| result.outcome == Outcome::Measured) {
+            let row = times.entry(result.benchmark_id.as_str()).or_default();
+            row.resize(columns.len(), None);
+            row[at] = time_ns(result);
         }
     }
     times.retain(|_, row| row.iter().flatten().count() > 1);
@@ -98,9 +91,7 @@ fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
     );
     for (id, row) in times.iter().take(CASES) {
         let best = row.iter().flatten().copied().reduce(f64::min);
-        let name =
-            id.parse().map_or_else(|_| (*id).to_owned(), |id| Shortener::default().full(&id));
-        let mut cells = vec![Cell::from(name)];
+        let mut cells = vec![Cell::from(short(id))];
         for time in row {
             let tone = if *time == best { Tone::Strong } else { Tone::Plain };
             cells.push(Cell::with_tone(time.map_or_else(String::new, format_time), tone));

@@ -30,10 +30,8 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
             format!("the machine: {field} {before} → {after}; look there first")
         }));
         if !alert.commits.is_empty() {
-            items.push(format!(
-                "commits between the runs:{}",
-                list(alert.commits.iter().map(|commit| escape(commit)))
-            ));
+            let commits = list(alert.commits.iter().map(|commit| escape(commit)));
+            items.push(format!("commits between the runs:{commits}"));
         }
     }
     let (before, after) = (&range.last_before, &range.first_after);
@@ -45,11 +43,8 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
     let command =
         asked.and_then(|id| bisect(before.commit.as_deref(), after.commit.as_deref(), id));
     items.extend(command.map(|command| format!("which commit: <code>{}</code>", escape(&command))));
-    format!(
-        "<div class=\"tile {tone}\">\n<h3 class=\"{tone}\">{}</h3>\n{}</div>\n",
-        escape(&headline),
-        list(items)
-    )
+    let (headline, items) = (escape(&headline), list(items));
+    format!("<div class=\"tile {tone}\">\n<h3 class=\"{tone}\">{headline}</h3>\n{items}</div>\n")
 }
 
 /// The series that moved, each with the way to its history.
@@ -61,11 +56,8 @@ fn moves(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> Vec<Strin
         let suspected = if one.confirmed { "" } else { ", suspected" };
         let name = anchor(&site.link(Address::page(view)), &escape(&short(&one.id)));
         let origin = escape(&tracked::own_origin(one));
-        items.push(format!(
-            "{name} {} {}{suspected}{origin}",
-            escape(&one.metric),
-            format_percent(one.change_percent)
-        ));
+        let (metric, change) = (escape(&one.metric), format_percent(one.change_percent));
+        items.push(format!("{name} {metric} {change}{suspected}{origin}"));
     }
     let more = others.count().saturating_sub(NAMED);
     if more > 0 {

@@ -17,9 +17,7 @@ use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{LatestVerdict, OverviewData, SourceResult};
 
-/// Runs that are shown; the page of runs has all of them.
 const RUNS: usize = 8;
-/// Items of one kind that are named.
 const NAMED: usize = 10;
 
 pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Sheet<'v>> {
@@ -34,12 +32,10 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
                              made meanwhile takes time from it.</p>\n"
         ));
     }
+    let nothing = "Nothing is stored yet: `rusty-stack-bench run` makes the first run.";
     match &material.latest {
         Some(latest) => verdict(site, &mut sheet, latest),
-        None => sheet.say(
-            Tone::Caution,
-            "Nothing is stored yet: `rusty-stack-bench run` makes the first run.",
-        ),
+        None => sheet.say(Tone::Caution, nothing),
     }
     sheet.section("notices", "What is wrong with the store", notices(&material.notices));
     sheet.section("moved", "What moved lately", recent_changes(site, &material));
@@ -58,7 +54,6 @@ fn notices(notices: &[String]) -> String {
     list(notices.iter().take(NAMED).cloned().chain(more).map(|text| prose(&text)))
 }
 
-/// The verdict on the last run, and the way to it.
 fn verdict(site: &Site<'_>, sheet: &mut Sheet<'_>, latest: &LatestVerdict) {
     let (tone, sentence) = match (&latest.comparison, &latest.not_compared) {
         (Some(result), _) => comparison::verdict_sentence(result),
@@ -72,10 +67,8 @@ fn verdict(site: &Site<'_>, sheet: &mut Sheet<'_>, latest: &LatestVerdict) {
     let tone = if tone == Tone::Plain { Tone::Good } else { tone };
     sheet.say(tone, &sentence);
     let link = site.link(Address::page(PageView::Run { id: latest.run_id.clone() }));
-    sheet.push(&format!(
-        "<p>That is the last run, {}.</p>\n",
-        anchor(&link, &escape(&latest.run_id))
-    ));
+    let run = anchor(&link, &escape(&latest.run_id));
+    sheet.push(&format!("<p>That is the last run, {run}.</p>\n"));
 }
 
 fn recent_changes(site: &Site<'_>, material: &OverviewData) -> String {
@@ -110,22 +103,17 @@ fn components(page: &HealthDocument) -> String {
     let mut counts: BTreeMap<String, [usize; 5]> = BTreeMap::new();
     for (kind, section) in health::sections(page).into_iter().enumerate() {
         for item in section.items {
-            let name = item
-                .id
-                .parse::<CaseId>()
-                .map_or_else(|_| String::new(), |id| split_id(&id).0.to_owned());
-            let name = if name.is_empty() { "of other projects".to_owned() } else { name };
+            let id = item.id.parse::<CaseId>();
+            let name = id.as_ref().map_or("", |id| split_id(id).0);
+            let name = if name.is_empty() { "of other projects" } else { name }.to_owned();
             if let Some(count) = counts.entry(name).or_default().get_mut(kind) {
                 *count += 1;
             }
         }
     }
     let titles = health::sections(page).map(|section| section.title);
-    let mut table = Table::new(
-        [Column::left("component"), Column::left("state")]
-            .into_iter()
-            .chain(titles.map(Column::right)),
-    );
+    let names = [Column::left("component"), Column::left("state")].into_iter();
+    let mut table = Table::new(names.chain(titles.map(Column::right)));
     for (name, counts) in counts {
         let [degraded, improving, others @ ..] = counts;
         let asks = others.iter().any(|count| *count > 0);
@@ -162,10 +150,8 @@ fn tile(site: &Site<'_>, section: HealthSection<'_>, tone: Tone) -> String {
     let class = class(tone).unwrap_or_default();
     let more = items.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| {
-        format!(
-            "and {more} more; {}",
-            anchor(&site.link(Address::json(PageView::Overview)), "the document has all")
-        )
+        let all = anchor(&site.link(Address::json(PageView::Overview)), "the document has all");
+        format!("and {more} more; {all}")
     });
     let mut lines = Vec::new();
     for item in items.iter().take(NAMED) {
@@ -197,9 +183,9 @@ fn last_runs(site: &Site<'_>) -> SourceResult<String> {
         shown.get(row).filter(|_| column == 0).map(|run| listing::run_link(site, run))
     });
     let all = anchor(&site.link(Address::page(PageView::Runs(ListFilter::default()))), "all runs");
-    Ok(if table.is_empty() {
-        table
-    } else {
-        format!("{table}<p>{} are stored: {all}.</p>\n", format_count(runs.len(), "run", "runs"))
-    })
+    if table.is_empty() {
+        return Ok(table);
+    }
+    let count = format_count(runs.len(), "run", "runs");
+    Ok(format!("{table}<p>{count} are stored: {all}.</p>\n"))
 }

@@ -39,10 +39,8 @@ fn every_kind(site: &Site<'_>, run: &Run) -> String {
         return String::new();
     }
     let link = site.link(Address::page(PageView::Charts { id: run.run_id.0.clone() }));
-    format!(
-        "<p>More: {}.</p>\n",
-        anchor(&link, "every kind of chart that this run has figures for")
-    )
+    let all = anchor(&link, "every kind of chart that this run has figures for");
+    format!("<p>More: {all}.</p>\n")
 }
 
 /// The comparisons that people make of a run.

@@ -24,15 +24,12 @@ use crate::source::{
     PointRun, RunReportData, SourceError, SourceResult, StoredCase, StoredMachine,
 };
 
-/// Runs of the machine that measured last.
 const RUNS: usize = 11;
-/// Cases of a run that were measured.
 pub(super) const CASES: usize = 12;
 /// From this run on, the first case is slower.
 const STEP: usize = 6;
 const MACHINES: [&str; 2] = ["amd-epyc-2c", "other-4c"];
 
-/// The store.
 pub(super) struct MadeUp {
     /// What stands in texts that anybody may have written.
     name: String,

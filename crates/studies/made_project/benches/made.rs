@@ -3,7 +3,6 @@
 use criterion::Criterion;
 use made_project::{KINDS, next_rounds, work};
 
-/// Work of a round.
 const SIZES: [usize; 4] = [1, 8, 64, 512];
 
 fn main() {

@@ -5,7 +5,6 @@ use rsb_model::Samples;
 use rsb_stats::estimate::{mean, quantile, variance};
 use rsb_stats::rng::Rng;
 
-/// Resamples; Criterion takes 100,000.
 const RESAMPLES: usize = 1_000;
 const SIGNIFICANCE: f64 = 0.05;
 const NOISE: f64 = 0.01;

@@ -20,7 +20,6 @@ const SLOWED: [&str; 3] = ["/gelu/", "/softmax/", "/sum/"];
 /// Relative to the root.
 const PATCH: &str = "crates/studies/src/gate_study/slower.patch";
 
-/// Two programs, round by round.
 pub(super) struct Recording {
     blank: Run,
     rounds: usize,
@@ -199,7 +198,6 @@ impl Recording {
         }
     }
 
-    /// How many rounds there are.
     pub(super) fn rounds(&self) -> usize {
         self.rounds
     }

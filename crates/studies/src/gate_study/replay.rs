@@ -43,7 +43,6 @@ pub(super) enum Change {
 /// Every tenth case is made slower.
 const ONE_IN: usize = 10;
 
-/// The verdict on one case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CaseVerdict {
     pub(super) verdict: Verdict,
@@ -54,14 +53,12 @@ pub(super) struct CaseVerdict {
     pub(super) is_separate: bool,
 }
 
-/// What came of one suite.
 #[derive(Debug, Default, Clone)]
 pub(super) struct SuiteVerdicts {
     /// Verdicts on the cases that are slower.
     pub(super) slowed: Vec<CaseVerdict>,
     /// Verdicts on the others.
     pub(super) untouched: Vec<CaseVerdict>,
-    /// Seconds of measuring.
     pub(super) seconds: f64,
 }
 

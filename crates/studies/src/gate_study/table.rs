@@ -12,10 +12,8 @@ use super::criterion_rule;
 use super::recording::{RecordedCase, Recording};
 use super::replay::{self, CaseVerdict, Change, Mode, SuiteVerdicts};
 
-/// A suite begins every so many rounds.
 const STEP: usize = 3;
 
-/// Slow-downs that are multiplied in.
 const FACTORS: [f64; 6] = [1.05, 1.08, 1.12, 1.15, 1.2, 1.5];
 
 impl Mode {

@@ -181,7 +181,6 @@ pub(super) fn outside(series: &[RecordedSeries], part: Part, rule: Rule) -> [f64
     [above, below].map(|count| count as f64 / all as f64)
 }
 
-/// `value`, slower by `factor`.
 pub(super) fn slower(value: f64, factor: f64, better: Better) -> f64 {
     match better {
         Better::Lower => value * factor,

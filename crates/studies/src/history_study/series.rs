@@ -13,7 +13,6 @@ use serde_json::Value;
 /// would make old figures and new ones unlike.
 const TUNED_ON: f64 = 0.6;
 
-/// A part of every series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// The first runs of each suite: rules may be chosen by them.
@@ -22,7 +21,6 @@ pub(super) enum Part {
     Second,
 }
 
-/// One series.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordedSeries {
     pub(crate) id: String,
@@ -42,7 +40,6 @@ impl RecordedSeries {
         self.id.split('/').next().unwrap_or(&self.id)
     }
 
-    /// The first `end` of its values.
     pub(crate) fn first(&self, end: usize) -> Self {
         let mut first = self.clone();
         first.values.truncate(end);
@@ -60,7 +57,6 @@ impl RecordedSeries {
     }
 }
 
-/// The series in `file`, by id.
 pub(crate) fn read(file: &Path) -> Result<Vec<RecordedSeries>> {
     let text =
         std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -158,7 +154,6 @@ fn series_of(points: Points) -> Vec<RecordedSeries> {
     series
 }
 
-/// A series with one value each second.
 #[cfg(test)]
 pub(super) fn every_second(id: &str, better: Better, values: Vec<f64>) -> RecordedSeries {
     let times: Vec<i64> = (0..).take(values.len()).collect();

@@ -90,7 +90,6 @@ impl WholeRun {
     }
 }
 
-/// How runs ended.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ExitCounts {
     /// With 3, or with 3 and the right case named where one was slowed.
@@ -212,7 +211,6 @@ mod tests {
         );
     }
 
-    /// A series whose values lie within 1 % of 1.
     fn wobbling(id: &str, runs: usize) -> RecordedSeries {
         let values = (0..runs).map(|at| 1.0 + 0.01 * ((at * 7 % 13) as f64 / 6.0 - 1.0));
         every_second(id, Better::Lower, values.collect())

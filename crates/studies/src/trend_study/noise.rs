@@ -10,7 +10,6 @@ use rsb_stats::rng::Rng;
 use super::trend_of;
 use crate::workspace::root;
 
-/// Lengths of the series.
 const LENGTHS: [usize; 3] = [100, 200, 500];
 
 /// Noise around one level.

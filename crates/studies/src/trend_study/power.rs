@@ -7,7 +7,6 @@ use rsb_stats::rng::Rng;
 use super::noise::format_share;
 use super::trend_of;
 
-/// Points on each side of the step.
 const SIDE: usize = 20;
 
 /// How far from the true place a change counts.

@@ -11,7 +11,6 @@ use rsb_stats::trend::change_point::detect;
 use super::noise::{Noise, otava_of};
 use super::trend_of;
 
-/// How often each is measured; the fastest counts.
 const REPEATS: usize = 5;
 
 fn fastest(mut work: impl FnMut()) -> f64 {

@@ -7,13 +7,11 @@ use rsb_stats::rng::Rng;
 use super::noise::format_share;
 use super::trend_of;
 
-/// Points before the step.
 const BEFORE: usize = 100;
 
 /// How far from the true place a point counts.
 const NEAR: usize = 3;
 
-/// Most points after the step.
 const MOST: usize = 12;
 
 /// A step and after how many points it is to be seen.

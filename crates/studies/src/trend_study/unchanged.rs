@@ -10,10 +10,8 @@ use rsb_stats::trend;
 use super::input_of;
 use super::noise::format_share;
 
-/// Lengths of the series.
 const LENGTHS: [usize; 3] = [40, 100, 250];
 
-/// Series of one call.
 const SERIES_OF_A_CALL: usize = 20;
 
 /// How much slower the second machine type is.
@@ -59,7 +57,6 @@ impl Unchanged {
         }
     }
 
-    /// `count` values around 100.
     pub(super) fn series(self, rng: &mut Rng, count: usize) -> Vec<f64> {
         let mut last = rng.normal();
         let mut values = Vec::with_capacity(count);

@@ -42,7 +42,6 @@ pub(super) fn follows(key: &str, x: &str) -> bool {
     }
 }
 
-/// The value of `key` in the name of a line.
 pub(super) fn describe(key: &str, value: &str) -> String {
     match key {
         "batch_size" => format!("batch {value}"),
