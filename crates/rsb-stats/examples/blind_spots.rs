@@ -8,7 +8,7 @@
 #![allow(clippy::print_stdout)] // It is there to print.
 
 use rsb_model::{Better, ReasonCode, Unit, Verdict};
-use rsb_stats::Conclusion;
+use rsb_stats::CaseConclusion;
 use rsb_stats::compare::{ErrorRates, Pair, Side, compare};
 use rsb_stats::rng::Rng;
 
@@ -191,7 +191,7 @@ fn row(machine: Machine, [before, after]: [usize; 2], earlier: usize) -> String 
     .join(" | ")
 }
 
-fn has_verdict(found: &[Conclusion], case: usize, verdict: Verdict) -> bool {
+fn has_verdict(found: &[CaseConclusion], case: usize, verdict: Verdict) -> bool {
     found.get(case).is_some_and(|one| one.verdict == verdict)
 }
 

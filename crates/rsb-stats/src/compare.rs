@@ -22,7 +22,7 @@ pub(crate) use self::corrected_levels::Clear;
 use self::corrected_levels::{CorrectedLevel, corrected_levels};
 use self::estimate::{Center, Estimate, past};
 pub use self::side::{Side, SideFacts};
-use crate::conclusion::{Conclusion, Doubt, Evidence};
+use crate::conclusion::{CaseConclusion, Doubt, Evidence};
 use crate::noise_model::{NoiseModel, SurpriseLimits, spreads};
 
 /// The largest change that is told.
@@ -56,7 +56,7 @@ pub struct Pair {
 /// A conclusion, with what the checks that may withdraw its verdict read.
 struct Candidate<'a> {
     pair: &'a Pair,
-    found: &'a Conclusion,
+    found: &'a CaseConclusion,
     /// What the machine did to every case.
     shift: Shift,
     /// How far the medians of all cases with one process in the baseline move; `None` if these are
@@ -100,7 +100,7 @@ impl ErrorRates {
 ///
 /// For Regressed, lo is corrected after Holm over all pairs: that all of them together hold one
 /// false alarm is rarer than `alpha`.
-pub fn compare(pairs: &[Pair], rates: ErrorRates) -> Vec<Conclusion> {
+pub fn compare(pairs: &[Pair], rates: ErrorRates) -> Vec<CaseConclusion> {
     compare_less(pairs, rates, Shift::default())
 }
 
@@ -115,7 +115,7 @@ pub struct Shift {
 }
 
 /// As [`compare`], with `shift` taken out of every change.
-pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Conclusion> {
+pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<CaseConclusion> {
     let is_paired = pairs.iter().all(|pair| pair.ratios.is_some());
     // Pairs are looked at again and again while they are measured. Elsewhere the choice of a law is
     // made by the data that it is then used on: among many cases that costs hardly anything; few
@@ -226,12 +226,12 @@ impl Judging {
         center: Center,
         estimate: Option<Estimate>,
         level: CorrectedLevel,
-    ) -> Conclusion {
+    ) -> CaseConclusion {
         let worse = center.residual.difference;
         let [baseline, current] =
             [center.baseline, center.baseline + worse].map(|log| orient(log, pair.better).exp());
         let change = change_of_log(worse, pair.better);
-        let found = Conclusion::too_few(Evidence::Sides, baseline, current, change);
+        let found = CaseConclusion::too_few(Evidence::Sides, baseline, current, change);
         let Some(estimate) = estimate else { return found };
         let limits =
             [-pair.threshold, pair.threshold].map(|change| log_of_change(change, pair.better));
@@ -248,7 +248,14 @@ impl Judging {
             change_of_log(low, pair.better)
         });
         let detectable = Some(self.detectable(&estimate, pair));
-        Conclusion { interval: Some(interval), corrected_low, detectable, verdict, reason, ..found }
+        CaseConclusion {
+            interval: Some(interval),
+            corrected_low,
+            detectable,
+            verdict,
+            reason,
+            ..found
+        }
     }
 
     /// The change that is called Regressed but for the chance of a miss: the estimate must reach T,
@@ -328,7 +335,7 @@ mod tests {
         }
     }
 
-    fn one(baseline: &[f64], current: &[f64], better: Better) -> Conclusion {
+    fn one(baseline: &[f64], current: &[f64], better: Better) -> CaseConclusion {
         compare(&[pair(baseline, current, better)], ErrorRates::USUAL).remove(0)
     }
 
@@ -382,7 +389,7 @@ mod tests {
     }
 
     /// The finding for the last of `cases`, which became slower by `factor`.
-    fn judge_slow_case(cases: usize, factor: f64) -> Conclusion {
+    fn judge_slow_case(cases: usize, factor: f64) -> CaseConclusion {
         let mut pairs: Vec<Pair> = (1..cases)
             .map(|at| pair(&wobbling_side(at), &wobbling_side(at + 3), Better::Lower))
             .collect();
@@ -453,7 +460,7 @@ mod tests {
     }
 
     /// The finding for `last` among `others`.
-    fn judge_last(others: &[Pair], last: Pair) -> Conclusion {
+    fn judge_last(others: &[Pair], last: Pair) -> CaseConclusion {
         let pairs = [others, &[last]].concat();
         compare(&pairs, ErrorRates::USUAL).pop().unwrap()
     }
@@ -515,7 +522,7 @@ mod tests {
     }
 
     /// Findings for 400 cases that became slower by `factor`.
-    fn simulate_cases(random: &mut Rng, factor: f64) -> Vec<Conclusion> {
+    fn simulate_cases(random: &mut Rng, factor: f64) -> Vec<CaseConclusion> {
         let mut pairs = Vec::new();
         for _ in 0..400 {
             let baseline = simulate_side(random, 1.0);

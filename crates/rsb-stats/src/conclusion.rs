@@ -9,7 +9,7 @@ const BAND: f64 = 0.05;
 /// The conclusion for one metric of one case, from two sides or from its history. Changes are
 /// fractions in the bad direction.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Conclusion {
+pub struct CaseConclusion {
     /// Estimate of the baseline, or level of the earlier runs; NaN if there is none.
     pub baseline: f64,
     /// Estimate of what is judged.
@@ -66,7 +66,7 @@ pub enum Evidence {
     },
 }
 
-impl Conclusion {
+impl CaseConclusion {
     /// Returns a conclusion without an interval: too few values.
     pub(crate) const fn too_few(
         evidence: Evidence,

@@ -26,7 +26,7 @@ mod view;
 use rsb_model::Better;
 
 use crate::compare::ErrorRates;
-use crate::conclusion::{Conclusion, Evidence};
+use crate::conclusion::{CaseConclusion, Evidence};
 use crate::estimate::median;
 use crate::multiple_testing::holm;
 use common::RunMatrix;
@@ -114,10 +114,10 @@ pub enum QuestionRole {
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryVerdicts {
     /// Of each question.
-    pub each: Vec<Conclusion>,
+    pub each: Vec<CaseConclusion>,
     /// Of what the cases have in common, where at least ten tell it. Its figures are times over
     /// those at the levels.
-    pub common: Option<(Question, Conclusion)>,
+    pub common: Option<(Question, CaseConclusion)>,
 }
 
 /// Judges every question, and what the cases have in common, by the rule of
@@ -177,12 +177,12 @@ fn correct_chances(views: &[Option<View>]) -> Vec<Option<(f64, usize)>> {
 }
 
 /// What can be said of a question without enough runs before it.
-fn unknown(question: &Question) -> Conclusion {
+fn unknown(question: &Question) -> CaseConclusion {
     let scale = Scale(question.better);
     let [before, now] = [&question.before, &question.now]
         .map(|values| median(&present(&scale.logs(values))).unwrap_or(f64::NAN));
     let (evidence, change) = (Evidence::Runs(question.now.len()), scale.change(now - before));
-    Conclusion::too_few(evidence, scale.value(before), scale.value(now), change)
+    CaseConclusion::too_few(evidence, scale.value(before), scale.value(now), change)
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub mod trend;
 pub mod trimmed;
 mod wording;
 
-pub use conclusion::{Conclusion, Doubt, Evidence};
+pub use conclusion::{CaseConclusion, Doubt, Evidence};
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
 pub use gate::{
     FirstCall, exit_code, gate, gate_in_turns, gate_in_turns_confirmed, gate_paired,

@@ -58,7 +58,7 @@ mod tests {
 
     use super::*;
     use crate::compare::{ErrorRates, Shift, Side, compare, compare_less};
-    use crate::conclusion::Conclusion;
+    use crate::conclusion::CaseConclusion;
 
     fn side(replicates: &[f64], medians: &[f64]) -> Side {
         Side::with_medians(replicates.to_vec(), medians.to_vec()).unwrap()
@@ -76,7 +76,7 @@ mod tests {
     }
 
     /// The verdict on a case beside eleven whose processes agree within 1 %.
-    fn among_others(last: Pair, processes: usize) -> Conclusion {
+    fn among_others(last: Pair, processes: usize) -> CaseConclusion {
         let others = (0..11).map(|at| pair(steady_side(at, processes), steady_side(at, processes)));
         let pairs: Vec<Pair> = others.chain([last]).collect();
         compare(&pairs, ErrorRates::USUAL).pop().unwrap()

@@ -5,7 +5,7 @@ use rsb_model::{CaseId, ReasonCode, Verdict};
 
 use super::reason;
 use crate::compare::{ErrorRates, Pair, Shift, compare, compare_less};
-use crate::conclusion::Conclusion;
+use crate::conclusion::CaseConclusion;
 use crate::policy::{Policy, WhenMoved};
 
 /// One question that was asked: its case and its two sides.
@@ -14,7 +14,7 @@ pub(super) type ControlQuestion<'a> = (&'a CaseId, &'a Pair);
 /// What came of a question.
 pub(crate) struct ControlAnswer {
     /// The finding, its verdict after the control set was heard.
-    pub(crate) finding: Conclusion,
+    pub(crate) finding: CaseConclusion,
     /// What the control set adds to the reason, where it has something to say.
     pub(crate) remark: Option<String>,
 }
@@ -24,7 +24,7 @@ pub(super) fn judge(asked: &[ControlQuestion<'_>], policy: &Policy) -> Vec<Contr
     let pairs: Vec<Pair> = asked.iter().map(|(_, pair)| (*pair).clone()).collect();
     let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
     let findings = compare(&pairs, rates);
-    let controls: Vec<(&CaseId, Conclusion)> = asked
+    let controls: Vec<(&CaseId, CaseConclusion)> = asked
         .iter()
         .zip(&findings)
         .filter(|((id, pair), _)| is_control(id, pair, policy))
@@ -58,7 +58,7 @@ pub(crate) struct ControlDrift {
 }
 
 impl ControlDrift {
-    pub(crate) fn of(controls: &[(&CaseId, Conclusion)], policy: &Policy) -> Self {
+    pub(crate) fn of(controls: &[(&CaseId, CaseConclusion)], policy: &Policy) -> Self {
         let mut moves = Self::default();
         for (id, finding) in controls {
             let Some(direction) = direction(finding, policy) else { continue };
@@ -80,7 +80,7 @@ impl ControlDrift {
     /// The mean move of all control cases, when the policy wants it taken out.
     pub(crate) fn correction(
         &self,
-        controls: &[(&CaseId, Conclusion)],
+        controls: &[(&CaseId, CaseConclusion)],
         policy: &Policy,
     ) -> Option<Shift> {
         let moved = !self.slower.is_empty() || !self.faster.is_empty();
@@ -105,7 +105,7 @@ impl ControlDrift {
 
     pub(crate) fn of_case(
         &self,
-        finding: Conclusion,
+        finding: CaseConclusion,
         correction: Option<Shift>,
         policy: &Policy,
     ) -> ControlAnswer {
@@ -141,7 +141,7 @@ impl ControlDrift {
 /// A control case of this product is not what is judged: it is steady, or the machine moved. Any
 /// other is code as well, and what it shows is its own verdict, which no move of the control set
 /// excuses.
-pub(crate) fn of_control(id: &CaseId, finding: Conclusion, policy: &Policy) -> ControlAnswer {
+pub(crate) fn of_control(id: &CaseId, finding: CaseConclusion, policy: &Policy) -> ControlAnswer {
     let Some(_) = direction(&finding, policy) else {
         let finding = if policy.is_own_control(id.as_str()) {
             finding.with_verdict(Verdict::Unchanged, ReasonCode::WithinNoise)
@@ -180,7 +180,7 @@ enum Direction {
     Faster,
 }
 
-fn direction(finding: &Conclusion, policy: &Policy) -> Option<Direction> {
+fn direction(finding: &CaseConclusion, policy: &Policy) -> Option<Direction> {
     let moved = policy.moved_percent() / 100.0;
     let [low, high] = finding.interval?;
     if finding.change >= moved && low > 0.0 {

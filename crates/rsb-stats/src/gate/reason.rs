@@ -11,7 +11,7 @@ use rsb_model::{Field, ReasonCode, Unit};
 use super::Why;
 use super::exact::ValuesConclusion;
 use crate::compare::{Pair, Side};
-use crate::conclusion::Conclusion;
+use crate::conclusion::CaseConclusion;
 use crate::wording::{describe_change, percent};
 
 /// Context of a sentence, besides the finding.
@@ -24,7 +24,7 @@ pub(super) struct ReasonContext {
 }
 
 /// The sentence for a finding.
-pub(super) fn of_finding(pair: &Pair, finding: &Conclusion, context: ReasonContext) -> String {
+pub(super) fn of_finding(pair: &Pair, finding: &CaseConclusion, context: ReasonContext) -> String {
     let threshold = percent(pair.threshold);
     let Some(interval) = finding.interval else {
         return format!(
@@ -81,7 +81,7 @@ pub(super) fn of_finding(pair: &Pair, finding: &Conclusion, context: ReasonConte
 /// fastest.
 pub(super) fn of_statistic(
     pair: &Pair,
-    finding: &Conclusion,
+    finding: &CaseConclusion,
     context: ReasonContext,
     statistic: &str,
 ) -> String {

@@ -10,7 +10,7 @@ use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Unit, Verdic
 
 use super::{Row, exact, percentiles, reason, row_without_values};
 use crate::compare::{Pair, Side};
-use crate::conclusion::Conclusion;
+use crate::conclusion::CaseConclusion;
 use crate::estimate::{location, median};
 use crate::policy::Policy;
 use crate::trimmed::{Cut, trimmed_mean};
@@ -160,7 +160,7 @@ pub(super) fn comparison(
     id: CaseId,
     metric: &str,
     pair: &Pair,
-    found: &Conclusion,
+    found: &CaseConclusion,
     context: reason::ReasonContext,
 ) -> Comparison {
     let mut row = Comparison {

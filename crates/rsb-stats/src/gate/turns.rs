@@ -12,7 +12,7 @@ use rsb_model::{Better, CaseId, ReasonCode, Run, Timestamp, Unit, Verdict};
 
 use super::{Pairing, Sides, judge, reason, summary, timed};
 use crate::compare::{ErrorRates, Pair, Side, compare};
-use crate::conclusion::Conclusion;
+use crate::conclusion::CaseConclusion;
 use crate::estimate::{mean, median, quantile, std_dev};
 use crate::policy::Policy;
 
@@ -224,7 +224,7 @@ impl Statistic {
     /// Why a `finding` denies a pass, if it does. The upper quartile of all samples follows every
     /// neighbor: a change of it alone asks for [`LEAST_PAIRS`], and denies a pass then only if it
     /// is clear.
-    fn doubt(self, finding: &Conclusion, threshold: f64, pairs: usize) -> Option<String> {
+    fn doubt(self, finding: &CaseConclusion, threshold: f64, pairs: usize) -> Option<String> {
         let [low, high] = finding.interval?;
         let counts = self != Self::UpperQuartile || pairs < LEAST_PAIRS || low > 0.0;
         if finding.change >= threshold && counts {
@@ -355,7 +355,7 @@ struct MeanWithError {
 struct Shape {
     /// The place of its row.
     row: usize,
-    findings: Vec<(Statistic, Pair, Conclusion)>,
+    findings: Vec<(Statistic, Pair, CaseConclusion)>,
     /// Growth of the share of interrupted samples: the mean over the pairs and its standard error.
     share_grown: MeanWithError,
     /// Whether so many samples were interrupted that a few pairs of the rest agree by chance.

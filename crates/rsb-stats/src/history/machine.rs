@@ -5,7 +5,7 @@ use rsb_model::{Better, CaseId};
 
 use super::{HistoryVerdicts, Question, QuestionRole, Rule, judge};
 use crate::compare::ErrorRates;
-use crate::conclusion::Conclusion;
+use crate::conclusion::CaseConclusion;
 use crate::gate::control::{self, ControlAnswer, ControlDrift};
 use crate::policy::Policy;
 
@@ -31,7 +31,7 @@ pub(super) fn judge_with_controls(
     let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
     let questions: Vec<Question> = asked.iter().map(|one| one.question.clone()).collect();
     let plain = judge(&questions, &Rule::default(), rates);
-    let controls: Vec<(&CaseId, Conclusion)> = asked
+    let controls: Vec<(&CaseId, CaseConclusion)> = asked
         .iter()
         .zip(&plain.each)
         .filter(|(one, _)| policy.is_control(one.id.as_str()))
@@ -55,7 +55,7 @@ pub(super) fn judge_with_controls(
         }
     };
     let HistoryVerdicts { each, common } = judged;
-    let of_case = |found: Conclusion| moves.of_case(found, correction, policy);
+    let of_case = |found: CaseConclusion| moves.of_case(found, correction, policy);
     let each = asked.iter().zip(each).zip(plain.each).map(|((one, found), plain)| {
         let is_unknown = found.interval.is_none();
         match policy.is_control(one.id.as_str()) {

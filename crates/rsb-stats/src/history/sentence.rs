@@ -4,7 +4,7 @@
 use rsb_model::ReasonCode;
 
 use super::{LEVEL, Question};
-use crate::conclusion::{Conclusion, Evidence};
+use crate::conclusion::{CaseConclusion, Evidence};
 use crate::wording::{describe_change, percent, worse_and_better};
 
 /// What a sentence needs beside the finding.
@@ -24,7 +24,7 @@ const REPEAT: &str = "repeat the run at this commit, and judge again";
 pub(super) fn sentence(
     unit: &str,
     question: &Question,
-    found: &Conclusion,
+    found: &CaseConclusion,
     context: SentenceContext,
 ) -> String {
     let Some(interval) = found.interval else { return too_few(question) };
@@ -60,7 +60,7 @@ pub(super) fn sentence(
 /// The sentence for what `context.cases` cases have in common.
 pub(super) fn of_common(
     question: &Question,
-    found: &Conclusion,
+    found: &CaseConclusion,
     context: SentenceContext,
 ) -> String {
     let said = sentence("ms", question, found, context);
@@ -68,7 +68,7 @@ pub(super) fn of_common(
 }
 
 /// What a pass does not exclude, where that is more than a reader would think.
-fn unseen(question: &Question, found: &Conclusion) -> String {
+fn unseen(question: &Question, found: &CaseConclusion) -> String {
     let detectable = found.detectable.filter(|change| *change >= 1.5 * question.threshold);
     detectable.map_or_else(String::new, |change| {
         format!("; less than {} % may not show", percent(change))
@@ -90,7 +90,7 @@ fn too_few(question: &Question) -> String {
 
 fn doubt(
     question: &Question,
-    found: &Conclusion,
+    found: &CaseConclusion,
     [low, _]: [f64; 2],
     context: SentenceContext,
 ) -> String {
@@ -123,7 +123,7 @@ fn doubt(
 fn with_interval(
     unit: &str,
     question: &Question,
-    found: &Conclusion,
+    found: &CaseConclusion,
     [low, high]: [f64; 2],
     context: SentenceContext,
 ) -> String {

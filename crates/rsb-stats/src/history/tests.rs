@@ -30,7 +30,7 @@ fn question(before: Vec<f64>, now: &[f64]) -> Question {
     }
 }
 
-fn one(question: Question) -> Conclusion {
+fn one(question: Question) -> CaseConclusion {
     judge(&[question], &Rule::default(), ErrorRates::USUAL).each.remove(0)
 }
 
@@ -212,7 +212,7 @@ fn among_many_cases_a_first_look_must_be_clearer() {
 fn share_regressed(series: &[f64], factor: f64) -> f64 {
     let questions = (LEVEL..series.len())
         .map(|at| question(series[at.saturating_sub(RUNS)..at].to_vec(), &[series[at] * factor]));
-    let found: Vec<Conclusion> = questions.map(one).collect();
+    let found: Vec<CaseConclusion> = questions.map(one).collect();
     found.iter().filter(|found| found.verdict == Verdict::Regressed).count() as f64
         / found.len() as f64
 }

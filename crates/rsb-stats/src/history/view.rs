@@ -8,7 +8,7 @@ use super::figures::{Figures, last, present};
 use super::scale::Scale;
 use super::{Question, Rule};
 use crate::compare::{Clear, ErrorRates, judge};
-use crate::conclusion::{Conclusion, Evidence};
+use crate::conclusion::{CaseConclusion, Evidence};
 use crate::estimate::{median, quantile, sorted};
 
 /// Fewest runs that a distance from their median says something about.
@@ -154,7 +154,7 @@ impl View {
 
     /// The verdict, where `chance` is that of [`View::chance`] corrected for how many questions are
     /// asked.
-    pub(super) fn conclude(&self, chance: f64, asking: Asking) -> Conclusion {
+    pub(super) fn conclude(&self, chance: f64, asking: Asking) -> CaseConclusion {
         let level = asking.rates.alpha / 2.0;
         let log = self.total.change();
         let change = self.scale.change(log);
@@ -162,12 +162,12 @@ impl View {
         let whole = self.scale.log_of(self.threshold);
         let is_clear = chance <= level && self.evidence().change() >= whole;
         let clear = if is_clear { Clear::AboveHalf } else { Clear::Not };
-        let found = Conclusion {
+        let found = CaseConclusion {
             beyond_others: self.own.as_ref().map(|own| self.scale.change(own.change())),
             interval: Some(interval),
             detectable: Some(self.detectable(asking)),
             reason: ReasonCode::TooNoisy,
-            ..Conclusion::too_few(
+            ..CaseConclusion::too_few(
                 self.judged,
                 self.scale.value(self.total.level),
                 self.scale.value(self.total.level + log),
@@ -178,7 +178,7 @@ impl View {
         match judge(change, interval, clear, self.threshold) {
             (Verdict::Unchanged | Verdict::Improved, _) if is_clear => found,
             (Verdict::Unchanged | Verdict::Improved, _) if slow * 2 >= runs => {
-                Conclusion { evidence: Evidence::Split { slow, runs }, ..found }
+                CaseConclusion { evidence: Evidence::Split { slow, runs }, ..found }
             }
             (Verdict::Inconclusive, _)
                 if !is_clear && slow * 2 < runs && self.is_usual(log, asking) =>

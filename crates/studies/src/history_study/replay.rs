@@ -1,7 +1,7 @@
 //! Judging every run of a series from what came before it.
 
 use rsb_model::{Better, Verdict};
-use rsb_stats::Conclusion;
+use rsb_stats::CaseConclusion;
 use rsb_stats::compare::ErrorRates;
 use rsb_stats::estimate::{mean, median, std_dev};
 use rsb_stats::history::{LEVEL, Question, QuestionRole, RUNS, Rule, judge};
@@ -64,7 +64,7 @@ fn slowdown(better: Better, level: Option<f64>, now: f64) -> f64 {
     }
 }
 
-fn judge_run(better: Better, before: &[f64], now: &[f64], rule: Rule) -> Option<Conclusion> {
+fn judge_run(better: Better, before: &[f64], now: &[f64], rule: Rule) -> Option<CaseConclusion> {
     let (before, now) = (before.to_vec(), now.to_vec());
     let question = Question {
         before,
