@@ -1,6 +1,6 @@
 //! `chart`: what the gallery says, what it refuses, and what a hostile name can do.
 
-use crate::common::{Bench, says};
+use crate::common::Bench;
 
 /// A file of the gallery.
 fn of_gallery(name: &str) -> String {
@@ -56,7 +56,7 @@ fn a_build_without_png_names_the_feature_and_what_it_has() {
     let ended = Bench::new()
         .run(&["chart", "memory-timeline", &run, "--format", "png", "--output", "x.png"])
         .expect(2);
-    says(&ended.stderr, &["--features png", "--format svg"]);
+    crate::common::says(&ended.stderr, &["--features png", "--format svg"]);
 }
 
 #[test]

@@ -143,7 +143,6 @@ fn numbers_of_cublaslt() {
 #[test]
 fn names_carry_the_version_that_the_headers_give_them() {
     for name in [
-        "cuDeviceTotalMem",
         "cuDevicePrimaryCtxRelease",
         "cuMemGetInfo",
         "cuMemAlloc",

@@ -18,7 +18,12 @@ pub enum PngError {
     Svg(#[from] usvg::Error),
     /// It has more pixels than there can be.
     #[error("a picture of {width} × {height} pixels is too large; draw fewer cases")]
-    Size { width: u32, height: u32 },
+    Size {
+        /// In pixels.
+        width: u32,
+        /// In pixels.
+        height: u32,
+    },
     /// The pixels could not be packed.
     #[error("the picture could not be packed as PNG ({0}); please report this as a bug")]
     Pack(String),
