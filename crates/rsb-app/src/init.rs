@@ -119,16 +119,18 @@ impl Arguments {
 
     /// The inputs of the action.
     fn github(&self) -> String {
-        let mut inputs = String::new();
+        let mut inputs = Vec::new();
         if !self.directory.is_empty() {
-            inputs.push_str(&format!("          working-directory: {}\n", self.directory));
+            inputs.push(format!("          working-directory: {}", self.directory));
         }
         if !self.features.is_empty() {
             let features = self.features.join(",");
-            inputs.push_str("          arguments: |\n            --\n");
-            inputs.push_str(&format!("            --features={features}\n"));
+            inputs.push(format!(
+                "          arguments: |\n            --\n            --features={features}"
+            ));
         }
-        if inputs.is_empty() { inputs } else { format!("        with:\n{inputs}") }
+        let all = inputs.join("\n");
+        if inputs.is_empty() { String::new() } else { format!("        with:\n{all}\n") }
     }
 
     /// `text` with the directory and the arguments of cargo in their places.

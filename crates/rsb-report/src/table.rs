@@ -115,6 +115,9 @@ pub struct Table {
     rows: Vec<TableRow>,
 }
 
+/// Makes the cell of a column from a row.
+pub type CellOf<'a, T> = &'a dyn Fn(&T) -> Cell;
+
 impl Table {
     /// A table without rows.
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
@@ -122,10 +125,7 @@ impl Table {
     }
 
     /// A table with a row for each of `rows`: columns, each with its cell in a row.
-    pub fn of<T>(
-        rows: impl IntoIterator<Item = T>,
-        columns: &[(Column, &dyn Fn(&T) -> Cell)],
-    ) -> Self {
+    pub fn of<T>(rows: impl IntoIterator<Item = T>, columns: &[(Column, CellOf<'_, T>)]) -> Self {
         let mut table = Self::new(columns.iter().map(|(column, _)| column.clone()));
         for row in rows {
             table.push(columns.iter().map(|(_, cell)| cell(&row)));

@@ -619,19 +619,19 @@ fn the_summary_counts_and_puts_the_worst_first() {
 /// Processes that took turns agree by luck more easily than samples that did.
 #[test]
 fn pairs_of_processes_give_a_verdict_from_a_number_that_depends_on_the_change() {
-    struct Pairs {
+    struct Row {
         level: f64,
-        pairs: usize,
+        count: usize,
         verdict: Verdict,
         reason: ReasonCode,
     }
-    let row = |level, pairs, verdict, reason| Pairs { level, pairs, verdict, reason };
+    let row = |level, count, verdict, reason| Row { level, count, verdict, reason };
     let side = |level: f64, pairs: usize| {
         let times: Vec<f64> =
             (0..pairs).map(|pair| 1000.0 * level * (1.0 + 0.001 * pair as f64)).collect();
         run("side", vec![steady("gemm", &times)])
     };
-    for Pairs { level, pairs, verdict, reason } in [
+    for Row { level, count: pairs, verdict, reason } in [
         row(1.3, 6, Verdict::Inconclusive, ReasonCode::TooFewSamples),
         row(1.3, 7, Verdict::Regressed, ReasonCode::AboveThreshold),
         row(1.7, 4, Verdict::Inconclusive, ReasonCode::TooFewSamples),

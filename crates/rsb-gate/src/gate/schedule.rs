@@ -227,12 +227,12 @@ mod tests {
     fn nothing_is_chosen_after_the_time_is_over() {
         let cases = vec![open("a", Urgency::Confirm, 1.0)];
         assert!(Schedule::new(Duration::ZERO).next(cases.clone(), 1).is_empty());
-        assert_eq!(Schedule::new(Duration::from_secs(60)).next(cases, 1).len(), 1);
+        assert_eq!(Schedule::new(Duration::from_mins(1)).next(cases, 1).len(), 1);
     }
 
     #[test]
     fn the_cost_of_a_case_is_the_duration_of_its_last_replicate() {
-        let mut schedule = Schedule::new(Duration::from_secs(60));
+        let mut schedule = Schedule::new(Duration::from_mins(1));
         let case = |id: &str| crate::harness::case_of(id.parse().unwrap());
         schedule.time(1, &mut |_| {}, |listener| {
             for (id, milliseconds) in [("short", 1), ("long", 30), ("short", 2)] {

@@ -26,7 +26,8 @@ const LICENSES: [&str; 4] = ["LICENSE", "LICENCE", "COPYING", "UNLICENSE"];
 /// manifests never are.
 pub(super) fn is_inert(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
-    if matches!(name, "Cargo.toml" | "Cargo.lock") || name.ends_with(".rs") {
+    let is_rust = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("rs"));
+    if is_rust || matches!(name, "Cargo.toml" | "Cargo.lock") {
         return false;
     }
     let first = path.components().next().and_then(|part| part.as_os_str().to_str());

@@ -75,7 +75,7 @@ pub(super) const RUN_COLUMNS: [ExportColumn; 15] = [
     (
         "required group times_ns (LIST) { repeated group list { required double element; } }",
         |row, to| {
-            to.push_list(row.samples.into_iter().flat_map(|samples| &samples.times_ns).copied())
+            to.push_list(row.samples.into_iter().flat_map(|samples| &samples.times_ns).copied());
         },
     ),
     ("required binary result (JSON);", |row, to| to.push(text(row.rest))),
@@ -265,7 +265,7 @@ impl<W: Write + Send> RowWriter<W> {
     }
 
     /// Adds a row, whose values `values` add to the columns in their order.
-    pub(super) fn push<'a>(&mut self, values: impl Iterator<Item = impl FnOnce(&mut Column)>) {
+    pub(super) fn push(&mut self, values: impl Iterator<Item = impl FnOnce(&mut Column)>) {
         for (at, add) in values.enumerate() {
             if at == self.columns.len() {
                 self.columns.push(Column::default());
