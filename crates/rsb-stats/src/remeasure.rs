@@ -23,7 +23,7 @@ pub const PAIRS: Rounds = Rounds { first: 3, step: 2, enough: 40 };
 /// that is nearest to a verdict.
 pub const PAIRS_IN_TURNS: Rounds = Rounds { first: 2, step: 1, enough: 40 };
 
-/// More pairs than those, of what was called slower or faster.
+/// How many more pairs a case may have that was called slower or faster.
 const TO_REPEAT: usize = 8;
 
 /// Processes beside a baseline that stays as it is.

@@ -19,7 +19,7 @@ const PAIRS_TO_FIT: u32 = 3;
 /// Time between two messages on how many cases are open.
 const PROGRESS: Duration = Duration::from_secs(15);
 
-/// The time to measure, and what the cases took of it.
+/// The time to measure, and how long a turn of each case took.
 pub(super) struct Schedule {
     began: Instant,
     total: Duration,

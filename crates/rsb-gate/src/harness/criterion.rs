@@ -86,8 +86,9 @@ pub(super) fn ask_for(command: &mut Command, filter: &str, times: CriterionTimes
     }
 }
 
-/// The library that makes the clock faster, in `home`, in front of what is preloaded anyway; `None`
-/// if there is none, or no room for it.
+/// Writes the library that makes the clock faster into `home`. Returns the value of `LD_PRELOAD`:
+/// its path, then the libraries that are preloaded already; `None` if it cannot be written or was
+/// not compiled.
 fn fast_clock(home: &Path) -> Option<OsString> {
     let library = home.join("fast_clock.so");
     if FAST_CLOCK.is_empty() || std::fs::write(&library, FAST_CLOCK).is_err() {

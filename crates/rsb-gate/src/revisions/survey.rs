@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::bench_targets::{elements, find_workspaces, is_bench};
 
-/// A bench target and what is known of it without a build.
+/// A bench target, as its manifest and source describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SurveyedTarget {
     /// Its name.
