@@ -54,7 +54,7 @@ pub fn open(
 ///
 /// # Errors
 /// As [`open`], and when the revision cannot be read.
-pub fn open_at(
+pub fn open_judge_at(
     paths: &ProjectPaths,
     options: &JudgeOptions,
     revision: &str,
