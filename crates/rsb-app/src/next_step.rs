@@ -1,5 +1,7 @@
 //! The command that makes sense after a verdict. Pure.
 
+use std::time::Duration;
+
 use rsb_gate::gate::JudgedSides;
 use rsb_model::record::{AlertState, Comparison, ComparisonNoteCode, TrackedAlert};
 use rsb_model::{ComparisonResult, ReasonCode, Verdict};
@@ -21,6 +23,8 @@ pub struct VerdictRequest {
     pub again: Option<String>,
     /// Whether undecided cases were measured again already.
     pub is_remeasured: bool,
+    /// The budget of `gate --against`, if it was that.
+    pub budget: Option<Duration>,
     /// How to get more runs of sides that another tool measured.
     pub more_runs: Option<String>,
     /// The run that was named, unless it is the latest.
@@ -34,6 +38,12 @@ pub struct VerdictRequest {
 }
 
 impl VerdictRequest {
+    /// The flag for a longer budget.
+    fn longer(&self) -> String {
+        let minutes = self.budget.map_or(0, |budget| (2 * budget).as_secs().div_ceil(60));
+        format!("--budget {}m", minutes.max(10))
+    }
+
     fn hint(&self, purpose: &str, arguments: &str) -> String {
         hint(purpose, &format!("{arguments}{}", self.places))
     }
@@ -149,7 +159,7 @@ fn after_no_verdict(
             );
             let again = request.again.as_ref();
             again
-                .map(|again| request.hint(&purpose, &format!("{again} --budget 10m")))
+                .map(|again| request.hint(&purpose, &format!("{again} {}", request.longer())))
                 .into_iter()
                 .collect()
         }
@@ -166,6 +176,12 @@ fn after_no_verdict(
 }
 
 fn after_noise(result: &ComparisonResult, sides: &JudgedSides, request: &VerdictRequest) -> String {
+    if let (Some(load), Some(again), Some(_)) = (&sides.load, &request.again, request.budget) {
+        return request.hint(
+            &format!("{load}: measure longer, while other programs are idle"),
+            &format!("{again} {} --wait-for-quiet 10m", request.longer()),
+        );
+    }
     let load = sides
         .load
         .as_ref()
@@ -177,7 +193,7 @@ fn after_noise(result: &ComparisonResult, sides: &JudgedSides, request: &Verdict
         Some(again) if !request.is_remeasured => request
             .hint(&format!("{load}measure undecided cases again"), &format!("{again} --budget 3m")),
         Some(again) if !is_lone => {
-            request.hint(&format!("{load}measure longer"), &format!("{again} --budget 10m"))
+            request.hint(&format!("{load}measure longer"), &format!("{again} {}", request.longer()))
         }
         _ if is_lone => {
             request.hint(&format!("{load}measure replicates of both sides"), "run --replicates 3")
@@ -402,7 +418,21 @@ mod tests {
                 hints(&result(&[row(Verdict::Inconclusive, code, reason)]), &sides, &request);
             assert_eq!(found, expected, "{code:?}");
         }
-        let mut lone = result(&[row(Verdict::Inconclusive, TooNoisy, "")]);
+        let busy =
+            JudgedSides { load: Some("load 7.0 on 2 CPUs".into()), ..JudgedSides::default() };
+        let against = VerdictRequest {
+            again: Some("gate --against main".into()),
+            is_remeasured: true,
+            budget: Some(Duration::from_mins(8)),
+            ..VerdictRequest::default()
+        };
+        let noisy = result(&[row(Verdict::Inconclusive, TooNoisy, "")]);
+        assert_eq!(
+            hints(&noisy, &busy, &against),
+            ["load 7.0 on 2 CPUs: measure longer, while other programs are idle:\n  \
+              rusty-stack-bench gate --against main --budget 16m --wait-for-quiet 10m"]
+        );
+        let mut lone = noisy;
         let text = "12 of 12 comparisons rest on one process of a side";
         lone.notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
         let found = hints(&lone, &JudgedSides::default(), &VerdictRequest::default());

@@ -67,7 +67,7 @@ fn a_sentence_gives_the_figures_and_then_a_reason_that_cases_share() {
         (1.15, "15 % slower (95 % interval 11.8 to 18.3 %)", "above the threshold of 10 %"),
         (0.8, "20 % faster (95 % interval 17.7 to 22.3 %)", "beyond the threshold of 10 %"),
         (1.04, "4 % slower (95 % interval 1.1 to 7 %)", "within 10 %"),
-        (1.0, "no change (95 % interval -2.8 to 2.9 %)", "within the noise"),
+        (1.0, "no change (95 % interval 2.8 % faster to 2.9 % slower)", "within the noise"),
     ] {
         let comparison = one(times(1.0), times(factor));
         assert_eq!(comparison.reason, format!("{figures}, {why}"));
@@ -403,7 +403,7 @@ fn figures_that_do_not_vary_are_compared_by_value() {
             (
                 "time_ms",
                 Verdict::Unchanged,
-                "no change (95 % interval -2.8 to 2.9 %), within the noise"
+                "no change (95 % interval 2.8 % faster to 2.9 % slower), within the noise"
             ),
             (
                 "memory_used_mb",

@@ -27,11 +27,16 @@ pub(super) struct ReasonContext {
 pub(super) fn of_finding(pair: &Pair, finding: &CaseConclusion, context: ReasonContext) -> String {
     let threshold = percent(pair.threshold);
     let Some(interval) = finding.interval else {
+        let change = describe_change(finding.change, pair.unit.symbol(), pair.better);
+        if pair.ratios.is_some() {
+            return format!(
+                "{change}: one pair does not show the spread between pairs: measure longer"
+            );
+        }
         return format!(
-            "{}: one value per side in {} does not show the spread between runs; measure several \
+            "{change}: one value per side in {} does not show the spread between runs; measure several \
              replicates, or at least \
              {} cases",
-            describe_change(finding.change, pair.unit.symbol(), pair.better),
             if context.pairs == 1 {
                 "1 case".to_owned()
             } else {
@@ -54,22 +59,18 @@ pub(super) fn of_finding(pair: &Pair, finding: &CaseConclusion, context: ReasonC
         ReasonCode::BelowThreshold => {
             format!("{}, within {threshold} %{}", change(""), caution(pair))
         }
-        ReasonCode::TooNoisy => match finding.corrected_low {
-            Some(low) => {
-                let low =
-                    format!("from {} % corrected for {} comparisons", percent(low), context.pairs);
-                format!(
-                    "{}, too noisy to confirm a change above the threshold of {threshold} %: \
-                     measure more replicates",
-                    change(&low)
-                )
-            }
-            None => format!(
-                "{}, too noisy to exclude a change above the threshold of {threshold} %: measure \
-                 more replicates",
-                change("")
-            ),
-        },
+        ReasonCode::TooNoisy => {
+            let low = finding.corrected_low.map_or_else(String::new, |low| {
+                format!("from {} % corrected for {} comparisons", percent(low), context.pairs)
+            });
+            let verb = if low.is_empty() { "exclude" } else { "confirm" };
+            let cure = if pair.ratios.is_some() { "longer" } else { "more replicates" };
+            format!(
+                "{}, too noisy to {verb} a change above the threshold of {threshold} %: measure \
+                 {cure}",
+                change(&low)
+            )
+        }
         ReasonCode::WithinNoise => format!("{}, within the noise{}", change(""), caution(pair)),
         ReasonCode::MachineMoved => change(""), // The control set adds the reason.
         // No reason is without a sentence: `cause` matches every code.
@@ -123,8 +124,12 @@ pub(super) fn percent_of(fraction: f64) -> String {
 }
 
 /// The weakness of a verdict on a single process: it cannot tell a code change from a change of
-/// memory layout.
+/// memory layout. Pairs that were measured interleaved have rules of their own on how many are
+/// enough.
 fn caution(pair: &Pair) -> &'static str {
+    if pair.ratios.is_some() {
+        return "";
+    }
     match [&pair.baseline, &pair.current].map(Side::is_lone) {
         [true, true] => "; one process per side: repeat it with replicates",
         [true, false] => "; the baseline is one process: save one with replicates",
@@ -133,7 +138,8 @@ fn caution(pair: &Pair) -> &'static str {
     }
 }
 
-/// `12.3 % slower (95 % interval 10.1 to 14.6 %; MORE)`, from a change in the bad direction.
+/// `12.3 % slower (95 % interval 10.1 to 14.6 %; MORE)`, from a change in the bad direction. An
+/// interval on both sides of zero has its directions in words: `3 % faster to 1 % slower`.
 fn with_interval(
     pair: &Pair,
     change: f64,
@@ -141,15 +147,17 @@ fn with_interval(
     context: ReasonContext,
     more: &str,
 ) -> String {
-    let (from, to) = if change < 0.0 { (-high, -low) } else { (low, high) };
+    let describe = |change| describe_change(change, pair.unit.symbol(), pair.better);
     let more = if more.is_empty() { String::new() } else { format!("; {more}") };
-    format!(
-        "{} ({} % interval {} to {} %{more})",
-        describe_change(change, pair.unit.symbol(), pair.better),
-        percent(1.0 - context.alpha),
-        percent(from),
-        percent(to),
-    )
+    let interval = if low < 0.0 && high > 0.0 {
+        format!("{} to {}", describe(low), describe(high))
+    } else if change < 0.0 {
+        format!("{} to {} %", percent(-high), percent(-low))
+    } else {
+        format!("{} to {} %", percent(low), percent(high))
+    };
+    let level = percent(1.0 - context.alpha);
+    format!("{} ({level} % interval {interval}{more})", describe(change))
 }
 
 /// The sentence for a metric that is compared by value: before, then after.

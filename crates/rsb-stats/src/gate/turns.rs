@@ -333,7 +333,8 @@ fn require_pairs(row: &mut Comparison, pairs: &[PairTimes]) {
         _ => return,
     };
     if count < needed {
-        let doubt = format!("; in {count} pairs of processes, and a verdict needs {needed}");
+        let pairs = if count == 1 { "pair" } else { "pairs" };
+        let doubt = format!("; in {count} {pairs} of processes, and a verdict needs {needed}");
         withhold(row, ReasonCode::TooFewSamples, &doubt);
     }
 }
