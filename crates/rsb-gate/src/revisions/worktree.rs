@@ -233,7 +233,8 @@ impl Worktree {
     fn check_out(&self, commit: &str) -> Result<()> {
         let tree = self.tree();
         git(&tree, &["checkout", "--force", "--detach", "--quiet", commit])?;
-        git(&tree, &["clean", "-fdq"]).map(drop)
+        git(&tree, &["clean", "-ffdq"])?; // Twice: also a submodule that the commit does not have.
+        check_out_submodules(&tree, &self.top)
     }
 
     /// Whether the worktree is there and belongs to this repository: a target directory that
@@ -243,6 +244,39 @@ impl Worktree {
         tree.join(".git").is_file()
             && common_dir(&tree).is_some_and(|own| common_dir(&self.top) == Some(own))
     }
+}
+
+/// Checks out the submodules of `tree` that are checked out in `top`, the user's tree, too. Their
+/// commits come from there: nothing is downloaded.
+fn check_out_submodules(tree: &Path, top: &Path) -> Result<()> {
+    for line in git(tree, &["ls-files", "--stage", "-z"])?.split('\0') {
+        let submodule = line.strip_prefix("160000 ").and_then(|rest| rest.split_once('\t'));
+        let Some((hash_and_stage, path)) = submodule else { continue };
+        let commit = hash_and_stage.split(' ').next().unwrap_or_default();
+        let (own, known) = (tree.join(path), top.join(path));
+        if !known.join(".git").exists() {
+            continue; // The user builds without it.
+        }
+        let checkout = ["checkout", "--force", "--detach", "--quiet", commit];
+        let is_known = own.join(".git").exists() && git(&own, &checkout).is_ok();
+        if !is_known {
+            if own.exists() {
+                std::fs::remove_dir_all(&own)
+                    .with_context(|| format!("cannot remove {}", own.display()))?;
+            }
+            let [from, to] = [&known, &own].map(|path| path.display().to_string());
+            git(tree, &["clone", "--quiet", "--shared", "--no-checkout", &from, &to])?;
+        }
+        if !is_known && git(&own, &checkout).is_err() {
+            bail!(
+                "the submodule {path} has no commit {commit} here: run `git -C {path} fetch`, then \
+                 try again"
+            );
+        }
+        git(&own, &["clean", "-ffdq"])?;
+        check_out_submodules(&own, &known)?;
+    }
+    Ok(())
 }
 
 /// Whether no process holds the lock of this directory of programs.
@@ -306,6 +340,39 @@ mod tests {
         );
         let list = git(&worktree.top, &["worktree", "list", "--porcelain"]).unwrap();
         assert_eq!(list.matches("worktree ").count(), 2, "{list}");
+    }
+
+    #[test]
+    fn submodules_are_those_of_the_revision() {
+        let (_dir, worktree, _) = repository();
+        let (_library_dir, library, [old, new]) = repository();
+        let from = library.top.display().to_string();
+        let author = ["-c", "user.name=t", "-c", "user.email=t@t"];
+        let top = &worktree.top;
+        let local = ["-c", "protocol.file.allow=always"];
+        git(top, &[&local[..], &["submodule", "--quiet", "add", &from, "library"]].concat())
+            .unwrap();
+        let revisions = [&old, &new].map(|commit| {
+            git(&top.join("library"), &["checkout", "--quiet", commit]).unwrap();
+            git(top, &["add", "library"]).unwrap();
+            let message = ["commit", "--quiet", "-m", commit];
+            git(top, &[&author[..], &message].concat()).unwrap();
+            git(top, &["rev-parse", "HEAD"]).unwrap()
+        });
+        let content = || std::fs::read_to_string(worktree.tree().join("library/file")).unwrap();
+        for (revision, expected) in [(0, "one"), (1, "two"), (0, "one")] {
+            worktree.switch(&revisions[revision]).unwrap();
+            assert_eq!(content(), expected);
+        }
+        // A commit that nobody has fetched yet.
+        let unknown = "1234567890123456789012345678901234567890";
+        let entry = format!("160000,{unknown},library");
+        git(top, &["update-index", "--cacheinfo", &entry]).unwrap();
+        let message = ["commit", "--quiet", "-m", "unknown"];
+        git(top, &[&author[..], &message].concat()).unwrap();
+        let revision = git(top, &["rev-parse", "HEAD"]).unwrap();
+        let error = worktree.switch(&revision).unwrap_err().to_string();
+        assert!(error.contains("library") && error.contains("fetch"), "{error}");
     }
 
     #[test]
