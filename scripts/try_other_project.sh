@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Follows the guide in a project that is not this one: a scratch repository of tests/small-crate, under Criterion. A comment
-# is decided without measuring, unchanged code measured though equal passes, a function slowed in its source is named alone,
-# and `bisect` finds its commit among eight. Exits 1 when one of them is not so.
+# is decided without measuring, unchanged code measured though equal passes, a function slowed in its source is named alone, by
+# its time and by its instructions, and `bisect` finds its commit among eight. Exits 1 when one of them is not so.
 #
 # Usage: scripts/try_other_project.sh [--short]    --short: the comment and the slowed function, on three cases
 set -euo pipefail
@@ -52,6 +52,9 @@ if [ "$short" != --short ]; then
 fi
 slow
 expect "a slower function" 3 'the worst is small/crc' gate --against HEAD "${some[@]}"
+if command -v valgrind >/dev/null 2>&1; then
+    expect "the same, by its instructions" 3 'the worst is small/crc' gate --against HEAD --decide-by instructions "${some[@]}"
+fi
 if [ "$short" != --short ]; then
     git checkout --quiet -- src
     for change in 1 2 3 4 5 6 7 8; do

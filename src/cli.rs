@@ -96,10 +96,10 @@ pub enum ColorChoice {
     Never,
 }
 
-/// What is measured in addition to the time.
+/// What is measured in addition to the time, or instead of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExtraMetric {
-    /// Instructions per iteration of native CPU cases, by CPU counters or Valgrind
+    /// Instructions per iteration, by CPU counters or Valgrind
     Instructions,
 }
 

@@ -1,18 +1,21 @@
-//! Compiles the clock that is preloaded into benchmarks of Criterion before 0.4. Without a C
-//! compiler that makes shared libraries it is empty, and those benchmarks take whole seconds.
+//! Compiles the clock that is preloaded into benchmarks. Without a C compiler that makes shared
+//! libraries it is empty: benchmarks of Criterion before 0.4 take whole seconds then, and no
+//! instructions are counted.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 fn main() {
-    const SOURCE: &str = "src/harness/fast_clock.c";
+    const SOURCE: &str = "src/harness/preloaded_clock.c";
     println!("cargo::rerun-if-changed={SOURCE}");
     let Some(out) = std::env::var_os("OUT_DIR").map(PathBuf::from) else { return };
-    let library = out.join("fast_clock.so");
+    let library = out.join("preloaded_clock.so");
     let is_linux = std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux");
     let is_compiled = is_linux && compile(SOURCE, &library);
     if !is_compiled {
-        println!("cargo::warning=no preloadable clock: Criterion 0.3 is measured in whole seconds");
+        println!(
+            "cargo::warning=no preloadable clock: Criterion 0.3 is measured in whole seconds, and no instructions are counted"
+        );
         if let Err(error) = std::fs::write(&library, "") {
             println!("cargo::error=cannot write {}: {error}", library.display());
         }

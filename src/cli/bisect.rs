@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::values::{parse_percent, parse_time};
-use super::{Places, ProjectArgs};
+use super::{ExtraMetric, Places, ProjectArgs};
 
 /// Arguments of `bisect`.
 #[derive(Debug, Clone, Args)]
@@ -30,6 +30,12 @@ pub struct BisectArgs {
     /// Limit the measuring of each step, such as 90s or 3m [default: 1m]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub budget: Option<std::time::Duration>,
+    /// Judge by this metric alone and measure no time
+    ///
+    /// Valgrind counts the instructions of one iteration, which no other program on the machine
+    /// changes. It works for benchmarks of Criterion and Divan.
+    #[arg(long, value_name = "METRIC", value_enum)]
+    pub decide_by: Option<ExtraMetric>,
     /// Set the threshold, unless the policy sets another [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,

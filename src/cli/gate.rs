@@ -95,6 +95,19 @@ pub struct GateArgs {
     /// Also compare this metric, with --against
     #[arg(long, value_enum, requires = "against")]
     pub metric: Option<ExtraMetric>,
+    /// Judge by this metric alone and measure no time, with --against
+    ///
+    /// Valgrind counts the instructions of one iteration of each case, which no other program on
+    /// the machine changes. It works for benchmarks of Criterion and Divan. More instructions may
+    /// take less time, and as many may take more.
+    #[arg(
+        long,
+        value_name = "METRIC",
+        value_enum,
+        requires = "against",
+        conflicts_with_all = ["metric", "layouts", "fail_fast", "wait_for_quiet"]
+    )]
+    pub decide_by: Option<ExtraMetric>,
     /// Also measure cases whose code is equal on both sides, with --against
     #[arg(long, requires = "against")]
     pub measure_equal: bool,

@@ -24,6 +24,7 @@ pub fn run(args: &BisectArgs, style: Style) -> CliResult {
         bad: &args.bad,
         case: &args.case,
         budget: args.budget,
+        by_instructions: args.decide_by.is_some(),
         project: &project,
     };
     let bisection = bisect::bisect(&request, &policy, &mut console::tell)?;

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use rsb_app::judge;
 use rsb_app::next_step::{VerdictRequest, shell_quote};
 use rsb_gate::gate::{self, Basis, StoredRequest};
-use rsb_gate::revisions::{self, AgainstRequest, BaselineRevisions, MergeBase};
+use rsb_gate::revisions::{self, AgainstRequest, BaselineRevisions, InstructionUse, MergeBase};
 use rsb_report::Style;
 
 use super::verdict;
@@ -29,7 +29,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     let (mut judge, settings) = match judged_by {
         Some((revision, flag)) => {
             let (settings, judge) =
-                judge::open_at(&paths, &options, revision, flag, &mut console::tell)?;
+                judge::open_judge_at(&paths, &options, revision, flag, &mut console::tell)?;
             (judge, Some(settings))
         }
         None => (judge::open(&paths, &options, &mut console::tell)?.1, None),
@@ -60,7 +60,11 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             budget: args.budget,
             fail_fast: args.fail_fast,
             wait_for_quiet: args.wait_for_quiet.unwrap_or_default(),
-            count_instructions: args.metric == Some(ExtraMetric::Instructions),
+            instructions: match (args.metric, args.decide_by) {
+                (None, None) => InstructionUse::Nothing,
+                (Some(ExtraMetric::Instructions), _) => InstructionUse::BesideTime,
+                (None, Some(ExtraMetric::Instructions)) => InstructionUse::InsteadOfTime,
+            },
         };
         let accepted =
             args.accept.as_deref().map(|path| judge::accept_list(path, revision)).transpose()?;
@@ -70,9 +74,11 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         }
         let again = Some(format!("gate --against {}", shell_quote(revision)));
         // No baseline was saved that could hold an accepted regression.
+        let budget = || gate::default_budget(judgment.result.comparisons.len());
         let request = VerdictRequest {
             again,
             is_remeasured: true,
+            budget: Some(args.budget.unwrap_or_else(budget)),
             accept: None,
             ..judge::request(&judge, &paths, &[], &[])
         };

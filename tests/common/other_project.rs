@@ -30,6 +30,13 @@ fn main() {
         let fits = |name: &str| name == wanted || (wanted.contains(".+") && name.starts_with(start) && name.ends_with(end));
         let (name, level) = CASES.iter().find(|(name, _)| fits(name)).expect("a filter that fits one case");
         assert!(other::ready(), "the case cannot be measured");
+        if let Some(at) = words.iter().position(|word| word == "--profile-time") {
+            // As many iterations as fit into the time, by how long the first one took.
+            let seconds: f64 = words[at + 1].parse().unwrap();
+            let each = iterate(1, *level);
+            iterate(((seconds - each) / each) as u64, *level);
+            return;
+        }
         let home = std::path::PathBuf::from(std::env::var("CRITERION_HOME").unwrap());
         let dir = home.join(name.replace('/', "_")).join("rsb");
         std::fs::create_dir_all(&dir).unwrap();
@@ -40,6 +47,16 @@ fn main() {
         let log = std::env::var("MEASURED").unwrap();
         writeln!(std::fs::File::options().append(true).create(true).open(log).unwrap(), "{name}").unwrap();
     }
+}
+
+fn iterate(iterations: u64, level: f64) -> f64 {
+    let start = std::time::Instant::now();
+    let measurement = std::time::Instant::now();
+    for _ in 0..iterations {
+        (0..level as u64).for_each(|step| drop(std::hint::black_box(step)));
+    }
+    std::hint::black_box(measurement.elapsed());
+    start.elapsed().as_secs_f64()
 }
 "##;
 

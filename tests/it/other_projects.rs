@@ -58,6 +58,39 @@ fn what_became_slower_is_named_alone_and_other_executables_are_not_measured() {
 }
 
 #[test]
+fn instructions_decide_without_a_time() {
+    if !std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .any(|directory| directory.join("valgrind").is_file())
+    {
+        return test_needs::missing("valgrind", "it is not installed");
+    }
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST)]);
+    commit(&bench, "fast");
+    write(&bench, "", &[("parsing", SLOW)]);
+    let result =
+        bench.run(&[&JSON[..], &["--decide-by", "instructions"]].concat()).expect(3).json();
+    let rows = rows(&result);
+    assert!(
+        is(&rows[0], "fib 20", "Unchanged") && is(&rows[1], "parse/a.json", "Regressed"),
+        "{rows:?}"
+    );
+    assert!(measured(&bench).is_empty(), "a time was measured");
+    let all = result["comparisons"].as_array().unwrap();
+    assert!(all.iter().all(|row| row["metric"] == "instructions"), "{all:?}");
+    // The loop has 20 % more steps, and a little besides them.
+    let change = |id: &str| {
+        let row = all.iter().find(|row| row["id"] == id).unwrap();
+        row["difference_percent"].as_f64().unwrap()
+    };
+    assert!(change("fib 20").abs() < 0.1, "{}", change("fib 20"));
+    assert!((change("parse/a.json") - 20.0).abs() < 0.5, "{}", change("parse/a.json"));
+    // Beside the time there are two rows for each case.
+    let both = bench.run(&[&JSON[..], &["--metric", "instructions"]].concat()).expect(3).json();
+    assert_eq!(both["comparisons"].as_array().unwrap().len(), 4, "{both}");
+}
+
+#[test]
 fn a_comment_is_decided_without_measuring() {
     let bench = repository("");
     write(&bench, "", &[("parsing", FAST)]);
@@ -238,7 +271,11 @@ fn what_belongs_to_this_program_is_refused_elsewhere() {
     write(&bench, "", &[("parsing", SLOW)]);
     for (flags, words) in [
         (&["--suite", "quick"][..], "--suite is for the benchmarks of rusty-stack-bench"),
-        (&["--metric", "instructions"], "--metric instructions is for"),
+        (
+            &["--bench", "./run", "--bench-format", "hyperfine", "--decide-by", "instructions"],
+            "--decide-by is for benchmarks that cargo builds",
+        ),
+        (&["--decide-by", "instructions", "--metric", "instructions"], "cannot be used with"),
         (
             &["--benchmark", "fob"],
             "no benchmark of HEAD fits `fob`; nearest: `fib 20`, `parse/a.json`",

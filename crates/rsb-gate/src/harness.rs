@@ -4,7 +4,9 @@
 //! Nothing is added to such a project: an executable of `cargo bench --no-run` is told, by its own
 //! command line, which case to measure and for how long.
 
+mod clock;
 mod commands;
+mod counting;
 mod criterion;
 mod divan;
 mod executables;
@@ -21,6 +23,7 @@ use rsb_model::{Case, CaseId, Reason, Samples};
 
 pub(crate) use commands::build;
 pub use commands::{BenchCommand, CommandBenches};
+pub(crate) use counting::{count_instructions, find_valgrind};
 pub use criterion::CriterionTimes;
 pub use executables::{BenchExecutable, Executables, HarnessKind};
 pub use pairs::{BenchPairs, TURNS};

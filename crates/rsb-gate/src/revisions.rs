@@ -17,7 +17,7 @@ mod survey;
 mod tree;
 mod worktree;
 
-pub use against::{AgainstRequest, against};
+pub use against::{AgainstRequest, InstructionUse, against};
 pub use baseline::{BaselineRevisions, MergeBase};
 pub use builds::{Repository, git};
 pub use project::{CustomProject, ProjectOptions};

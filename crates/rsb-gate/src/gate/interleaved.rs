@@ -12,16 +12,18 @@ use rsb_engine::measure::{
     self, Count, InterleavedResults, PairSource, Settings, WorkerPairs, assemble,
 };
 use rsb_engine::{Listener, WorkerCommand, machine, machine_lock};
+use rsb_model::record::INSTRUCTIONS_NOT_COUNTED;
 use rsb_model::{
-    BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId,
-    Timestamp, Verdict,
+    BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Fields, Profile, Reason,
+    Run, RunId, Timestamp, Verdict,
 };
 use rsb_stats::remeasure::{PAIRS, PAIRS_IN_TURNS, Rounds};
 use rsb_stats::{FirstCall, Policy};
+use serde_json::json;
 
 use super::JudgedSides;
 use super::schedule::Schedule;
-use crate::harness::{BenchPairs, Benches, TURNS};
+use crate::harness::{self, BenchPairs, Benches, TURNS};
 
 /// What measures the two sides.
 #[derive(Debug, Clone)]
@@ -163,28 +165,77 @@ impl Sides {
         Ok(measure::run_interleaved(cases, settings, &mut *pairs, &self.environment, listener).0)
     }
 
-    /// Counts the instructions of what both sides have measured, once for each program; what a
-    /// reader should know of it. Only this program counts its own.
-    pub fn count_instructions(&mut self, listener: &mut Listener<'_>) -> Option<String> {
-        let SidePrograms::Workers(layouts) = &self.programs else { return None };
-        let settings = Settings::of(Profile::Quick);
-        let mut counting = InstructionPass::begin(&settings, settings.limits.suite);
+    /// Lists every case as measured, without times: something else is to be judged.
+    pub fn leave_times_out(&mut self) {
+        let progress = assemble::CaseProgress::default();
+        for run in [&mut self.baseline, &mut self.current] {
+            let now = Timestamp::now();
+            let each = self.cases.iter();
+            let results =
+                each.map(|case| assemble::result(case, &progress, &self.environment, now));
+            run.benchmarks = results.collect();
+        }
+    }
+
+    /// Counts the instructions of what both sides have measured, for at most `time`, once for each
+    /// program. Returns what a reader should know of it.
+    pub fn count_instructions(&mut self, time: Duration, listener: &mut Listener<'_>) -> String {
         listener(&Event::CountingStarted { cases: self.cases.len() });
+        match self.programs.clone() {
+            SidePrograms::Workers(layouts) => self.count_by_workers(&layouts, time),
+            SidePrograms::Benches(sides) => self.count_by_valgrind(&sides, time),
+        }
+    }
+
+    fn count_by_workers(&mut self, layouts: &[Vec<WorkerCommand>; 2], time: Duration) -> String {
+        let settings = Settings::of(Profile::Quick);
+        let mut counting = InstructionPass::begin(&settings, time);
         'cases: for case in &self.cases {
             for (run, layouts) in [&mut self.baseline, &mut self.current].into_iter().zip(layouts) {
                 // Whatever its layout, it executes the same instructions.
                 let Some(program) = layouts.first() else { continue };
-                let Some(result) =
-                    run.benchmarks.iter_mut().find(|known| known.benchmark_id == case.id)
-                else {
-                    continue 'cases;
-                };
+                let Some(result) = result_of(run, &case.id) else { continue 'cases };
                 if counting.add(program, case, result).is_err() {
                     break 'cases; // Somebody asked to stop.
                 }
             }
         }
-        Some(counting.summary())
+        counting.summary()
+    }
+
+    fn count_by_valgrind(&mut self, sides: &[Arc<Benches>; 2], time: Duration) -> String {
+        let ids: Vec<CaseId> = self.cases.iter().map(|case| case.id.clone()).collect();
+        let counts = harness::count_instructions(sides, &ids, time);
+        let by_time = Reason::new(
+            "instructions",
+            "`#[bench]` and bencher choose the number of iterations by time",
+            "judge the case by time: leave out `--decide-by`",
+        );
+        let mut counted = 0;
+        for id in &ids {
+            let count = match &counts {
+                Ok(counts) => counts.get(id).cloned(),
+                Err(reason) => Some(Err(reason.clone())),
+            };
+            counted += usize::from(matches!(count, Some(Ok(_))));
+            for (which, run) in [&mut self.baseline, &mut self.current].into_iter().enumerate() {
+                let Some(result) = result_of(run, id) else { continue };
+                let has_time = !result.samples.is_empty();
+                match &count {
+                    None if has_time => {}
+                    None => not_counted(result, &by_time),
+                    Some(Err(reason)) => not_counted(result, reason),
+                    Some(Ok(counts)) => {
+                        if result.results.is_empty() {
+                            result.results.push(Fields::new());
+                        }
+                        result.results[0].set("instructions", counts[which]);
+                        result.results[0].set("instructions_source", "cachegrind");
+                    }
+                }
+            }
+        }
+        format!("the instructions of {counted} of {} cases were counted by Valgrind", ids.len())
     }
 
     /// What the pairs so far say. A case that had no turn on a side has no verdict.
@@ -310,6 +361,14 @@ fn note_cost(schedule: &Schedule, cases: usize, budget: Duration, listener: &mut
         budget.as_secs_f64(),
         (pair * f64::from(SCARCE_PAIRS) / 60.0).ceil(),
     )));
+}
+
+fn not_counted(result: &mut BenchmarkResult, reason: &Reason) {
+    result.metadata.insert(INSTRUCTIONS_NOT_COUNTED.into(), json!(reason));
+}
+
+fn result_of<'r>(run: &'r mut Run, id: &CaseId) -> Option<&'r mut BenchmarkResult> {
+    run.benchmarks.iter_mut().find(|known| known.benchmark_id == *id)
 }
 
 fn count_samples(results: &[BenchmarkResult], id: &CaseId) -> usize {

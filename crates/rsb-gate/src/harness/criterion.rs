@@ -2,13 +2,14 @@
 //! from a directory of its own. What the benchmark itself sets, such as `sample_size` of a group,
 //! wins over the command line.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use rsb_model::{Outcome, Samples};
 use rsb_store::read_criterion_dir;
 
+use super::clock::{self, ClockRate};
 use super::{MEASUREMENT, WARM_UP, volatile};
 
 /// The name under which results are saved.
@@ -33,11 +34,10 @@ pub enum CriterionTimes {
 /// measures for 20 ms then, as the others do.
 const CLOCK_SCALE: u32 = 50;
 
-/// A library to preload that makes the monotonic clock faster; empty if it could not be compiled.
-static FAST_CLOCK: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fast_clock.so"));
-
-/// The file in the directory of a result by which the preloaded library shows that it is in use.
-const CLOCK_MARK: &str = "fast-clock";
+/// The step of the clock that has a benchmark [execute so many iterations](ask_to_execute). Each
+/// look at the time of an iteration takes three steps, which is more than the second that Criterion
+/// warms up for.
+const CLOCK_STEP: Duration = Duration::from_millis(500);
 
 impl CriterionTimes {
     /// The times for a case that takes longer than these.
@@ -76,30 +76,26 @@ pub(super) fn ask_for(command: &mut Command, filter: &str, times: CriterionTimes
         .args(["--nresamples", "100"]) // Its own analysis is not used.
         .args(times.arguments())
         .args(["--", filter]);
-    if times == CriterionTimes::FastSeconds
-        && let Some(library) = fast_clock(home)
-    {
-        command
-            .env("LD_PRELOAD", library)
-            .env("RSB_CLOCK_SCALE", CLOCK_SCALE.to_string())
-            .env("RSB_CLOCK_MARK", home.join(CLOCK_MARK));
+    if times == CriterionTimes::FastSeconds {
+        clock::preload(command, ClockRate::Faster(CLOCK_SCALE), home);
     }
 }
 
-/// Writes the library that makes the clock faster into `home`. Returns the value of `LD_PRELOAD`:
-/// its path, then the libraries that are preloaded already; `None` if it cannot be written or was
-/// not compiled.
-fn fast_clock(home: &Path) -> Option<OsString> {
-    let library = home.join("fast_clock.so");
-    if FAST_CLOCK.is_empty() || std::fs::write(&library, FAST_CLOCK).is_err() {
-        return None;
-    }
-    let mut all = library.into_os_string();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        all.push(":");
-        all.push(others);
-    }
-    Some(all)
+/// Has `command` execute the case that `filter` fits, `iterations` times after one iteration that
+/// warms up. `iterations` must be odd. Returns whether it can: not without the preloaded clock.
+pub(super) fn ask_to_execute(
+    command: &mut Command,
+    filter: &str,
+    iterations: u64,
+    home: &Path,
+) -> bool {
+    // With this clock one iteration takes 1.5 s, whatever it does. Half an iteration is added: a
+    // fraction is cut off. Before 0.4, Criterion takes whole seconds only.
+    let seconds = (3 * (iterations + 1) + 2) / 2;
+    command.env("CRITERION_HOME", home).env("RSB_RESULTS_DIR", home.join("runs"));
+    command.args(["--noplot", "--color", "never", "--profile-time"]);
+    command.args([&seconds.to_string(), "--", filter]);
+    clock::preload(command, ClockRate::Steps(CLOCK_STEP), home)
 }
 
 /// The filter that `name` alone fits: a regular expression, since Criterion 0.4 has no `--exact`.
@@ -120,7 +116,7 @@ pub(super) fn samples(home: &Path) -> Result<Samples, String> {
     match (result.outcome, result.samples.as_slice()) {
         (Outcome::Measured, [samples]) => {
             let mut samples = samples.clone();
-            if home.join(CLOCK_MARK).exists() {
+            if clock::reads(home).is_some() {
                 samples.times_ns.iter_mut().for_each(|time| *time /= f64::from(CLOCK_SCALE));
             }
             Ok(samples)
@@ -151,7 +147,7 @@ mod tests {
         let Ok(output) = python.output() else { return };
         let passed: f64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
         assert!(passed >= 0.1 * f64::from(CLOCK_SCALE), "{passed} s");
-        assert!(home.path().join(CLOCK_MARK).exists());
+        assert!(clock::reads(home.path()).is_some());
     }
 
     #[test]

@@ -2,17 +2,36 @@
 //! printed. Divan has no output for programs: of a process it tells four significant digits of the
 //! fastest sample and of the median.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use rsb_model::Samples;
 
 use super::MEASUREMENT;
+use super::clock::{self, ClockRate};
 
 /// Has `command` measure the case called `name`.
 pub(super) fn ask_for(command: &mut Command, name: &str) {
     limit(command, MEASUREMENT);
     command.args(["--exact", name]);
+}
+
+/// The step of the clock while iterations are counted. Divan measures how exact the clock is and
+/// how much its own work costs before, which takes as many instructions each time.
+const CLOCK_STEP: Duration = Duration::from_nanos(100);
+
+/// Has `command` execute the case called `name`, `iterations` times. Returns whether it can: not
+/// without the preloaded clock.
+pub(super) fn ask_to_execute(
+    command: &mut Command,
+    name: &str,
+    iterations: u64,
+    home: &Path,
+) -> bool {
+    command.args(["--color", "never", "--sample-count", "1", "--exact", name]);
+    command.args(["--sample-size", &iterations.to_string()]);
+    clock::preload(command, ClockRate::Steps(CLOCK_STEP), home)
 }
 
 /// Has `command` run every case once: `--list` leaves out the arguments of functions.

@@ -96,6 +96,16 @@ struct ListedCase {
     is_slow: AtomicBool,
 }
 
+/// What measures a case.
+struct Asked<'a> {
+    harness: HarnessKind,
+    case: &'a ListedCase,
+    /// Starts its executable.
+    command: Command,
+    /// How to see more if that fails.
+    cure: String,
+}
+
 /// The executables of one build, and the cases in them.
 #[derive(Debug, Default)]
 pub struct Executables {
@@ -265,6 +275,61 @@ impl Executables {
         self.cases.get(id).is_some_and(|case| case.is_slow.load(Ordering::Relaxed))
     }
 
+    /// What measures the case called `id`, before it is asked for anything.
+    fn ask_for(&self, id: &CaseId) -> Result<Asked<'_>, Reason> {
+        let found = self.cases.get(id).and_then(|case| Some((self.all.get(case.place)?, case)));
+        let Some(((executable, harness), case)) = found else {
+            return Err(Reason::new(
+                format!("case {id}"),
+                "no executable has it",
+                "report this as a bug",
+            ));
+        };
+        let cure = format!(
+            "run `cargo bench --bench {} -- '{}'` to see more",
+            executable.target, case.name
+        );
+        let command = self.command(executable).map_err(|error| {
+            let why = format!("its tree cannot be shown: {error}");
+            Reason::new(format!("case {id}"), why, cure.as_str())
+        })?;
+        Ok(Asked { harness: *harness, case, command, cure })
+    }
+
+    /// Whether `iterations` of the case called `id` can be executed and counted.
+    pub(super) fn can_execute(&self, id: &CaseId) -> bool {
+        let harness = self.cases.get(id).and_then(|case| self.all.get(case.place));
+        harness.is_some_and(|(_, harness)| harness.has_test_mode())
+    }
+
+    /// A command that executes `iterations` of the case called `id` and one at most besides, by a
+    /// clock of its own, with its files in `home`. `iterations` must be odd.
+    pub(super) fn command_to_execute(
+        &self,
+        id: &CaseId,
+        iterations: u64,
+        home: &Path,
+    ) -> Result<Command, Reason> {
+        let Asked { harness, case, mut command, cure } = self.ask_for(id)?;
+        let is_possible = match harness {
+            HarnessKind::Criterion(_) => {
+                let filter = criterion::filter(&case.name, case.is_volatile);
+                criterion::ask_to_execute(&mut command, &filter, iterations, home)
+            }
+            HarnessKind::Divan => divan::ask_to_execute(&mut command, &case.name, iterations, home),
+            HarnessKind::Libtest | HarnessKind::Bencher => {
+                let why = "`#[bench]` and bencher choose the number of iterations by time";
+                return Err(Reason::new(format!("case {id}"), why, cure));
+            }
+        };
+        if is_possible {
+            Ok(command)
+        } else {
+            let why = "this program was built without a C compiler, so it has no clock to preload";
+            Err(Reason::new(format!("case {id}"), why, "install one and build it again"))
+        }
+    }
+
     /// Measures the case called `id` in a fresh process; `hurry` where one of its processes took
     /// longer than it was asked to.
     pub(super) fn measure(
@@ -274,26 +339,13 @@ impl Executables {
         scratch: &Path,
         limit: Duration,
     ) -> Result<Samples, Reason> {
-        let found = self.cases.get(id).and_then(|case| Some((self.all.get(case.place)?, case)));
-        let Some(((executable, harness), case)) = found else {
-            return Err(Reason::new(
-                format!("case {id}"),
-                "no executable has it",
-                "report this as a bug",
-            ));
-        };
+        let Asked { harness, case, mut command, cure } = self.ask_for(id)?;
         let name = &case.name;
-        let cure =
-            format!("run `cargo bench --bench {} -- '{name}'` to see more", executable.target);
-        let mut command = self.command(executable).map_err(|error| {
-            let why = format!("its tree cannot be shown: {error}");
-            Reason::new(format!("case {id}"), why, cure.as_str())
-        })?;
         let mut limit = limit;
         match harness {
             HarnessKind::Criterion(times) => {
                 let filter = criterion::filter(name, case.is_volatile);
-                let times = if hurry { times.of_slow_case() } else { *times };
+                let times = if hurry { times.of_slow_case() } else { times };
                 criterion::ask_for(&mut command, &filter, times, scratch);
                 if !hurry {
                     limit = limit.min(PATIENCE);

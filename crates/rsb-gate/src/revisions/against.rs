@@ -43,14 +43,25 @@ pub struct AgainstRequest<'a> {
     pub fail_fast: bool,
     /// How long to wait in all, outside of the budget, while other programs are busy.
     pub wait_for_quiet: Duration,
-    /// Whether instructions are compared beside the time.
-    pub count_instructions: bool,
+    /// What instructions are counted for.
+    pub instructions: InstructionUse,
     /// Whether what is the same on both sides is measured too.
     pub measure_equal: bool,
     /// In how many layouts each side is linked and measured; 0 leaves them as they were built.
     pub layouts: u32,
     /// How another project's benchmarks are built and run.
     pub project: &'a ProjectOptions,
+}
+
+/// What instructions are counted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstructionUse {
+    /// Nothing.
+    Nothing,
+    /// They are compared in addition to the time.
+    BesideTime,
+    /// They alone are compared. No time is measured.
+    InsteadOfTime,
 }
 
 /// Judges this tree against a revision.
@@ -94,17 +105,21 @@ pub fn against(
     };
     let cases = plan.common.len();
     let mut sides = Sides::new(programs, [revision, "this tree"], plan.common);
+    let budget = request.budget.unwrap_or_else(|| default_budget(cases));
     if !sides.is_empty() {
-        let budget = request.budget.unwrap_or_else(|| default_budget(cases));
-        let limits = MeasureLimits {
-            budget,
-            fail_fast: request.fail_fast,
-            wait_for_quiet: request.wait_for_quiet,
-        };
-        sides.measure(judge.policy(), limits, listener)?;
+        if request.instructions == InstructionUse::InsteadOfTime {
+            sides.leave_times_out();
+        } else {
+            let limits = MeasureLimits {
+                budget,
+                fail_fast: request.fail_fast,
+                wait_for_quiet: request.wait_for_quiet,
+            };
+            sides.measure(judge.policy(), limits, listener)?;
+        }
     }
-    let counted =
-        if request.count_instructions { sides.count_instructions(listener) } else { None };
+    let is_counted = request.instructions != InstructionUse::Nothing && !sides.is_empty();
+    let counted = is_counted.then(|| sides.count_instructions(budget, listener));
     let result =
         rsb_stats::with_same_code(sides.compare(judge.policy()), &plan.alike, judge.policy());
     let mut result = rsb_stats::with_one_sided(result, &plan.vanished, &plan.new, judge.policy());

@@ -25,7 +25,7 @@ use rsb_engine::{EngineError, Listener};
 use crate::revisions::project::Project;
 use crate::revisions::{ProjectOptions, Repository};
 use search::Search;
-use step::{CommitBuilder, Steps};
+use step::{CommitBuilder, StepMeasure, Steps};
 
 /// How long a step may measure when nothing is said.
 const BUDGET: Duration = Duration::from_mins(1);
@@ -41,6 +41,8 @@ pub struct BisectRequest<'a> {
     pub case: &'a str,
     /// How long a step may measure.
     pub budget: Option<Duration>,
+    /// Whether instructions are compared in place of time.
+    pub by_instructions: bool,
     /// How another project's benchmarks are built and run.
     pub project: &'a ProjectOptions,
 }
@@ -118,9 +120,15 @@ pub fn bisect(
         CommitRange::between(&repository, request.good, request.bad).map_err(EngineError::usage)?;
     let good = (range.good.hash.as_str(), request.good);
     let project = Project::of(&repository, &[good], request.project).map_err(EngineError::usage)?;
-    let budget = request.budget.unwrap_or(BUDGET);
+    if request.by_instructions {
+        project.check_counting().map_err(EngineError::usage)?;
+    }
+    let measure = StepMeasure {
+        budget: request.budget.unwrap_or(BUDGET),
+        by_instructions: request.by_instructions,
+    };
     let builder = CommitBuilder::of(&repository, &project, listener)?;
-    let begun = Steps::begin(builder, &range.good, request.case, policy, budget, listener);
+    let begun = Steps::begin(builder, &range.good, request.case, policy, measure, listener);
     let mut steps = match begun {
         // What Ctrl-C cut off looks like a failure.
         Err(_) if interrupt::is_requested() => {

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use rsb_engine::{Listener, WorkerCommand};
 
-use super::against::AgainstRequest;
+use super::against::{AgainstRequest, InstructionUse};
 use super::cargo::{self, CargoProfile};
 use super::project::{Build, Project, ProjectOptions, SideRole};
 use super::worktree::{ProgramDirectory, Worktree};
@@ -163,17 +163,21 @@ impl Trees {
     /// # Errors
     /// When a suite or instructions are wanted of another project.
     pub(super) fn check(&self, request: &AgainstRequest<'_>) -> Result<()> {
-        let own = [
-            ("--suite", request.suite.is_some()),
-            ("--metric instructions", request.count_instructions),
-            ("--layouts", request.layouts > 0),
+        let is_own = self.project.is_this_program();
+        let is_counted = is_own || self.project.has_executables();
+        let beside = request.instructions == InstructionUse::BesideTime;
+        let instead = request.instructions == InstructionUse::InsteadOfTime;
+        let own = "the benchmarks of rusty-stack-bench itself";
+        let built = "benchmarks that cargo builds";
+        let unfit = [
+            ("--suite", own, request.suite.is_some() && !is_own),
+            ("--layouts", own, request.layouts > 0 && !is_own),
+            ("--metric instructions", built, beside && !is_counted),
         ];
-        match own.iter().find(|(_, wanted)| *wanted && !self.project.is_this_program()) {
-            Some((flag, _)) => {
-                bail!("{flag} is for the benchmarks of rusty-stack-bench itself; leave it out here")
-            }
-            None => Ok(()),
+        if let Some((flag, whose, _)) = unfit.iter().find(|(.., is_unfit)| *is_unfit) {
+            bail!("{flag} is for {whose}; leave it out here");
         }
+        if instead || (beside && !is_own) { self.project.check_counting() } else { Ok(()) }
     }
 
     /// Whether both hold the same source.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use rsb_engine::measure::Limits;
 use rsb_engine::{Listener, WorkerCommand};
 use rsb_model::{Case, CaseId, Event, Reason};
@@ -159,6 +159,29 @@ impl Project {
     /// Whether it is this program, which has suites and counts instructions.
     pub(super) const fn is_this_program(&self) -> bool {
         matches!(self, Self::ThisProgram)
+    }
+
+    /// Checks that instructions can be compared in place of time.
+    ///
+    /// # Errors
+    /// Fails if cargo does not build the benchmarks of another project here, or Valgrind is not
+    /// installed.
+    pub(super) fn check_counting(&self) -> Result<()> {
+        match self {
+            Self::ThisProgram => bail!(
+                "--decide-by is for the benchmarks of other projects; use `--metric instructions` \
+                 here"
+            ),
+            Self::Cargo { .. } => {
+                harness::find_valgrind().map(drop).map_err(|reason| anyhow!("{reason}"))
+            }
+            _ => bail!("--decide-by is for benchmarks that cargo builds; leave it out here"),
+        }
+    }
+
+    /// Whether cargo builds executables with its benchmarks.
+    pub(super) const fn has_executables(&self) -> bool {
+        matches!(self, Self::Cargo { .. })
     }
 
     /// Whether nothing but cargo builds it.

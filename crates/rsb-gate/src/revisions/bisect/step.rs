@@ -46,9 +46,18 @@ pub struct Steps<'a> {
     good_name: String,
     found: ChosenCase,
     policy: Policy,
-    budget: Duration,
+    measure: StepMeasure,
     /// The good commit first.
     seen: Vec<TriedCommit>,
+}
+
+/// How a commit is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StepMeasure {
+    /// For how long at most.
+    pub(super) budget: Duration,
+    /// Whether instructions are compared in place of time.
+    pub(super) by_instructions: bool,
 }
 
 /// Where commits are built.
@@ -107,7 +116,7 @@ impl<'a> Steps<'a> {
         good: &Commit,
         wanted: &str,
         policy: &'a Policy,
-        budget: Duration,
+        measure: StepMeasure,
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
         let Some(build) = builder.build(good, SideRole::First, listener)? else {
@@ -126,7 +135,7 @@ impl<'a> Steps<'a> {
             build: Some(build),
             finding,
         }];
-        Ok(Self { builder, good_name, found, policy: policy.clone(), budget, seen })
+        Ok(Self { builder, good_name, found, policy: policy.clone(), measure, seen })
     }
 
     /// Judges further commits by the geometric middle of the good commit and the bad one that
@@ -135,7 +144,8 @@ impl<'a> Steps<'a> {
     pub(super) fn judge_by_middle(&mut self, finding: &StepFinding) -> Option<f64> {
         let percent = middle_percent(finding.change_percent?);
         let id = Some(self.found.case.id.to_string());
-        let middle = Override { id, metric: None, percent };
+        let metric = self.measure.by_instructions.then(|| "instructions".to_owned());
+        let middle = Override { id, metric, percent };
         self.policy.add_override("bisect", middle).is_ok().then_some(percent)
     }
 
@@ -202,8 +212,13 @@ impl<'a> Steps<'a> {
         };
         let names = [self.good_name.as_str(), commit.short()];
         let mut sides = Sides::new(good.beside(build)?, names, vec![self.found.case.clone()]);
-        let limits = MeasureLimits::new(self.budget);
-        sides.measure(&self.policy, limits, listener)?;
+        if self.measure.by_instructions {
+            sides.leave_times_out();
+            sides.count_instructions(self.measure.budget, listener);
+        } else {
+            let limits = MeasureLimits::new(self.measure.budget);
+            sides.measure(&self.policy, limits, listener)?;
+        }
         let result = sides.compare(&self.policy);
         let broken =
             sides.baseline().benchmarks.iter().find(|result| result.outcome != Outcome::Measured);

@@ -1,0 +1,47 @@
+//! The clock that is preloaded into benchmarks, `preloaded_clock.c`.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// The library; empty if it could not be compiled.
+static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preloaded_clock.so"));
+
+/// The file by which the library shows that it is in use.
+const MARK: &str = "preloaded-clock";
+
+/// How the clock runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClockRate {
+    /// So many times as fast.
+    Faster(u32),
+    /// By this step whenever it is read. Random bytes are always the same, too.
+    Steps(Duration),
+}
+
+/// Gives `command` a clock that runs at `rate`, with its files in `home`. Returns whether it could:
+/// not if the library was not compiled, or cannot be written.
+pub(super) fn preload(command: &mut Command, rate: ClockRate, home: &Path) -> bool {
+    let library = home.join("preloaded_clock.so");
+    if LIBRARY.is_empty() || std::fs::write(&library, LIBRARY).is_err() {
+        return false;
+    }
+    let mut all = library.into_os_string();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    match rate {
+        ClockRate::Faster(scale) => command.env("RSB_CLOCK_SCALE", scale.to_string()),
+        ClockRate::Steps(step) => command.env("RSB_CLOCK_STEP", step.as_nanos().to_string()),
+    };
+    command.env("LD_PRELOAD", all).env("RSB_CLOCK_MARK", home.join(MARK));
+    true
+}
+
+/// How often the process whose files are in `home` read the clock, 0 if that was not counted;
+/// `None` if it had another clock.
+pub(super) fn reads(home: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(home.join(MARK)).ok()?;
+    Some(text.parse().unwrap_or(0))
+}

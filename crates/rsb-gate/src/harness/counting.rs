@@ -1,0 +1,318 @@
+//! Instructions of one iteration of a case, counted by Valgrind. Nothing that disturbs the machine
+//! changes them, so that the processes may run side by side.
+//!
+//! A process that executes more iterations executes more instructions; the difference, divided by
+//! the iterations that it has more, is without the set-up and the harness. The harness executes as
+//! many iterations as it is asked to, since its clock moves by a step whenever it is read.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rsb_engine::measure::interrupt;
+use rsb_model::{CaseId, Reason};
+
+use super::executables::run_to_success;
+use super::{Benches, Executables, clock};
+
+/// The iterations that a process executes more than another one execute so many instructions
+/// together, or more: what else differs between both is nothing beside them.
+const ENOUGH: f64 = 1e7;
+/// Most iterations of a process. Odd, as Criterion needs it.
+const MOST: u64 = 2_000_001;
+/// A process takes no longer than this.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Counts of both sides that differ by less than this fraction are not counted again.
+const CLOSE: f64 = 0.01;
+/// Counts of one side that differ by more than this fraction are not of the same work.
+const VARIES: f64 = 0.01;
+
+/// What was counted of each case: the instructions of an iteration of each side, or why there are
+/// none.
+pub(crate) type InstructionCounts = BTreeMap<CaseId, Result<[f64; 2], Reason>>;
+
+/// Counts the instructions of `cases` on both `sides`, for at most `time`. Those whose harness
+/// chooses the number of iterations itself are left out.
+///
+/// # Errors
+/// Fails if Valgrind is not installed, or there is no temporary directory.
+pub(crate) fn count_instructions(
+    sides: &[Arc<Benches>; 2],
+    cases: &[CaseId],
+    time: Duration,
+) -> Result<InstructionCounts, Reason> {
+    let scratch = tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir();
+    let scratch =
+        scratch.map_err(|error| failure("benchmarks", &format!("there is no room: {error}")))?;
+    let count = Counting {
+        valgrind: find_valgrind()?,
+        scratch: scratch.path().to_owned(),
+        until: Instant::now() + time,
+    };
+    let [Some(before), Some(after)] = sides.each_ref().map(|side| side.executables()) else {
+        return Err(failure("--bench", "its command cannot be asked for a number of iterations"));
+    };
+    let can_be_counted = |id: &&CaseId| before.can_execute(id) && after.can_execute(id);
+    let cases: Vec<CaseId> = cases.iter().filter(can_be_counted).cloned().collect();
+    // Both sides appear at the same path, so that they take turns.
+    let first = count.begin(before, &cases);
+    let second = count.repeat(after, &first);
+    let differ_much = |id: &&CaseId| match (&first[*id], &second[*id]) {
+        (Ok(one), Ok(other)) => differ(one.instructions, other.instructions, CLOSE),
+        _ => false,
+    };
+    let differing: Vec<&CaseId> = cases.iter().filter(differ_much).collect();
+    let those_of = |counts: &Counts| -> Counts {
+        differing.iter().map(|&id| (id.clone(), counts[id].clone())).collect()
+    };
+    let second_again = count.repeat(after, &those_of(&second));
+    let first_again = count.repeat(before, &those_of(&first));
+    let conclude = |id: &CaseId| {
+        let [one, other] = [first[id].clone()?, second[id].clone()?];
+        for (known, again) in [(one, first_again.get(id)), (other, second_again.get(id))] {
+            check_repeat(id, known, again)?;
+        }
+        check_clock_reads(id, [one, other])?;
+        Ok([one.instructions, other.instructions])
+    };
+    Ok(cases.iter().map(|id| (id.clone(), conclude(id))).collect())
+}
+
+/// Checks that counting a case `again` gives what is `known` of it.
+fn check_repeat(
+    id: &CaseId,
+    known: Count,
+    again: Option<&Result<Count, Reason>>,
+) -> Result<(), Reason> {
+    let Some(again) = again.cloned().transpose()? else { return Ok(()) };
+    let [one, other] = [known.instructions, again.instructions];
+    if differ(one, other, VARIES) {
+        let why = format!("it varies from process to process, {one:.0} and {other:.0}");
+        return Err(failure(id.as_str(), &why));
+    }
+    Ok(())
+}
+
+/// Checks that both sides read the clock equally often: if not, they may have executed other
+/// numbers of iterations.
+fn check_clock_reads(id: &CaseId, counts: [Count; 2]) -> Result<(), Reason> {
+    let [one, other] = counts.map(|count| count.clock_reads);
+    if one != other {
+        let why = format!(
+            "it reads the clock {one} times before the change and {other} times after it, which \
+             the number of iterations depends on"
+        );
+        return Err(failure(id.as_str(), &why));
+    }
+    Ok(())
+}
+
+/// What was counted of a case of one side.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Count {
+    /// Iterations of the longer process.
+    iterations: u64,
+    /// Instructions of an iteration.
+    instructions: f64,
+    /// How often the longer process read the clock.
+    clock_reads: u64,
+}
+
+/// What was counted in one process.
+#[derive(Debug, Clone, Copy)]
+struct Total {
+    instructions: u64,
+    clock_reads: u64,
+}
+
+impl Count {
+    /// What the `totals` of a process with one iteration and of one with `iterations` show.
+    fn of(id: &CaseId, iterations: u64, totals: [Total; 2]) -> Result<Self, Reason> {
+        let [one, many] = totals.map(|total| total.instructions);
+        if many <= one {
+            let why = format!("{iterations} iterations execute no more instructions than one");
+            return Err(failure(id.as_str(), &why));
+        }
+        let instructions = (many - one) as f64 / (iterations - 1) as f64;
+        Ok(Self { iterations, instructions, clock_reads: totals[1].clock_reads })
+    }
+}
+
+/// What was counted of the cases of one side.
+type Counts = BTreeMap<CaseId, Result<Count, Reason>>;
+
+/// Counts until a time.
+struct Counting {
+    valgrind: PathBuf,
+    scratch: PathBuf,
+    until: Instant,
+}
+
+impl Counting {
+    /// Counts `cases` of `side`, each by as many iterations as it needs.
+    fn begin(&self, side: &Executables, cases: &[CaseId]) -> Counts {
+        let each = cases.iter().map(|id| {
+            (id.clone(), move || {
+                let few = [self.total(side, id, 1)?, self.total(side, id, 3)?];
+                let each = few[1].instructions.saturating_sub(few[0].instructions) as f64 / 2.0;
+                match iterations_for(each) {
+                    3 => Count::of(id, 3, few),
+                    many => Count::of(id, many, [few[0], self.total(side, id, many)?]),
+                }
+            })
+        });
+        on_all_cpus(each.collect())
+    }
+
+    /// Counts the cases of `known` on `side`, by as many iterations. Reasons stay.
+    fn repeat(&self, side: &Executables, known: &Counts) -> Counts {
+        let each = known.iter().map(|(id, count)| {
+            (id.clone(), move || {
+                let many = count.clone()?.iterations;
+                Count::of(id, many, [self.total(side, id, 1)?, self.total(side, id, many)?])
+            })
+        });
+        on_all_cpus(each.collect())
+    }
+
+    /// What a process counts that executes `iterations` of the case called `id`.
+    fn total(&self, side: &Executables, id: &CaseId, iterations: u64) -> Result<Total, Reason> {
+        let fail = |why: &str| failure(id.as_str(), why);
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() || interrupt::is_requested() {
+            return Err(fail("the budget was over before its turn"));
+        }
+        let home = tempfile::tempdir_in(&self.scratch)
+            .map_err(|error| fail(&format!("there is no room for its result: {error}")))?;
+        let command = side.command_to_execute(id, iterations, home.path())?;
+        let log = home.path().join("valgrind.log");
+        run_to_success(&mut under_valgrind(&self.valgrind, &log, &command), LIMIT.min(left))
+            .map_err(|why| fail(&why))?;
+        let clock_reads = clock::reads(home.path())
+            .ok_or_else(|| fail("its executable is static and keeps the clock of the system"))?;
+        let log = std::fs::read_to_string(log).unwrap_or_default();
+        let instructions = parse_total(&log).ok_or_else(|| fail("Valgrind reports no count"))?;
+        Ok(Total { instructions, clock_reads })
+    }
+}
+
+/// What each of `tasks` returns, as many of them at once as there are CPUs.
+fn on_all_cpus<T: Send>(tasks: Vec<(CaseId, impl Fn() -> T + Sync)>) -> BTreeMap<CaseId, T> {
+    let next = AtomicUsize::new(0);
+    let returned = Mutex::new(BTreeMap::new());
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..cpus.min(tasks.len()) {
+            scope.spawn(|| {
+                while let Some((id, task)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = task();
+                    let mut returned = returned.lock().unwrap_or_else(PoisonError::into_inner);
+                    returned.insert(id.clone(), result);
+                }
+            });
+        }
+    });
+    returned.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn failure(what: &str, why: &str) -> Reason {
+    Reason::new(
+        what,
+        format!("its instructions were not counted: {why}"),
+        "judge it by time: leave out `--decide-by` and `--metric`",
+    )
+}
+
+/// The program that counts.
+///
+/// # Errors
+/// Fails if it is not installed.
+pub(crate) fn find_valgrind() -> Result<PathBuf, Reason> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let programs = std::env::split_paths(&path).map(|directory| directory.join("valgrind"));
+    programs.into_iter().find(|program| program.is_file()).ok_or_else(|| {
+        Reason::new("instructions", "Valgrind counts them and is not installed", "install valgrind")
+    })
+}
+
+/// How many iterations that execute `each` so many instructions execute [`ENOUGH`] together. Odd.
+fn iterations_for(each: f64) -> u64 {
+    let half = (ENOUGH / each.max(1.0) / 2.0).ceil();
+    (2 * half as u64 + 1).clamp(3, MOST)
+}
+
+/// Whether `one` and `other` differ by more than this `fraction`.
+fn differ(one: f64, other: f64, fraction: f64) -> bool {
+    (one - other).abs() > fraction * one.min(other)
+}
+
+/// `command` run by `valgrind`, which writes what it counted to `log`.
+fn under_valgrind(valgrind: &Path, log: &Path, command: &Command) -> Command {
+    let mut counted = Command::new(valgrind);
+    counted.args(["--command-line-only=yes", "--tool=cachegrind", "--cache-sim=no"]);
+    counted.arg("--cachegrind-out-file=/dev/null");
+    counted.arg(format!("--log-file={}", log.display()));
+    counted.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => counted.env(name, value),
+            None => counted.env_remove(name),
+        };
+    }
+    if let Some(directory) = command.get_current_dir() {
+        counted.current_dir(directory);
+    }
+    counted
+}
+
+/// The total in a log of cachegrind, `==7== I   refs:      1,234`. A process that forks has several:
+/// its own is the last.
+fn parse_total(log: &str) -> Option<u64> {
+    let counts = log.lines().rev().filter_map(|line| line.split_once("refs:"));
+    let (_, total) = counts.into_iter().find(|(before, _)| before.trim_end().ends_with(" I"))?;
+    total.trim().replace(',', "").parse().ok().filter(|total| *total > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_total_is_the_last_count_of_instructions() {
+        for (log, expected) in [
+            ("==7== \n==7== I   refs:      1,648,076\n", Some(1_648_076)),
+            ("==9== I   refs:      12\n==7== I refs:        34\n", Some(34)),
+            ("==7== I   refs:      0\n", None),
+            ("==7== D   refs:      55\n", None),
+            ("valgrind: no such tool\n", None),
+        ] {
+            assert_eq!(parse_total(log), expected, "{log}");
+        }
+    }
+
+    #[test]
+    fn cheap_iterations_are_many_and_odd() {
+        for (each, expected) in [(1e9, 3), (5e6, 3), (1e6, 11), (50.0, 200_001), (0.0, MOST)] {
+            assert_eq!(iterations_for(each), expected, "{each}");
+        }
+    }
+
+    #[test]
+    fn a_command_keeps_its_arguments_variables_and_directory_under_valgrind() {
+        let mut command = Command::new("/bin/bench");
+        command
+            .args(["--bench", "a b"])
+            .env("SEED", "1")
+            .env_remove("GH_TOKEN")
+            .current_dir("/tmp");
+        let counted = under_valgrind(Path::new("/bin/valgrind"), Path::new("/tmp/log"), &command);
+        assert_eq!(counted.get_program(), "/bin/valgrind");
+        let args: Vec<_> = counted.get_args().skip(5).collect();
+        assert_eq!(args, ["/bin/bench", "--bench", "a b"]);
+        assert!(counted.get_envs().eq(command.get_envs()));
+        assert_eq!(counted.get_current_dir(), command.get_current_dir());
+    }
+}
