@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use rsb_engine::judged;
 
 use super::worktree::BuildTarget;
+use crate::build_place::cargo_home;
 
 /// Which package and program this project is.
 pub(super) const PROGRAM: &str = "rusty-stack-bench";
@@ -134,7 +135,25 @@ pub(super) fn align_functions(cargo: &mut Command, variable: impl Fn(&str) -> Op
             return;
         }
     }
-    cargo.arg("--config").arg(format!("build.rustflags=[\"{FLAG}\"]"));
+    // Flags for a target win over those for all builds, and are joined with others for it.
+    let directory = cargo.get_current_dir().unwrap_or(Path::new("."));
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let above = directory.ancestors().map(|directory| directory.join(".cargo"));
+    let is_for_target = has_target_flags(above.chain(cargo_home()));
+    let table = if is_for_target { "target.'cfg(all())'" } else { "build" };
+    cargo.arg("--config").arg(format!("{table}.rustflags=[\"{FLAG}\"]"));
+}
+
+/// Whether a configuration of cargo in one of `directories` has `rustflags` for a target.
+fn has_target_flags(directories: impl Iterator<Item = PathBuf>) -> bool {
+    let files = directories
+        .flat_map(|directory| ["config.toml", "config"].map(|name| directory.join(name)));
+    files.filter_map(|file| std::fs::read_to_string(file).ok()?.parse::<toml::Table>().ok()).any(
+        |config| {
+            let targets = config.get("target").and_then(toml::Value::as_table);
+            targets.is_some_and(|all| all.values().any(|one| one.get("rustflags").is_some()))
+        },
+    )
 }
 
 #[cfg(test)]
@@ -159,6 +178,23 @@ mod tests {
                 && !both.contains("-Dwarnings")
                 && !both.contains("--config")
         );
+    }
+
+    #[test]
+    fn functions_are_aligned_beside_flags_for_a_target() {
+        let project = tempfile::tempdir().unwrap();
+        let config = project.path().join("config.toml");
+        for (text, expected) in [
+            ("[build]\nrustflags = ['-Ca']", false),
+            ("[target.x86_64-unknown-linux-gnu]\nlinker = 'lld'", false),
+            ("[target.x86_64-unknown-linux-gnu]\nrustflags = ['-Ca']", true),
+            ("[target.'cfg(unix)']\nrustflags = '-Ca'", true),
+            ("not TOML", false),
+        ] {
+            std::fs::write(&config, text).unwrap();
+            let directories = [project.path().to_owned()].into_iter();
+            assert_eq!(has_target_flags(directories), expected, "{text}");
+        }
     }
 
     /// The command line of cargo where these variables are set.
