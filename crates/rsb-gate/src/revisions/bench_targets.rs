@@ -103,6 +103,8 @@ pub(super) struct BuiltTargets {
     pub(super) executables: Vec<BenchExecutable>,
     /// Targets that did not build, by name, and why.
     pub(super) left_out: Vec<(String, Reason)>,
+    /// Whether one of them needs a nightly toolchain.
+    needs_nightly: bool,
     pub(super) outputs: BuildOutputs,
 }
 
@@ -125,13 +127,21 @@ pub(super) fn build(
         listener(&Event::warning(format!("there is no {} in this revision", manifest.display())));
         return Ok(None);
     }
-    let Some(workspaces) = find_workspaces(place.tree, &directory)? else {
+    let Some(workspaces) = find_workspaces(place.tree, &directory, TreeOwner::Gate)? else {
         return match dependency_outside(place.tree)? {
             Some(outside) => Err(outside.into()),
             None => Ok(None),
         };
     };
     let workspaces = choose(workspaces, &arguments);
+    for workspace in workspaces.iter().filter(|workspace| workspace.was_separated) {
+        let manifest = workspace.directory.join("Cargo.toml");
+        let manifest = manifest.strip_prefix(place.tree).unwrap_or(&manifest).display();
+        listener(&Event::note(format!(
+            "cargo refuses {manifest}, which is no member of the workspace above it: it is built \
+             as a workspace of its own; add `[workspace]` to it, or take it in"
+        )));
+    }
     let is_chosen = arguments.iter().any(|argument| is_choice(argument));
     if !is_chosen {
         let unbuilt = unbuilt_targets(&workspaces, &arguments);
@@ -158,7 +168,8 @@ pub(super) fn build(
     built.executables.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
     built.outputs.library_directories =
         vec![place.target.join("release/deps"), place.target.join("release")];
-    Ok((!built.executables.is_empty()).then_some(built))
+    // Without any other, the reason is the answer.
+    Ok((!built.executables.is_empty() || built.needs_nightly).then_some(built))
 }
 
 /// Whether `argument` chooses packages or targets.
@@ -195,17 +206,34 @@ pub(super) struct Workspace {
     /// Where cargo is called.
     directory: PathBuf,
     metadata: Metadata,
+    /// Whether its manifest was given a `[workspace]`.
+    was_separated: bool,
+}
+
+/// Whose a tree is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TreeOwner {
+    /// The user's: nothing is changed there.
+    User,
+    /// The worktree of the gate.
+    Gate,
 }
 
 /// Directories whose packages are data for tests or the code of others.
 const FOREIGN: [&str; 5] = ["tests", "testdata", "fixtures", "vendor", "target"];
 
 /// The workspace in `directory` of `tree`, and those of other packages below it that have bench
-/// targets. `None` if the manifests of the first are wrong.
-pub(super) fn find_workspaces(tree: &Path, directory: &Path) -> Result<Option<Vec<Workspace>>> {
+/// targets. A package that its manifest leaves neither inside nor outside the workspace above it
+/// becomes one of its own, unless the tree is the user's. `None` if the manifests of the first are
+/// wrong.
+pub(super) fn find_workspaces(
+    tree: &Path,
+    directory: &Path,
+    owner: TreeOwner,
+) -> Result<Option<Vec<Workspace>>> {
     let project = tree.join(directory);
     let Some(metadata) = Metadata::of(&project)? else { return Ok(None) };
-    let mut found = vec![Workspace { directory: project.clone(), metadata }];
+    let mut found = vec![Workspace { directory: project.clone(), metadata, was_separated: false }];
     let listing = git(&project, &["ls-files", "-z", "--", "*/Cargo.toml"])?;
     for name in listing.split('\0').filter(|name| !name.is_empty()) {
         let manifest = project.join(name);
@@ -218,14 +246,27 @@ pub(super) fn find_workspaces(tree: &Path, directory: &Path) -> Result<Option<Ve
         if is_foreign || !may_have_benches {
             continue;
         }
+        let mut metadata = Metadata::of(package)?;
+        let was_separated = metadata.is_none() && owner == TreeOwner::Gate && separate(&manifest);
+        if was_separated {
+            metadata = Metadata::of(package)?;
+        }
         // What cargo cannot read below the project is no part of it.
-        let Some(metadata) = Metadata::of(package)? else { continue };
+        let Some(metadata) = metadata else { continue };
         let is_known = found.iter().any(|other| other.metadata.root() == metadata.root());
         if !is_known && !metadata.benches(true).1.is_empty() {
-            found.push(Workspace { directory: package.to_owned(), metadata });
+            let directory = package.to_owned();
+            found.push(Workspace { directory, metadata, was_separated });
         }
     }
     Ok(Some(found))
+}
+
+/// Makes the package of `manifest` a workspace of its own. Returns whether it did.
+fn separate(manifest: &Path) -> bool {
+    let Ok(text) = std::fs::read_to_string(manifest) else { return false };
+    let is_one = text.parse::<toml::Table>().map_or(true, |table| table.contains_key("workspace"));
+    !is_one && std::fs::write(manifest, format!("{text}\n[workspace]\n")).is_ok()
 }
 
 /// Those of `workspaces` that have the packages and targets which `arguments` name; the first if
@@ -307,20 +348,30 @@ impl Workspace {
         let messages = String::from_utf8_lossy(&output.stdout);
         let executables = executables(&messages);
         if !output.status.success() {
+            let mut unstable = BTreeSet::new();
             for message in compiler_errors(&messages) {
                 let text = message["message"]["rendered"].as_str().unwrap_or_default();
                 listener(&Event::warning(text));
-                if is_bench(&message["target"]) {
-                    wanted.extend(message["target"]["name"].as_str().map(str::to_owned));
+                if is_bench(&message["target"])
+                    && let Some(target) = message["target"]["name"].as_str()
+                {
+                    wanted.insert(target.to_owned());
+                    if message["message"]["code"]["code"] == UNSTABLE_FEATURE {
+                        unstable.insert(target.to_owned());
+                    }
                 }
             }
             wanted.retain(|target| executables.iter().all(|built| built.target != *target));
             built.left_out.extend(wanted.into_iter().map(|target| {
-                let reason = Reason::new(
-                    format!("bench target `{target}`"),
-                    "it does not build",
-                    format!("run `cargo bench --no-run --bench {target}` to see why"),
-                );
+                let what = format!("bench target `{target}`");
+                let reason = if unstable.contains(&target) {
+                    built.needs_nightly = true;
+                    let cure = "set RUSTUP_TOOLCHAIN=nightly for this command";
+                    Reason::new(what, "it needs a nightly toolchain (`#![feature]`)", cure)
+                } else {
+                    let cure = format!("run `cargo bench --no-run --bench {target}` to see why");
+                    Reason::new(what, "it does not build", cure)
+                };
                 (target, reason)
             }));
         }
@@ -343,6 +394,9 @@ impl Workspace {
         run_cargo(cargo.args(chosen))
     }
 }
+
+/// The error of a stable compiler for `#![feature]`.
+const UNSTABLE_FEATURE: &str = "E0554";
 
 /// What cargo says of a workspace.
 struct Metadata(Value);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde_json::Value;
 
-use super::bench_targets::{elements, find_workspaces, is_bench};
+use super::bench_targets::{TreeOwner, elements, find_workspaces, is_bench};
 
 /// A bench target, as its manifest and source describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,9 @@ pub fn survey(directory: &Path) -> Result<Option<Vec<SurveyedTarget>>> {
         return Ok(None);
     }
     let directory = directory.canonicalize()?;
-    let Some(workspaces) = find_workspaces(&directory, Path::new(""))? else { return Ok(None) };
+    let Some(workspaces) = find_workspaces(&directory, Path::new(""), TreeOwner::User)? else {
+        return Ok(None);
+    };
     let mut found = Vec::new();
     for workspace in &workspaces {
         for package in elements(workspace.packages()) {
