@@ -47,6 +47,18 @@ pub enum Benches {
     Command(CommandBenches),
 }
 
+/// How a case is asked: in the next way if a process takes too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum Pace {
+    /// For the short times that this program chooses.
+    #[default]
+    Asked,
+    /// As quickly as the harness can, by a faster clock: the benchmark sets longer times itself.
+    Quick,
+    /// By the real clock, for which the benchmark waits.
+    RealClock,
+}
+
 /// What one process measured: its samples, by the cases that it had.
 type SamplesByCase = BTreeMap<CaseId, Samples>;
 
@@ -82,23 +94,23 @@ impl Benches {
         }
     }
 
-    /// Whether a process of `case` took longer than it was asked to.
-    fn is_slow(&self, case: &Case) -> bool {
-        self.executables().is_some_and(|executables| executables.is_slow(&case.id))
+    /// How `case` is to be asked.
+    fn pace(&self, case: &Case) -> Pace {
+        self.executables().map_or(Pace::Asked, |executables| executables.pace(&case.id))
     }
 
-    /// Measures `case` in a fresh process, with what it leaves in `scratch`; with it, what the
-    /// process measured besides. `hurry` where processes of it take longer than they are asked to.
+    /// Measures `case` in a fresh process at this `pace`, which leaves its files in `scratch`.
+    /// Returns the samples of every case that the process measured.
     fn measure(
         &self,
         case: &Case,
-        hurry: bool,
+        pace: Pace,
         scratch: &Path,
         limit: Duration,
     ) -> Result<SamplesByCase, Reason> {
         match self {
             Self::Executables(executables) => {
-                let samples = executables.measure(&case.id, hurry, scratch, limit)?;
+                let samples = executables.measure(&case.id, pace, scratch, limit)?;
                 Ok(SamplesByCase::from([(case.id.clone(), samples)]))
             }
             Self::Command(command) => command.measure(scratch, limit),

@@ -45,15 +45,18 @@ pub(crate) fn count_instructions(
     time: Duration,
 ) -> Result<InstructionCounts, Reason> {
     let scratch = tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir();
-    let scratch =
-        scratch.map_err(|error| failure("benchmarks", &format!("there is no room: {error}")))?;
+    let scratch = scratch
+        .map_err(|error| failure("benchmarks", &format!("no temporary directory: {error}")))?;
     let count = Counting {
         valgrind: find_valgrind()?,
         scratch: scratch.path().to_owned(),
         until: Instant::now() + time,
     };
     let [Some(before), Some(after)] = sides.each_ref().map(|side| side.executables()) else {
-        return Err(failure("--bench", "its command cannot be asked for a number of iterations"));
+        return Err(failure(
+            "--bench",
+            "its command cannot be run for a fixed number of iterations",
+        ));
     };
     let can_be_counted = |id: &&CaseId| before.can_execute(id) && after.can_execute(id);
     let cases: Vec<CaseId> = cases.iter().filter(can_be_counted).cloned().collect();
@@ -90,7 +93,10 @@ fn check_repeat(
     let Some(again) = again.cloned().transpose()? else { return Ok(()) };
     let [one, other] = [known.instructions, again.instructions];
     if differ(one, other, VARIES) {
-        let why = format!("it varies from process to process, {one:.0} and {other:.0}");
+        let why = format!(
+            "two counts of one build differ by more than 1 %: {one:.0} and {other:.0} instructions \
+             (threads, or work that depends on the time?)"
+        );
         return Err(failure(id.as_str(), &why));
     }
     Ok(())
@@ -102,8 +108,8 @@ fn check_clock_reads(id: &CaseId, counts: [Count; 2]) -> Result<(), Reason> {
     let [one, other] = counts.map(|count| count.clock_reads);
     if one != other {
         let why = format!(
-            "it reads the clock {one} times before the change and {other} times after it, which \
-             the number of iterations depends on"
+            "its clock reads differ ({one} before the change, {other} after it), so the numbers \
+             of iterations may differ too"
         );
         return Err(failure(id.as_str(), &why));
     }
@@ -182,17 +188,22 @@ impl Counting {
     fn total(&self, side: &Executables, id: &CaseId, iterations: u64) -> Result<Total, Reason> {
         let fail = |why: &str| failure(id.as_str(), why);
         let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() || interrupt::is_requested() {
-            return Err(fail("the budget was over before its turn"));
+        if interrupt::is_requested() {
+            return Err(fail("interrupted"));
+        }
+        if left.is_zero() {
+            let why = "the budget ran out before it was counted";
+            return Err(Reason::new(id.as_str(), why, "allow more with `--budget`"));
         }
         let home = tempfile::tempdir_in(&self.scratch)
-            .map_err(|error| fail(&format!("there is no room for its result: {error}")))?;
+            .map_err(|error| fail(&format!("no temporary directory: {error}")))?;
         let command = side.command_to_execute(id, iterations, home.path())?;
         let log = home.path().join("valgrind.log");
         run_to_success(&mut under_valgrind(&self.valgrind, &log, &command), LIMIT.min(left))
             .map_err(|why| fail(&why))?;
-        let clock_reads = clock::reads(home.path())
-            .ok_or_else(|| fail("its executable is static and keeps the clock of the system"))?;
+        let clock_reads = clock::reads(home.path()).ok_or_else(|| {
+            fail("its executable is statically linked, so no clock can be preloaded")
+        })?;
         let log = std::fs::read_to_string(log).unwrap_or_default();
         let instructions = parse_total(&log).ok_or_else(|| fail("Valgrind reports no count"))?;
         Ok(Total { instructions, clock_reads })
@@ -219,11 +230,7 @@ fn on_all_cpus<T: Send>(tasks: Vec<(CaseId, impl Fn() -> T + Sync)>) -> BTreeMap
 }
 
 fn failure(what: &str, why: &str) -> Reason {
-    Reason::new(
-        what,
-        format!("its instructions were not counted: {why}"),
-        "judge it by time: leave out `--decide-by` and `--metric`",
-    )
+    Reason::new(what, why, "judge it by time: leave out `--decide-by` and `--metric`")
 }
 
 /// The program that counts.
@@ -234,7 +241,7 @@ pub(crate) fn find_valgrind() -> Result<PathBuf, Reason> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let programs = std::env::split_paths(&path).map(|directory| directory.join("valgrind"));
     programs.into_iter().find(|program| program.is_file()).ok_or_else(|| {
-        Reason::new("instructions", "Valgrind counts them and is not installed", "install valgrind")
+        Reason::new("instructions", "Valgrind counts them, and is not in PATH", "install valgrind")
     })
 }
 

@@ -10,7 +10,7 @@ use rsb_model::{Outcome, Samples};
 use rsb_store::read_criterion_dir;
 
 use super::clock::{self, ClockRate};
-use super::{MEASUREMENT, WARM_UP, volatile};
+use super::{MEASUREMENT, Pace, WARM_UP, volatile};
 
 /// The name under which results are saved.
 const RESULT: &str = "rsb";
@@ -21,9 +21,12 @@ pub enum CriterionTimes {
     /// From 0.4: any.
     Short,
     /// From 0.4, of a benchmark that sets longer ones itself, as a group does with
-    /// `measurement_time`: until the last two samples agree, which takes a tenth of a second.
+    /// `measurement_time`: until the last two samples agree, by a clock that runs
+    /// [`QUICK_CLOCK_SCALE`] times as fast.
+    FastQuick,
+    /// The same by the real clock, which takes half a second: of a benchmark that waits for it.
     Quick,
-    /// Before: whole seconds, of a clock that runs [`CLOCK_SCALE`] times as fast.
+    /// Before: whole seconds, of a clock that runs [`SECONDS_CLOCK_SCALE`] times as fast.
     FastSeconds,
     /// Whole seconds of the real clock: of a benchmark that takes long even so, as one does that
     /// waits until a time of the real clock.
@@ -32,7 +35,11 @@ pub enum CriterionTimes {
 
 /// How many times as fast the clock runs for a version of Criterion that takes whole seconds: it
 /// measures for 20 ms then, as the others do.
-const CLOCK_SCALE: u32 = 50;
+const SECONDS_CLOCK_SCALE: u32 = 50;
+
+/// How many times as fast the clock runs until the last two samples agree. Each of them takes some
+/// milliseconds then, as the longest ones of other benchmarks do.
+const QUICK_CLOCK_SCALE: u32 = 100;
 
 /// The step of the clock that has a benchmark [execute so many iterations](ask_to_execute). Each
 /// look at the time of an iteration takes three steps, which is more than the second that Criterion
@@ -40,11 +47,22 @@ const CLOCK_SCALE: u32 = 50;
 const CLOCK_STEP: Duration = Duration::from_millis(500);
 
 impl CriterionTimes {
-    /// The times for a case that takes longer than these.
-    pub(super) const fn of_slow_case(self) -> Self {
+    /// The times for a case at this `pace`.
+    pub(super) const fn at(self, pace: Pace) -> Self {
+        match (self, pace) {
+            (_, Pace::Asked) => self,
+            (Self::FastSeconds | Self::WholeSeconds, _) => Self::WholeSeconds,
+            (_, Pace::Quick) => Self::FastQuick,
+            (_, Pace::RealClock) => Self::Quick,
+        }
+    }
+
+    /// How many times as fast the clock runs.
+    const fn clock_scale(self) -> u32 {
         match self {
-            Self::Short | Self::Quick => Self::Quick,
-            Self::FastSeconds | Self::WholeSeconds => Self::WholeSeconds,
+            Self::FastQuick => QUICK_CLOCK_SCALE,
+            Self::FastSeconds => SECONDS_CLOCK_SCALE,
+            Self::Short | Self::Quick | Self::WholeSeconds => 1,
         }
     }
 
@@ -52,7 +70,8 @@ impl CriterionTimes {
     fn arguments(self) -> Vec<String> {
         let [warm_up, measurement] = match self {
             Self::Short => [WARM_UP, MEASUREMENT].map(|time| time.as_secs_f64().to_string()),
-            Self::Quick => return vec!["--quick".to_owned()], // It takes no other sizes beside it.
+            // It takes no other sizes beside it.
+            Self::FastQuick | Self::Quick => return vec!["--quick".to_owned()],
             Self::FastSeconds | Self::WholeSeconds => [1, 1].map(|time: u32| time.to_string()),
         };
         ["--sample-size", "10", "--warm-up-time", &warm_up, "--measurement-time", &measurement]
@@ -76,8 +95,8 @@ pub(super) fn ask_for(command: &mut Command, filter: &str, times: CriterionTimes
         .args(["--nresamples", "100"]) // Its own analysis is not used.
         .args(times.arguments())
         .args(["--", filter]);
-    if times == CriterionTimes::FastSeconds {
-        clock::preload(command, ClockRate::Faster(CLOCK_SCALE), home);
+    if times.clock_scale() > 1 {
+        clock::preload(command, ClockRate::Faster(times.clock_scale()), home);
     }
 }
 
@@ -106,8 +125,16 @@ pub(super) fn filter(name: &str, is_volatile: bool) -> String {
     format!("^{}$", escaped.join(".+"))
 }
 
-/// The samples that it left in `home`.
-pub(super) fn samples(home: &Path) -> Result<Samples, String> {
+/// The unit of what it `printed`, if that is no time: a benchmark may measure cycles or bytes.
+pub(super) fn other_unit(printed: &str) -> Option<&str> {
+    const TIMES: [&str; 6] = ["ps", "ns", "µs", "us", "ms", "s"];
+    let (_, interval) = printed.split_once("time:")?;
+    let unit = interval.trim_start().strip_prefix('[')?.split_whitespace().nth(1)?;
+    (!TIMES.contains(&unit)).then_some(unit)
+}
+
+/// The samples that it left in `home` when it was asked for `times`.
+pub(super) fn samples(home: &Path, times: CriterionTimes) -> Result<Samples, String> {
     let run = read_criterion_dir(home, RESULT)
         .map_err(|error| format!("Criterion kept no result: {error}"))?;
     let [result] = run.benchmarks.as_slice() else {
@@ -117,7 +144,8 @@ pub(super) fn samples(home: &Path) -> Result<Samples, String> {
         (Outcome::Measured, [samples]) => {
             let mut samples = samples.clone();
             if clock::reads(home).is_some() {
-                samples.times_ns.iter_mut().for_each(|time| *time /= f64::from(CLOCK_SCALE));
+                let scale = f64::from(times.clock_scale());
+                samples.times_ns.iter_mut().for_each(|time| *time /= scale);
             }
             Ok(samples)
         }
@@ -146,8 +174,19 @@ mod tests {
         python.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let Ok(output) = python.output() else { return };
         let passed: f64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-        assert!(passed >= 0.1 * f64::from(CLOCK_SCALE), "{passed} s");
+        assert!(passed >= 0.1 * f64::from(SECONDS_CLOCK_SCALE), "{passed} s");
         assert!(clock::reads(home.path()).is_some());
+    }
+
+    #[test]
+    fn a_unit_that_is_no_time_is_read_from_the_result() {
+        for (printed, expected) in [
+            ("fib 20    time:   [25.918 µs 25.986 µs 26.067 µs]\n", None),
+            ("fib 20\n          time:   [1.2 Kcycles 1.3 Kcycles 1.4 Kcycles]\n", Some("Kcycles")),
+            ("Benchmarking fib 20: Warming up\n", None),
+        ] {
+            assert_eq!(other_unit(printed), expected, "{printed}");
+        }
     }
 
     #[test]

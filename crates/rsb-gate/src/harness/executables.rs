@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rsb_engine::judged;
@@ -12,7 +12,7 @@ use rsb_model::{CaseId, Reason, Samples};
 use timed_child::{ChildOutput, Stderr};
 
 use super::criterion::CriterionTimes;
-use super::{LISTING, criterion, divan, libtest, volatile};
+use super::{LISTING, Pace, criterion, divan, libtest, volatile};
 use crate::build_place::BuiltSide;
 
 /// A process that was asked for less than a tenth of a second and takes longer than this has times
@@ -20,6 +20,8 @@ use crate::build_place::BuiltSide;
 const SLOW: Duration = Duration::from_millis(500);
 /// Nobody waits longer than this to learn it.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Nor longer than this to learn that a benchmark waits for a time of the real clock.
+const QUICK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A bench target of a build, as an executable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,13 +58,13 @@ impl HarnessKind {
         Self::Bencher,
     ];
 
-    /// Has `command` list its cases.
-    fn ask_to_list(self, command: &mut Command) {
+    /// Has `command` list its cases, with its files in `home`.
+    fn ask_to_list(self, command: &mut Command, home: &Path) {
         match self {
             Self::Criterion(times) => criterion::ask_to_list(command, times),
             Self::Divan => divan::ask_to_list(command),
             Self::Libtest => libtest::ask_to_list(command),
-            Self::Bencher => {}
+            Self::Bencher => libtest::ask_bencher_to_list(command, home),
         }
     }
 
@@ -92,8 +94,21 @@ struct ListedCase {
     name: String,
     /// Whether parts of its name change from process to process.
     is_volatile: bool,
-    /// Whether it sets its own, longer times.
-    is_slow: AtomicBool,
+    /// How it is asked.
+    pace: Mutex<Pace>,
+    /// The unit of its figures, if they are no times.
+    unit: OnceLock<String>,
+}
+
+impl ListedCase {
+    fn pace(&self) -> Pace {
+        *self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn raise_pace(&self, pace: Pace) {
+        let mut known = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = pace.max(*known);
+    }
 }
 
 /// What measures a case.
@@ -152,7 +167,8 @@ impl Executables {
                         place: *place,
                         name: name.clone(),
                         is_volatile: false,
-                        is_slow: AtomicBool::new(false),
+                        pace: Mutex::default(),
+                        unit: OnceLock::new(),
                     };
                     listed.cases.insert(id, case);
                 }
@@ -244,6 +260,10 @@ impl Executables {
     fn cases_of(&self, executable: &BenchExecutable) -> Result<(HarnessKind, Vec<String>), Reason> {
         let what = format!("bench target `{}`", executable.target);
         let began = Instant::now();
+        let home = tempfile::tempdir().map_err(|error| {
+            let why = format!("there is no room for its files: {error}");
+            Reason::new(what.clone(), why, "make room, and run it again")
+        })?;
         for harness in HarnessKind::ALL {
             let mut command = self.command(executable).map_err(|error| {
                 Reason::new(
@@ -252,7 +272,7 @@ impl Executables {
                     "make room, and run it again",
                 )
             })?;
-            harness.ask_to_list(&mut command);
+            harness.ask_to_list(&mut command, home.path());
             // A program without a harness ignores what it is asked and works until the limit: it is
             // not asked again.
             let left = LISTING.saturating_sub(began.elapsed());
@@ -270,9 +290,18 @@ impl Executables {
         ))
     }
 
-    /// Whether the case called `id` took longer than it was asked to.
-    pub(super) fn is_slow(&self, id: &CaseId) -> bool {
-        self.cases.get(id).is_some_and(|case| case.is_slow.load(Ordering::Relaxed))
+    /// The units of figures that are no times, each with the number of its cases.
+    pub(crate) fn other_units(&self) -> BTreeMap<&str, usize> {
+        let mut units = BTreeMap::new();
+        for unit in self.cases.values().filter_map(|case| case.unit.get()) {
+            *units.entry(unit.as_str()).or_default() += 1;
+        }
+        units
+    }
+
+    /// How the case called `id` is to be asked.
+    pub(super) fn pace(&self, id: &CaseId) -> Pace {
+        self.cases.get(id).map_or(Pace::Asked, ListedCase::pace)
     }
 
     /// What measures the case called `id`, before it is asked for anything.
@@ -330,12 +359,11 @@ impl Executables {
         }
     }
 
-    /// Measures the case called `id` in a fresh process; `hurry` where one of its processes took
-    /// longer than it was asked to.
+    /// Measures the case called `id` in a fresh process at this `pace`.
     pub(super) fn measure(
         &self,
         id: &CaseId,
-        hurry: bool,
+        pace: Pace,
         scratch: &Path,
         limit: Duration,
     ) -> Result<Samples, Reason> {
@@ -345,25 +373,37 @@ impl Executables {
         match harness {
             HarnessKind::Criterion(times) => {
                 let filter = criterion::filter(name, case.is_volatile);
-                let times = if hurry { times.of_slow_case() } else { times };
-                criterion::ask_for(&mut command, &filter, times, scratch);
-                if !hurry {
-                    limit = limit.min(PATIENCE);
-                }
+                criterion::ask_for(&mut command, &filter, times.at(pace), scratch);
+                limit = limit.min(match pace {
+                    Pace::Asked => PATIENCE,
+                    Pace::Quick => QUICK_PATIENCE,
+                    Pace::RealClock => limit,
+                });
             }
             HarnessKind::Divan => divan::ask_for(&mut command, name),
-            HarnessKind::Libtest => libtest::ask_for(&mut command, name),
-            HarnessKind::Bencher => libtest::ask_bencher_for(&mut command, name),
+            HarnessKind::Libtest => libtest::ask_for(&mut command, name, scratch),
+            HarnessKind::Bencher => libtest::ask_bencher_for(&mut command, name, scratch),
         }
         let began = Instant::now();
         let ended = run_to_success(&mut command, limit);
-        // Where that is why it was cut off, it is asked for otherwise.
-        case.is_slow.fetch_or(began.elapsed() > SLOW, Ordering::Relaxed);
+        // If that is why it was cut off, it is asked in the next way.
+        match pace {
+            Pace::Asked if began.elapsed() > SLOW => case.raise_pace(Pace::Quick),
+            Pace::Quick if ended.is_err() => case.raise_pace(Pace::RealClock),
+            _ => {}
+        }
         let output = ended.map_err(|why| Reason::new(format!("case {id}"), why, cure.as_str()))?;
         let samples = match harness {
-            HarnessKind::Criterion(_) => criterion::samples(scratch),
+            HarnessKind::Criterion(times) => {
+                if let Some(unit) = criterion::other_unit(&output.stdout) {
+                    case.unit.get_or_init(|| unit.to_owned());
+                }
+                criterion::samples(scratch, times.at(pace))
+            }
             HarnessKind::Divan => divan::samples(&output.stdout),
-            HarnessKind::Libtest | HarnessKind::Bencher => libtest::samples(&output.stdout, name),
+            HarnessKind::Libtest | HarnessKind::Bencher => {
+                libtest::samples(&output.stdout, name, scratch)
+            }
         };
         samples.map_err(|why| Reason::new(format!("case {id}"), why, cure))
     }

@@ -1,23 +1,44 @@
 //! Executables of the test harness (`#[bench]`) and of the crate `bencher`, whose output looks the
 //! same: of each case and process the median, in nanoseconds.
+//!
+//! Both measure a case for a tenth of a second to three seconds. Their clock runs faster, so that
+//! it takes them a twentieth of that.
 
+use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use rsb_model::Samples;
 
-/// Has `command` list its cases. A bencher cannot list them, and measures each instead.
+use super::clock::{self, ClockRate};
+
+/// How many times as fast the clock runs.
+const CLOCK_SCALE: u32 = 20;
+
+/// The step of the clock while cases are listed: both harnesses give a case up after 301
+/// iterations then.
+const CLOCK_STEP: Duration = Duration::from_millis(50);
+
+/// Has `command` list its cases.
 pub(super) fn ask_to_list(command: &mut Command) {
     command.arg("--list");
 }
 
+/// Has a bencher, which cannot list its cases, measure each of them for a moment.
+pub(super) fn ask_bencher_to_list(command: &mut Command, home: &Path) {
+    clock::preload(command, ClockRate::Steps(CLOCK_STEP), home);
+}
+
 /// Has `command` measure the case called `name`.
-pub(super) fn ask_for(command: &mut Command, name: &str) {
+pub(super) fn ask_for(command: &mut Command, name: &str, home: &Path) {
     command.args(["--exact", name, "--color", "never"]);
+    clock::preload(command, ClockRate::Faster(CLOCK_SCALE), home);
 }
 
 /// Has a bencher measure the cases whose names contain `name`.
-pub(super) fn ask_bencher_for(command: &mut Command, name: &str) {
+pub(super) fn ask_bencher_for(command: &mut Command, name: &str, home: &Path) {
     command.arg(name);
+    clock::preload(command, ClockRate::Faster(CLOCK_SCALE), home);
 }
 
 /// The names of the cases measured in `output`.
@@ -25,12 +46,14 @@ pub(super) fn measured_names(output: &str) -> Vec<String> {
     measurements(output).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The median of the case called `name` in `output`, as one sample.
-pub(super) fn samples(output: &str, name: &str) -> Result<Samples, String> {
+/// The median of the case called `name` in `output`, as one sample, of a process with its files in
+/// `home`.
+pub(super) fn samples(output: &str, name: &str, home: &Path) -> Result<Samples, String> {
     let found = measurements(output).find(|(measured, _)| *measured == name);
     let (_, time) = found.ok_or_else(|| "it printed no time of the case".to_owned())?;
+    let scale = if clock::reads(home).is_some() { f64::from(CLOCK_SCALE) } else { 1.0 };
     let mut samples = Samples::new(0);
-    samples.push(1, time);
+    samples.push(1, time / scale);
     Ok(samples)
 }
 
@@ -58,8 +81,8 @@ mod tests {
     fn medians_are_read_by_the_exact_name() {
         assert_eq!(measured_names(OUTPUT), ["parse::long", "parse::long_url"]);
         for (name, time) in [("parse::long", 1_234_567.25), ("parse::long_url", 17.0)] {
-            assert_eq!(samples(OUTPUT, name).unwrap().times_ns, [time]);
+            assert_eq!(samples(OUTPUT, name, Path::new("/none")).unwrap().times_ns, [time]);
         }
-        assert!(samples(OUTPUT, "checks").is_err());
+        assert!(samples(OUTPUT, "checks", Path::new("/none")).is_err());
     }
 }

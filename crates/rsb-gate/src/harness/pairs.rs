@@ -11,7 +11,7 @@ use rsb_engine::measure::{
 };
 use rsb_model::{Case, CaseId, DeviceType, Fields, Reason, Samples};
 
-use super::{Benches, SamplesByCase};
+use super::{Benches, Pace, SamplesByCase};
 
 /// Processes of each side in a pair, if they are short and there is time. The fastest sample of them is the
 /// side's figure: on a busy machine with two threads, ratios of two builds of one source spread by
@@ -54,7 +54,7 @@ impl<'a> BenchPairs<'a> {
         let began = Instant::now();
         let samples = match self.take(part.which, &case.id, turn.replicate) {
             Some(samples) => samples,
-            None => self.run(part.which, part.hurry, case, turn)?,
+            None => self.run(part.which, part.pace, case, turn)?,
         };
         rsb_stats::location(&samples)
             .map_err(|error| case_failure(&case.id, &error.to_string()))?;
@@ -74,7 +74,7 @@ impl<'a> BenchPairs<'a> {
     fn run(
         &mut self,
         which: usize,
-        hurry: bool,
+        pace: Pace,
         case: &Case,
         turn: Turn,
     ) -> Result<Samples, WorkerError> {
@@ -82,7 +82,7 @@ impl<'a> BenchPairs<'a> {
         let home = tempfile::tempdir_in(self.scratch.path());
         let home = home
             .map_err(|error| case_failure(&case.id, &format!("no room for its result: {error}")))?;
-        let ended = self.sides[which].measure(case, hurry, home.path(), limit);
+        let ended = self.sides[which].measure(case, pace, home.path(), limit);
         if interrupt::is_requested() {
             return Err(WorkerError::Interrupted); // It may have died of it.
         }
@@ -101,13 +101,15 @@ impl PairSource for BenchPairs<'_> {
         case: &Case,
         turn: Turn,
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
-        let hurry = self.sides.iter().any(|side| side.is_slow(case));
-        let measured = self.take_turns(case, turn, hurry);
-        // A case with longer times of its own was cut off: both sides begin again, in less time.
-        if measured.is_err() && !hurry && self.sides.iter().any(|side| side.is_slow(case)) {
-            self.take_turns(case, turn, true)
-        } else {
-            measured
+        let mut pace = self.pace(case);
+        loop {
+            let measured = self.take_turns(case, turn, pace);
+            // If a case was cut off, both sides begin again, asked in the next way.
+            let next = self.pace(case);
+            if measured.is_ok() || next == pace {
+                return measured;
+            }
+            pace = next;
         }
     }
 
@@ -117,24 +119,28 @@ impl PairSource for BenchPairs<'_> {
         case: &Case,
         turn: Turn,
     ) -> Result<Replicate, WorkerError> {
-        let hurry = self.sides[which].is_slow(case);
-        let mut part = SideSamples::new(which, turn.replicate, hurry);
+        let mut part = SideSamples::new(which, turn.replicate, self.sides[which].pace(case));
         self.add(&mut part, case, turn)?;
         Ok(part.replicate())
     }
 }
 
 impl BenchPairs<'_> {
+    /// How `case` is to be asked on both sides.
+    fn pace(&self, case: &Case) -> Pace {
+        self.sides.iter().map(|side| side.pace(case)).max().unwrap_or_default()
+    }
+
     /// A pair, both sides measured alike: in another way, the fastest sample would be another
     /// figure.
     fn take_turns(
         &mut self,
         case: &Case,
         turn: Turn,
-        hurry: bool,
+        pace: Pace,
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let began = Instant::now();
-        let mut parts = [0, 1].map(|which| SideSamples::new(which, turn.replicate, hurry));
+        let mut parts = [0, 1].map(|which| SideSamples::new(which, turn.replicate, pace));
         for round in 0..self.turns {
             // Who is first finds the machine as the other does not.
             let first = ((turn.replicate + round) % 2) as usize;
@@ -152,14 +158,14 @@ impl BenchPairs<'_> {
 /// What one side measured of a pair.
 struct SideSamples {
     which: usize,
-    hurry: bool,
+    pace: Pace,
     samples: Samples,
     total: Duration,
 }
 
 impl SideSamples {
-    fn new(which: usize, replicate: u32, hurry: bool) -> Self {
-        Self { which, hurry, samples: Samples::new(replicate), total: Duration::ZERO }
+    fn new(which: usize, replicate: u32, pace: Pace) -> Self {
+        Self { which, pace, samples: Samples::new(replicate), total: Duration::ZERO }
     }
 
     fn replicate(self) -> Replicate {
