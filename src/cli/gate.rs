@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rsb_app::judge::JudgeOptions;
 use rsb_gate::gate::SideName;
 use rsb_model::Suite;
@@ -28,7 +28,7 @@ pub struct JudgeArgs {
     /// Also write the verdict to FILE in FORM, as with --format; repeatable
     #[arg(long, value_name = "FORM=FILE", value_parser = parse_verdict_file)]
     pub output: Vec<VerdictFile>,
-    /// Set the threshold, unless the policy sets another [default: 10]
+    /// Set the threshold of times; `[[threshold]]` entries of the policy win [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
     /// Compare across versions of these factors, such as rocm,driver,torch
@@ -55,6 +55,13 @@ impl JudgeArgs {
             files: self.output.iter().map(|file| file.path.clone()).collect(),
         }
     }
+}
+
+/// Which tree brings benchmarks to the other side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BenchesFrom {
+    /// The tree as it is
+    This,
 }
 
 /// Arguments of `gate`.
@@ -97,17 +104,24 @@ pub struct GateArgs {
     pub metric: Option<ExtraMetric>,
     /// Judge by this metric alone and measure no time, with --against
     ///
-    /// Valgrind counts the instructions of one iteration of each case, which no other program on
-    /// the machine changes. It works for benchmarks of Criterion and Divan. More instructions may
-    /// take less time, and as many may take more.
+    /// Valgrind, which must be installed, counts the instructions of one iteration of each case;
+    /// load does not change them. It works for the Criterion and Divan benchmarks of other projects.
+    /// The threshold is 2 %, unless the policy sets another for `instructions`. More instructions
+    /// can take less time, and an equal number more. --budget limits the counting.
     #[arg(
         long,
         value_name = "METRIC",
         value_enum,
         requires = "against",
-        conflicts_with_all = ["metric", "layouts", "fail_fast", "wait_for_quiet"]
+        conflicts_with_all = ["metric", "layouts", "fail_fast", "wait_for_quiet", "threshold"]
     )]
     pub decide_by: Option<ExtraMetric>,
+    /// Add the new benchmarks of this tree to REV and measure them on both sides, with --against
+    ///
+    /// Their files, `[[bench]]` tables and dev-dependencies are added to REV before it is built.
+    /// Benchmarks that REV has stay as they are there.
+    #[arg(long, value_name = "SIDE", value_enum, requires = "against")]
+    pub benches_from: Option<BenchesFrom>,
     /// Also measure cases whose code is equal on both sides, with --against
     #[arg(long, requires = "against")]
     pub measure_equal: bool,

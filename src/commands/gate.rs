@@ -60,6 +60,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             budget: args.budget,
             fail_fast: args.fail_fast,
             wait_for_quiet: args.wait_for_quiet.unwrap_or_default(),
+            add_benches: args.benches_from.is_some(),
             instructions: match (args.metric, args.decide_by) {
                 (None, None) => InstructionUse::Nothing,
                 (Some(ExtraMetric::Instructions), _) => InstructionUse::BesideTime,
@@ -72,15 +73,17 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         if let (Some(list), Basis::Figures { .. }) = (accepted, &judgment.basis) {
             judgment.result = list.apply(judgment.result, judge.policy());
         }
-        let again = Some(format!("gate --against {}", shell_quote(revision)));
+        let again = Some(again_against(args, revision));
         // No baseline was saved that could hold an accepted regression.
         let budget = || gate::default_budget(judgment.result.comparisons.len());
+        let common = judge::request(&judge, &paths, &[], &[]);
         let request = VerdictRequest {
             again,
+            places: common.places.clone() + &cargo_arguments(args),
             is_remeasured: true,
             budget: Some(args.budget.unwrap_or_else(budget)),
             accept: None,
-            ..judge::request(&judge, &paths, &[], &[])
+            ..common
         };
         return Ok(verdict::conclude(&judge, &args.judge, &judgment, &request, style, without));
     }
@@ -115,6 +118,32 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         ..named
     };
     Ok(verdict::conclude(&judge, &args.judge, &judgment, &request, style, without))
+}
+
+/// Returns the subcommand that judges the same cases by `revision` again, without a budget.
+fn again_against(args: &GateArgs, revision: &str) -> String {
+    let mut again = format!("gate --against {}", shell_quote(revision));
+    let flags = [("--benchmark", &args.benchmark), ("--case", &args.case)];
+    for (flag, values) in flags {
+        for value in values {
+            again.extend([" ", flag, " ", &shell_quote(value)]);
+        }
+    }
+    for (flag, metric) in [("--metric", args.metric), ("--decide-by", args.decide_by)] {
+        if metric.is_some() {
+            again.extend([" ", flag, " instructions"]);
+        }
+    }
+    if args.benches_from.is_some() {
+        again.push_str(" --benches-from this");
+    }
+    again
+}
+
+/// Returns the arguments for cargo, as they stand at the end of a command.
+fn cargo_arguments(args: &GateArgs) -> String {
+    let words: Vec<String> = args.project.cargo.iter().map(|word| shell_quote(word)).collect();
+    if words.is_empty() { String::new() } else { format!(" -- {}", words.join(" ")) }
 }
 
 /// Returns the subcommand that measures the run again; `None` for files and several runs, which

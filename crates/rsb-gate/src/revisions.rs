@@ -4,6 +4,7 @@
 //! Functions begin at cache lines in every build: `.cargo/config.toml` says so for the user's own,
 //! [`cargo`] for both revisions.
 
+mod added_benches;
 mod against;
 mod baseline;
 mod bench_targets;

@@ -23,7 +23,7 @@ use super::project::{Build, ProjectOptions, is_setting};
 use crate::gate::{
     Basis, Judge, JudgedSides, Judgment, MeasureLimits, SidePrograms, Sides, default_budget,
 };
-use crate::harness::Benches;
+use crate::harness::{Benches, Executables};
 use crate::policy::ControlSet;
 
 /// What to compare this tree with, and how.
@@ -45,6 +45,8 @@ pub struct AgainstRequest<'a> {
     pub wait_for_quiet: Duration,
     /// What instructions are counted for.
     pub instructions: InstructionUse,
+    /// Whether benchmarks that only this tree has are measured on both sides.
+    pub add_benches: bool,
     /// Whether what is the same on both sides is measured too.
     pub measure_equal: bool,
     /// In how many layouts each side is linked and measured; 0 leaves them as they were built.
@@ -74,7 +76,7 @@ pub fn against(
     listener: &mut Listener<'_>,
 ) -> Result<Judgment, EngineError> {
     let revision = request.revision;
-    let trees = builds::trees(revision, request.project).map_err(EngineError::usage)?;
+    let trees = builds::trees(request).map_err(EngineError::usage)?;
     trees.check(request).map_err(EngineError::usage)?;
     if trees.are_equal() && !request.measure_equal {
         return Ok(same(judge, revision, "hold the same source: nothing to measure"));
@@ -152,6 +154,14 @@ fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
             format!("{} in {place}", targets.into_iter().join(", "))
         });
         let text = format!("bench targets measured: {}", places.collect_vec().join("; "));
+        notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+    }
+    let units = after.executables().map(Executables::other_units).unwrap_or_default();
+    for (unit, cases) in units {
+        let text = format!(
+            "Criterion measures something else than time ({unit}) in {cases} of the cases: their \
+             figures are shown as times; the changes are right"
+        );
         notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
     }
     let [unable, unable_after] = [before, after].map(Build::left_out);

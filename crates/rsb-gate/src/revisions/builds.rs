@@ -11,9 +11,9 @@ use rsb_engine::{Listener, WorkerCommand};
 
 use super::against::{AgainstRequest, InstructionUse};
 use super::cargo::{self, CargoProfile};
-use super::project::{Build, Project, ProjectOptions, SideRole};
+use super::project::{Build, Project, SideRole};
 use super::worktree::{ProgramDirectory, Worktree};
-use super::{inert, opened};
+use super::{added_benches, inert, opened};
 
 /// The git repository around the current directory.
 #[derive(Debug, Clone)]
@@ -104,14 +104,19 @@ impl Repository {
         let index = scratch.path().join("index");
         self.git_with_index(&index, &["read-tree", "HEAD"])?;
         self.git_with_index(&index, &["add", "--all"])?;
-        let tree = self.git_with_index(&index, &["write-tree"])?;
+        self.commit_index(&index, "HEAD", "the tree as it is")
+    }
+
+    /// A commit of the index in the file `index`, after `parent` and on no branch.
+    pub(super) fn commit_index(&self, index: &Path, parent: &str, subject: &str) -> Result<String> {
+        let tree = self.git_with_index(index, &["write-tree"])?;
         let author = ["-c", "user.name=rusty-stack-bench", "-c", "user.email=gate@localhost"];
-        let commit = ["commit-tree", &tree, "-p", "HEAD", "-m", "the tree as it is"];
-        self.git_with_index(&index, &[&author[..], &commit].concat())
+        let commit = ["commit-tree", &tree, "-p", parent, "-m", subject];
+        self.git_with_index(index, &[&author[..], &commit].concat())
     }
 
     /// Runs git with its index in the file `index`.
-    fn git_with_index(&self, index: &Path, arguments: &[&str]) -> Result<String> {
+    pub(super) fn git_with_index(&self, index: &Path, arguments: &[&str]) -> Result<String> {
         let mut command = Command::new("git");
         command.current_dir(&self.top).env("GIT_INDEX_FILE", index).args(arguments);
         output(command)
@@ -144,11 +149,15 @@ pub(super) struct Builds {
 ///
 /// # Errors
 /// When this is no git repository, git does not know the revision, or both do not hold one project.
-pub(super) fn trees(revision: &str, options: &ProjectOptions) -> Result<Trees> {
+pub(super) fn trees(request: &AgainstRequest<'_>) -> Result<Trees> {
+    let (revision, options) = (request.revision, request.project);
     let repository = Repository::here("gate --against")?;
-    let commits = [repository.commit(revision)?, repository.commit_of_this_tree()?];
+    let mut commits = [repository.commit(revision)?, repository.commit_of_this_tree()?];
     let project =
         Project::of(&repository, &[(&commits[0], revision), (&commits[1], "this tree")], options)?;
+    if request.add_benches && project.has_executables() {
+        commits[0] = added_benches::commit_with_benches(&repository, &commits[0], &commits[1])?;
+    }
     Ok(Trees {
         contents: [repository.contents_of(&commits[0])?, repository.contents_of(&commits[1])?],
         commits,
@@ -161,7 +170,7 @@ impl Trees {
     /// Checks that the project can do what is asked.
     ///
     /// # Errors
-    /// When a suite or instructions are wanted of another project.
+    /// When a suite, instructions or added benchmarks are wanted of a project that has none.
     pub(super) fn check(&self, request: &AgainstRequest<'_>) -> Result<()> {
         let is_own = self.project.is_this_program();
         let is_counted = is_own || self.project.has_executables();
@@ -173,6 +182,7 @@ impl Trees {
             ("--suite", own, request.suite.is_some() && !is_own),
             ("--layouts", own, request.layouts > 0 && !is_own),
             ("--metric instructions", built, beside && !is_counted),
+            ("--benches-from", built, request.add_benches && !self.project.has_executables()),
         ];
         if let Some((flag, whose, _)) = unfit.iter().find(|(.., is_unfit)| *is_unfit) {
             bail!("{flag} is for {whose}; leave it out here");

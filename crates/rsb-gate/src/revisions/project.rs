@@ -471,7 +471,7 @@ impl Build {
     }
 
     /// The executables of another project; `None` for this program and for commands.
-    fn executables(&self) -> Option<&Executables> {
+    pub(super) fn executables(&self) -> Option<&Executables> {
         match self {
             Self::Benches(benches) => benches.executables(),
             Self::ThisProgram(_) | Self::Custom { .. } => None,
