@@ -99,7 +99,7 @@ pub enum ColorChoice {
 /// What is measured in addition to the time, or instead of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExtraMetric {
-    /// Instructions per iteration, by CPU counters or Valgrind
+    /// Instructions per iteration; those of other projects are counted by Valgrind
     Instructions,
 }
 

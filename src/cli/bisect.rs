@@ -8,16 +8,17 @@ use super::{ExtraMetric, Places, ProjectArgs};
 /// Arguments of `bisect`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Commits are searched along the first parents of BAD: of a merge it is said that \
-                  it brought the \
-    regression, not which commit of the merged branch did; bisect that branch for it. Each step \
+    after_help = "Commits are searched along the first parents of BAD. If a merge is found, bisect \
+                  the merged branch \
+    to find its commit. Each step \
     builds a commit in a \
     worktree of its own, beside the build of this tree, which stays as it is, and measures it \
     interleaved with GOOD. What \
     does not build, or does not have the case, is passed over; so is what stays undecided within \
     the budget.\n\n\
-    Exit code 0: the question is answered. 4: those passed over hide the answer. 2: the revisions \
-    or the case are wrong."
+    Exit code 0: the commit is found, or BAD is not slower. 4: no verdict on BAD, or commits that \
+    were passed over hide the answer. 2: the revisions or the case are wrong, or BAD cannot be \
+    judged. 130: interrupted."
 )]
 pub struct BisectArgs {
     /// Start from this fast revision, an ancestor of BAD
@@ -32,11 +33,12 @@ pub struct BisectArgs {
     pub budget: Option<std::time::Duration>,
     /// Judge by this metric alone and measure no time
     ///
-    /// Valgrind counts the instructions of one iteration, which no other program on the machine
-    /// changes. It works for benchmarks of Criterion and Divan.
-    #[arg(long, value_name = "METRIC", value_enum)]
+    /// Valgrind, which must be installed, counts the instructions of one iteration; load does not
+    /// change them. It works for the Criterion and Divan benchmarks of other projects. BAD must have
+    /// 2 % more, unless the policy sets another threshold for `instructions`.
+    #[arg(long, value_name = "METRIC", value_enum, conflicts_with = "threshold")]
     pub decide_by: Option<ExtraMetric>,
-    /// Set the threshold, unless the policy sets another [default: 10]
+    /// Set the threshold of times; `[[threshold]]` entries of the policy win [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
     /// Print one JSON document and nothing else

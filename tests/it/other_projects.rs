@@ -91,6 +91,39 @@ fn instructions_decide_without_a_time() {
 }
 
 #[test]
+fn a_benchmark_that_the_change_brings_is_measured_on_both_sides_if_asked() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST)]);
+    commit(&bench, "fast");
+    write(&bench, "", &[("parsing", SLOW), ("hashing", OTHERS)]);
+    bench.write(
+        "src/lib.rs",
+        "pub fn ready() -> bool { !std::env::args().any(|word| word.is_empty()) }\n",
+    );
+    let plain = bench.run(&[&JSON[..], &["--benchmark", "parse"]].concat()).expect(3).json();
+    assert_eq!(plain["new"], serde_json::json!([]), "{plain}");
+    let plain = bench.run(&JSON).expect(3).json();
+    assert_eq!(plain["new"], serde_json::json!(["hash"]), "{plain}");
+    let both = bench.run(&[&JSON[..], &["--benches-from", "this"]].concat()).expect(3).json();
+    let rows = rows(&both);
+    assert!(
+        is(&rows[1], "hash", "Unchanged") && is(&rows[2], "parse/a.json", "Regressed"),
+        "{rows:?}"
+    );
+    assert_eq!(measured(&bench), ["fib 20", "hash", "parse/a.json"]);
+}
+
+#[test]
+fn a_case_that_waits_for_the_real_clock_gets_it() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", &[("waits", 1000.0)])]);
+    commit(&bench, "before");
+    write(&bench, "", &[("parsing", &[("waits", 1001.0)])]);
+    let result = bench.run(&[&JSON[..], &["--budget", "30s"]].concat()).expect(0).json();
+    assert!(is(&rows(&result)[0], "waits", "Unchanged"), "{result}");
+}
+
+#[test]
 fn a_comment_is_decided_without_measuring() {
     let bench = repository("");
     write(&bench, "", &[("parsing", FAST)]);

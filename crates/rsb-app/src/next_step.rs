@@ -92,12 +92,18 @@ fn after_regression(
                 "doctor",
             ));
         }
-        // Only a measured time can be searched for.
-        (Some(good), Some(bad)) if worst.confidence_interval.is_some() => {
+        // Only times and instructions can be searched for.
+        (Some(good), Some(bad))
+            if worst.confidence_interval.is_some() || worst.metric == "instructions" =>
+        {
             let [good, bad] = [good, bad].map(|commit| shell_quote(short(commit)));
-            hints.push(
-                request.hint("find the commit", &format!("bisect {good} {bad} --case {case}")),
-            );
+            let by = if worst.metric == "instructions" && request.budget.is_some() {
+                " --decide-by instructions"
+            } else {
+                ""
+            };
+            let command = format!("bisect {good} {bad} --case {case}{by}");
+            hints.push(request.hint("find the commit", &command));
         }
         _ => {}
     }
@@ -162,6 +168,9 @@ fn after_no_verdict(
                 .map(|again| request.hint(&purpose, &format!("{again} {}", request.longer())))
                 .into_iter()
                 .collect()
+        }
+        ReasonCode::Missing if request.budget.is_some() => {
+            vec!["restore the missing cases, or accept their removal with --accept FILE".to_owned()]
         }
         ReasonCode::Missing => {
             vec![

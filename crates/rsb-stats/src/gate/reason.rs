@@ -201,7 +201,7 @@ pub(super) fn of_values(
             )
         }
         ReasonCode::WithinNoise if before == after => format!("{before}{unit} on both sides"),
-        ReasonCode::WithinNoise => format!("{figures}: a change too small to count"),
+        ReasonCode::WithinNoise => format!("{figures}: a change below the floor of the policy"),
         other => format!("{figures}: {}", other.cause()),
     }
 }
