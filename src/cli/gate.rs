@@ -116,7 +116,7 @@ pub struct GateArgs {
         conflicts_with_all = ["metric", "layouts", "fail_fast", "wait_for_quiet", "threshold"]
     )]
     pub decide_by: Option<ExtraMetric>,
-    /// Add the new benchmarks of this tree to REV and measure them on both sides, with --against
+    /// Also measure this tree's new benchmarks on both sides, with --against
     ///
     /// Their files, `[[bench]]` tables and dev-dependencies are added to REV before it is built.
     /// Benchmarks that REV has stay as they are there.

@@ -476,6 +476,39 @@ fn a_target_that_runs_on_neither_side_is_named_and_decides_nothing() {
 }
 
 #[test]
+fn benchmarks_in_a_package_that_cargo_refuses_are_measured() {
+    let bench = repository("benches");
+    // A member `.` takes the package in again that `exclude` leaves out.
+    let root = "[package]\nname = \"root\"\nversion = \"0.0.0\"\n\n\
+                [workspace]\nmembers = [\".\"]\nexclude = [\"benches\"]\n";
+    bench.write("Cargo.toml", root);
+    bench.write("src/lib.rs", "");
+    let write_without_workspace = |cases| {
+        write(&bench, "benches", &[("parsing", cases)]);
+        let manifest = std::fs::read_to_string(bench.path("benches/Cargo.toml")).unwrap();
+        bench.write("benches/Cargo.toml", &manifest.replace("[workspace]\n", ""));
+    };
+    write_without_workspace(FAST);
+    commit(&bench, "fast");
+    write_without_workspace(SLOW);
+    let ended = bench.run(&JSON).expect(3);
+    assert!(ended.stderr.contains("benches/Cargo.toml") && ended.stderr.contains("`[workspace]`"));
+    let result = ended.json();
+    assert!(rows(&result).iter().any(|row| is(row, "parse/a.json", "Regressed")), "{result:#}");
+}
+
+#[test]
+fn benchmarks_that_need_a_nightly_toolchain_are_refused_with_the_cure() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST)]);
+    bench.write("benches/parsing.rs", "#![feature(test)]\nfn main() {}\n");
+    commit(&bench, "before");
+    bench.write("src/lib.rs", "pub fn ready() -> bool { false }\n");
+    let ended = bench.set("RUSTUP_TOOLCHAIN", "stable").run(&JSON).expect(2);
+    assert!(ended.stderr.contains("RUSTUP_TOOLCHAIN=nightly"), "{}", ended.stderr);
+}
+
+#[test]
 fn benchmarks_in_a_workspace_of_their_own_below_the_package_are_found() {
     let bench = repository("bench");
     bench.write("Cargo.toml", "[package]\nname = \"root\"\nversion = \"0.0.0\"\n\n[workspace]\n");

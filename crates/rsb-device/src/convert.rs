@@ -10,21 +10,7 @@ use crate::random::Values;
 use eight::{from_e4m3, to_e4m3};
 pub use sixteen::HalfFormat;
 
-/// The relative step between neighboring numbers of `dtype`; zero for integers.
-pub const fn epsilon(dtype: Dtype) -> f64 {
-    match dtype {
-        Dtype::F64 => f64::EPSILON,
-        Dtype::F32 => f32::EPSILON as f64,
-        Dtype::Tf32 | Dtype::F16 => 1.0 / 1024.0,
-        Dtype::Bf16 => 1.0 / 128.0,
-        Dtype::Fp8 | Dtype::Fp6 => 1.0 / 8.0,
-        Dtype::Bf8 => 1.0 / 4.0,
-        Dtype::Fp4 => 1.0 / 2.0,
-        Dtype::I8 | Dtype::I4 | Dtype::I32 => 0.0,
-    }
-}
-
-/// The smallest number of `dtype` with the full precision of [`epsilon`]; zero for integers.
+/// The smallest number of `dtype` with the full precision of [`Dtype::epsilon`]; zero for integers.
 pub const fn smallest_normal(dtype: Dtype) -> f64 {
     match dtype {
         Dtype::F64 => f64::MIN_POSITIVE,

@@ -346,6 +346,20 @@ pub enum Dtype {
 }
 
 impl Dtype {
+    /// The relative step between neighboring numbers; zero for integers.
+    pub const fn epsilon(self) -> f64 {
+        match self {
+            Self::F64 => f64::EPSILON,
+            Self::F32 => f32::EPSILON as f64,
+            Self::Tf32 | Self::F16 => 1.0 / 1024.0,
+            Self::Bf16 => 1.0 / 128.0,
+            Self::Fp8 | Self::Fp6 => 1.0 / 8.0,
+            Self::Bf8 => 1.0 / 4.0,
+            Self::Fp4 => 1.0 / 2.0,
+            Self::I8 | Self::I4 | Self::I32 => 0.0,
+        }
+    }
+
     /// Every data type that can be asked for, widest first.
     pub const ALL: [Self; 11] = [
         Self::F64,

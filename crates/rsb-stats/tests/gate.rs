@@ -385,6 +385,20 @@ fn one_run_a_side_borrows_from_ten_cases() {
 }
 
 #[test]
+fn an_error_within_the_rounding_of_its_type_is_no_worse() {
+    let case = |error: f64| BenchmarkResult {
+        results: vec![Fields::new().with("dtype", "f16").with("accuracy_error", error)],
+        ..times(1.0)
+    };
+    // Half a step of f16 is 4.9e-4.
+    for (after, verdict) in [(3.7e-4, Verdict::Unchanged), (9e-4, Verdict::Regressed)] {
+        let result = compared(vec![case(3.2e-4)], vec![case(after)], &Policy::default());
+        let row = result.comparisons.iter().find(|row| row.metric == "accuracy_error").unwrap();
+        assert_eq!(row.verdict, verdict, "{after}: {}", row.reason);
+    }
+}
+
+#[test]
 fn figures_that_do_not_vary_are_compared_by_value() {
     let fields = |error: f64, memory: f64| {
         Fields::new().with("accuracy_error", error).with("memory_used_mb", memory)
@@ -410,7 +424,11 @@ fn figures_that_do_not_vary_are_compared_by_value() {
                 Verdict::Regressed,
                 "150 MB after 100 MB: above the threshold of 10 %"
             ),
-            ("accuracy_error", Verdict::Unchanged, "2e-7 after 1e-7: a change too small to count"),
+            (
+                "accuracy_error",
+                Verdict::Unchanged,
+                "2e-7 after 1e-7: below the smallest change that counts"
+            ),
         ]
     );
     let result = compared(vec![case(1e-7, 100.0)], vec![times(1.0)], &Policy::default());

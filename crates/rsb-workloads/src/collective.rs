@@ -145,7 +145,7 @@ impl Differences {
 /// the sum of those before.
 pub(crate) fn tolerance(dtype: Dtype, devices: usize) -> f64 {
     match dtype {
-        Dtype::F64 | Dtype::F32 => convert::epsilon(dtype) * (8.0 + 2.0 * (devices as f64).sqrt()),
+        Dtype::F64 | Dtype::F32 => dtype.epsilon() * (8.0 + 2.0 * (devices as f64).sqrt()),
         narrow => reference::chain_tolerance(narrow, devices as u64, 0),
     }
 }

@@ -24,7 +24,7 @@ use meter::{ErrorMeter, sum_and_largest};
 use super::execute::checksum;
 use super::maths::{elementwise, rearranged_element};
 use super::shared;
-use crate::convert::{decode_into, encode_values, epsilon, is_known, round, rounded_values, value};
+use crate::convert::{decode_into, encode_values, is_known, round, rounded_values, value};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::operation::{
     BufferSpec, ElementwiseOp, Gemm, Init, MemoryStream, Operation, PointerChase, Rearrange,
@@ -195,7 +195,7 @@ pub fn verify(
         Operation::PointerChase(op) => check.chase(op)?,
         Operation::Elementwise(op) => {
             let expensive = matches!(op.op, ElementwiseOp::Gelu | ElementwiseOp::Sigmoid);
-            let is_whole = epsilon(op.dtype) == 0.0;
+            let is_whole = op.dtype.epsilon() == 0.0;
             check.map(&mut error, expensive, |x, y| {
                 let right = elementwise(op.op, x, y);
                 if is_whole { round(op.dtype, right) } else { right }

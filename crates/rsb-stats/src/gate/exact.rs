@@ -3,7 +3,7 @@
 
 use rsb_model::field::FIELDS;
 use rsb_model::record::Comparison;
-use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Verdict};
+use rsb_model::{BenchmarkResult, Better, CaseId, Dtype, Field, ReasonCode, Verdict};
 
 use super::instructions::{self, INSTRUCTIONS};
 use super::reason;
@@ -13,7 +13,7 @@ use crate::policy::Policy;
 
 /// Metrics that are not derived from time.
 const EXACT: [&str; 13] = [
-    "accuracy_error",
+    ACCURACY_ERROR,
     "allocations_per_iteration",
     "cache_hit_percent",
     "device_memory_leaked_bytes",
@@ -27,6 +27,9 @@ const EXACT: [&str; 13] = [
     "native_memory_leaked_bytes",
     "occupancy_percent",
 ];
+
+/// The largest error of a result against its reference, relative to the largest element of that.
+const ACCURACY_ERROR: &str = "accuracy_error";
 
 /// That nothing failed, neither then nor now, is no finding.
 const FAILED_RUNS: &str = "failed_runs_percent";
@@ -63,8 +66,11 @@ fn row(
     }
     let better = field.better()?;
     let threshold_percent = policy.threshold_percent_for(id.as_str(), field.name);
-    let question =
-        Question { better, threshold: threshold_percent / 100.0, floor: policy.floor(field.name) };
+    let question = Question {
+        better,
+        threshold: threshold_percent / 100.0,
+        floor: policy.floor(field.name).max(rounding(field.name, sides)),
+    };
     let judged = match (&before, &after, &refusal) {
         (.., Some((verdict, code, _))) => {
             ValuesConclusion { change: None, verdict: *verdict, code: *code }
@@ -106,6 +112,19 @@ fn row(
         reason_code: judged.code,
         threshold_percent,
     })
+}
+
+/// How much of an error may be the rounding of the output alone: half a step of its data type. An
+/// error that grows by less may be one of another element. 0 for other metrics.
+fn rounding(metric: &str, sides: [&[&BenchmarkResult]; 2]) -> f64 {
+    if metric != ACCURACY_ERROR {
+        return 0.0;
+    }
+    let fields = sides.into_iter().flatten().filter_map(|result| result.fields());
+    let dtypes = fields.filter_map(|fields| {
+        fields.text("output_dtype").or_else(|| fields.text("dtype"))?.parse::<Dtype>().ok()
+    });
+    dtypes.map(|dtype| dtype.epsilon() / 2.0).fold(0.0, f64::max)
 }
 
 /// What the results of one side say of one metric.

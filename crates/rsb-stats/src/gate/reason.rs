@@ -201,7 +201,7 @@ pub(super) fn of_values(
             )
         }
         ReasonCode::WithinNoise if before == after => format!("{before}{unit} on both sides"),
-        ReasonCode::WithinNoise => format!("{figures}: a change below the floor of the policy"),
+        ReasonCode::WithinNoise => format!("{figures}: below the smallest change that counts"),
         other => format!("{figures}: {}", other.cause()),
     }
 }

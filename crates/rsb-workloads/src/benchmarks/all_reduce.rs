@@ -325,7 +325,7 @@ impl Task {
     /// What does not go together: what, why, cure.
     fn mistake(&self, algorithm: &str) -> Option<(String, &'static str, &'static str)> {
         let Collective { kind, dtype, launcher, .. } = self.call;
-        let is_known = convert::is_known(dtype) && convert::epsilon(dtype) > 0.0;
+        let is_known = convert::is_known(dtype) && dtype.epsilon() > 0.0;
         let whole = matches!(kind, CollectiveKind::AllToAll | CollectiveKind::SendReceive);
         let tree_of_another = algorithm == "tree" && kind != CollectiveKind::AllReduce;
         let mistakes = [

@@ -70,9 +70,7 @@ pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
     let limit = match shape.dtype {
         // Each block adds to the errors of those before.
         Dtype::F64 | Dtype::F32 => {
-            2.0 * (8.0 + 2.0 * (terms as f64).sqrt())
-                * shape.layers as f64
-                * convert::epsilon(shape.dtype)
+            2.0 * (8.0 + 2.0 * (terms as f64).sqrt()) * shape.layers as f64 * shape.dtype.epsilon()
         }
         narrow => chain_tolerance(narrow, ROUNDINGS_OF_A_BLOCK * shape.layers, terms),
     };

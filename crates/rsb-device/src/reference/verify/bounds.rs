@@ -2,7 +2,7 @@
 
 use rsb_model::Dtype;
 
-use crate::convert::{epsilon, smallest_normal};
+use crate::convert::smallest_normal;
 use crate::operation::{Epilogue, Gemm, Operation, Rearrange, Reduce, ReduceOp, StreamPattern};
 
 /// No correct result is farther off than this share of its largest value. Only outputs of 8 bits,
@@ -49,14 +49,14 @@ impl ErrorBound {
     fn for_rounded_sum(output: Dtype, terms: u64) -> Self {
         match output {
             Dtype::F64 | Dtype::F32 | Dtype::Tf32 => {
-                Self { sums: epsilon(output) * steps(terms), ..Self::EXACT }
+                Self { sums: output.epsilon() * steps(terms), ..Self::EXACT }
             }
             narrow => Self::narrow(narrow, wide_sums(terms)),
         }
     }
 
     fn narrow(output: Dtype, sums: f64) -> Self {
-        Self { rounding: epsilon(output), smallest_normal: smallest_normal(output), sums }
+        Self { rounding: output.epsilon(), smallest_normal: smallest_normal(output), sums }
     }
 
     /// Of `operation` by a provider that makes short sums of products in `sums_in`, if that is
@@ -79,7 +79,7 @@ impl ErrorBound {
                 if op.dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 },
                 op.elements,
             ),
-            Operation::Elementwise(op) if epsilon(op.dtype) == 0.0 => Self::EXACT,
+            Operation::Elementwise(op) if op.dtype.epsilon() == 0.0 => Self::EXACT,
             Operation::Elementwise(op) => Self::for_rounded_sum(op.dtype, 0),
             Operation::Rearrange(op) => Self::for_rounded_sum(op.dtype, 0),
             Operation::Normalize(op) => Self::for_rounded_sum(op.dtype, op.columns),
@@ -97,14 +97,14 @@ impl ErrorBound {
             // is added, rounded once.
             Operation::PeakArithmetic(op) => {
                 let result = op.result_dtype();
-                let allowed = if epsilon(result) > epsilon(Dtype::F32) { 2.0 } else { steps(0) };
-                Self { sums: epsilon(result) * allowed, ..Self::EXACT }
+                let allowed = if result.epsilon() > Dtype::F32.epsilon() { 2.0 } else { steps(0) };
+                Self { sums: result.epsilon() * allowed, ..Self::EXACT }
             }
             Operation::Churn(_) => Self::for_rounded_sum(Dtype::F64, 0),
         };
         let short_sums = match sums_in {
-            Some(Dtype::F16) => STEPS_OF_SHORT_SUMS * epsilon(Dtype::F16),
-            Some(Dtype::Bf16) => STEPS_OF_PARTS * epsilon(Dtype::Bf16),
+            Some(Dtype::F16) => STEPS_OF_SHORT_SUMS * Dtype::F16.epsilon(),
+            Some(Dtype::Bf16) => STEPS_OF_PARTS * Dtype::Bf16.epsilon(),
             _ => 0.0,
         };
         let largest =
@@ -119,7 +119,7 @@ impl ErrorBound {
             Dtype::I8 | Dtype::I4 | Dtype::I32 => Self::EXACT,
             // Both inputs are rounded, or cut off, to 10 bits.
             Dtype::Tf32 => {
-                Self { sums: 2.0 * epsilon(Dtype::Tf32) + wide_sums(op.k), ..Self::EXACT }
+                Self { sums: 2.0 * Dtype::Tf32.epsilon() + wide_sums(op.k), ..Self::EXACT }
             }
             _ if output == Dtype::F32 => Self { sums: wide_sums(op.k), ..Self::EXACT },
             _ => Self::narrow(output, wide_sums(op.k)),
@@ -152,7 +152,7 @@ impl ErrorBound {
 /// rounding are independent, so they add as a random walk.
 pub fn chain_tolerance(narrow: Dtype, operations: u64, terms: u64) -> f64 {
     let walk = (operations as f64).sqrt();
-    (epsilon(narrow) * (1.0 + walk) + wide_sums(terms) * walk).min(MAX_ERROR)
+    (narrow.epsilon() * (1.0 + walk) + wide_sums(terms) * walk).min(MAX_ERROR)
 }
 
 /// Steps of the type that a sum of that many terms may be off by: its rounding errors walk at
@@ -163,7 +163,7 @@ fn steps(terms: u64) -> f64 {
 
 /// The error of a sum of `terms` products of narrow elements, made in f32 by whatever unit.
 fn wide_sums(terms: u64) -> f64 {
-    STEPS_OF_A_UNIT * epsilon(Dtype::F32) * steps(terms)
+    STEPS_OF_A_UNIT * Dtype::F32.epsilon() * steps(terms)
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
 
     /// The bound that all operations had once: each term rounded in the type of the inputs.
     fn former(dtype: Dtype, terms: u64) -> f64 {
-        epsilon(dtype) * steps(terms)
+        dtype.epsilon() * steps(terms)
     }
 
     fn total(operation: &Operation) -> f64 {
