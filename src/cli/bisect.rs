@@ -38,7 +38,7 @@ pub struct BisectArgs {
     /// 2 % more, unless the policy sets another threshold for `instructions`.
     #[arg(long, value_name = "METRIC", value_enum, conflicts_with = "threshold")]
     pub decide_by: Option<ExtraMetric>,
-    /// Set the threshold of times; `[[threshold]]` entries of the policy win [default: 10]
+    /// Set the threshold of times; `[[threshold]]` entries win [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
     /// Print one JSON document and nothing else

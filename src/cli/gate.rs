@@ -28,7 +28,7 @@ pub struct JudgeArgs {
     /// Also write the verdict to FILE in FORM, as with --format; repeatable
     #[arg(long, value_name = "FORM=FILE", value_parser = parse_verdict_file)]
     pub output: Vec<VerdictFile>,
-    /// Set the threshold of times; `[[threshold]]` entries of the policy win [default: 10]
+    /// Set the threshold of times; `[[threshold]]` entries win [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
     /// Compare across versions of these factors, such as rocm,driver,torch
