@@ -76,7 +76,7 @@ pub struct AcceptArgs {
     /// Change the baseline NAME [default: that of the run's machine and suite]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
-    /// Set the threshold, unless the policy sets another [default: 10]
+    /// Set the threshold of times; `[[threshold]]` entries win [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
     /// Where things are kept

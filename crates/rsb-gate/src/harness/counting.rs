@@ -170,7 +170,7 @@ impl Counting {
                 }
             })
         });
-        on_all_cpus(each.collect())
+        on_all_cpus(&each.collect::<Vec<_>>())
     }
 
     /// Counts the cases of `known` on `side`, by as many iterations. Reasons stay.
@@ -181,7 +181,7 @@ impl Counting {
                 Count::of(id, many, [self.total(side, id, 1)?, self.total(side, id, many)?])
             })
         });
-        on_all_cpus(each.collect())
+        on_all_cpus(&each.collect::<Vec<_>>())
     }
 
     /// What a process counts that executes `iterations` of the case called `id`.
@@ -211,7 +211,7 @@ impl Counting {
 }
 
 /// What each of `tasks` returns, as many of them at once as there are CPUs.
-fn on_all_cpus<T: Send>(tasks: Vec<(CaseId, impl Fn() -> T + Sync)>) -> BTreeMap<CaseId, T> {
+fn on_all_cpus<T: Send>(tasks: &[(CaseId, impl Fn() -> T + Sync)]) -> BTreeMap<CaseId, T> {
     let next = AtomicUsize::new(0);
     let returned = Mutex::new(BTreeMap::new());
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

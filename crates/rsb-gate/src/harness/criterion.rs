@@ -110,7 +110,7 @@ pub(super) fn ask_to_execute(
 ) -> bool {
     // With this clock one iteration takes 1.5 s, whatever it does. Half an iteration is added: a
     // fraction is cut off. Before 0.4, Criterion takes whole seconds only.
-    let seconds = (3 * (iterations + 1) + 2) / 2;
+    let seconds = 3 * iterations.div_ceil(2) + 1;
     command.env("CRITERION_HOME", home).env("RSB_RESULTS_DIR", home.join("runs"));
     command.args(["--noplot", "--color", "never", "--profile-time"]);
     command.args([&seconds.to_string(), "--", filter]);
