@@ -1,5 +1,5 @@
-//! Intervals of means and of their difference, from Student's t: figures beside a comparison. The
-//! interval that a verdict rests on is in `compare/estimate.rs`.
+//! Intervals of means and of their difference, from Student's t, for the statistics of `compare`.
+//! The interval that a verdict rests on is in `compare/estimate.rs`.
 
 use crate::distribution::t_exceeded_with;
 use crate::estimate::{mean, variance};

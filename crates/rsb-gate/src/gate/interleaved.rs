@@ -177,19 +177,20 @@ impl Sides {
         }
     }
 
-    /// Counts the instructions of what both sides have measured, for at most `time`, once for each
-    /// program. Returns what a reader should know of it.
+    /// Counts the instructions of what both sides have measured, once for each program: those of
+    /// another project for at most `time`, those of this one for as long as a suite may take.
+    /// Returns what a reader should know of it.
     pub fn count_instructions(&mut self, time: Duration, listener: &mut Listener<'_>) -> String {
         listener(&Event::CountingStarted { cases: self.cases.len() });
         match self.programs.clone() {
-            SidePrograms::Workers(layouts) => self.count_by_workers(&layouts, time),
+            SidePrograms::Workers(layouts) => self.count_by_workers(&layouts),
             SidePrograms::Benches(sides) => self.count_by_valgrind(&sides, time),
         }
     }
 
-    fn count_by_workers(&mut self, layouts: &[Vec<WorkerCommand>; 2], time: Duration) -> String {
+    fn count_by_workers(&mut self, layouts: &[Vec<WorkerCommand>; 2]) -> String {
         let settings = Settings::of(Profile::Quick);
-        let mut counting = InstructionPass::begin(&settings, time);
+        let mut counting = InstructionPass::begin(&settings, settings.limits.suite);
         'cases: for case in &self.cases {
             for (run, layouts) in [&mut self.baseline, &mut self.current].into_iter().zip(layouts) {
                 // Whatever its layout, it executes the same instructions.

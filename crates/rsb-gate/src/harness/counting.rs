@@ -18,8 +18,8 @@ use rsb_model::{CaseId, Reason};
 use super::executables::run_to_success;
 use super::{Benches, Executables, clock};
 
-/// The iterations that a process executes more than another one execute so many instructions
-/// together, or more: what else differs between both is nothing beside them.
+/// The iterations by which two processes differ execute at least so many instructions together, so
+/// that other differences between the processes are negligible.
 const ENOUGH: f64 = 1e7;
 /// Most iterations of a process. Odd, as Criterion needs it.
 const MOST: u64 = 2_000_001;

@@ -70,7 +70,7 @@ impl CriterionTimes {
     fn arguments(self) -> Vec<String> {
         let [warm_up, measurement] = match self {
             Self::Short => [WARM_UP, MEASUREMENT].map(|time| time.as_secs_f64().to_string()),
-            // It takes no other sizes beside it.
+            // Criterion ignores the other sizes with it.
             Self::FastQuick | Self::Quick => return vec!["--quick".to_owned()],
             Self::FastSeconds | Self::WholeSeconds => [1, 1].map(|time: u32| time.to_string()),
         };
@@ -125,7 +125,8 @@ pub(super) fn filter(name: &str, is_volatile: bool) -> String {
     format!("^{}$", escaped.join(".+"))
 }
 
-/// The unit of what it `printed`, if that is no time: a benchmark may measure cycles or bytes.
+/// The unit of the result in `printed`, unless it is one of time: a benchmark may measure cycles or
+/// bytes.
 pub(super) fn other_unit(printed: &str) -> Option<&str> {
     const TIMES: [&str; 6] = ["ps", "ns", "µs", "us", "ms", "s"];
     let (_, interval) = printed.split_once("time:")?;

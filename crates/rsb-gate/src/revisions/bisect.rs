@@ -41,7 +41,7 @@ pub struct BisectRequest<'a> {
     pub case: &'a str,
     /// How long a step may measure.
     pub budget: Option<Duration>,
-    /// Whether instructions are compared in place of time.
+    /// Whether instructions are compared instead of time.
     pub by_instructions: bool,
     /// How another project's benchmarks are built and run.
     pub project: &'a ProjectOptions,

@@ -161,7 +161,7 @@ impl Project {
         matches!(self, Self::ThisProgram)
     }
 
-    /// Checks that instructions can be compared in place of time.
+    /// Checks that instructions can be compared instead of time.
     ///
     /// # Errors
     /// Fails if cargo does not build the benchmarks of another project here, or Valgrind is not

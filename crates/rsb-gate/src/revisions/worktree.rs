@@ -364,7 +364,7 @@ mod tests {
             worktree.switch(&revisions[revision]).unwrap();
             assert_eq!(content(), expected);
         }
-        // A commit that nobody has fetched yet.
+        // A commit that was not fetched.
         let unknown = "1234567890123456789012345678901234567890";
         let entry = format!("160000,{unknown},library");
         git(top, &["update-index", "--cacheinfo", &entry]).unwrap();

@@ -56,7 +56,7 @@ pub struct Steps<'a> {
 pub(super) struct StepMeasure {
     /// For how long at most.
     pub(super) budget: Duration,
-    /// Whether instructions are compared in place of time.
+    /// Whether instructions are compared instead of time.
     pub(super) by_instructions: bool,
 }
 
