@@ -15,6 +15,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::history_study;
 use crate::project_study::{self, Pattern, ProjectStudy};
+use crate::public_study::{self, PublicStudy};
+use crate::workspace;
 use recording::Recording;
 
 const USAGE: &str = "usage: cargo xtask gate-study record DIR [--rounds N] [--busy THREADS]
@@ -23,6 +25,8 @@ const USAGE: &str = "usage: cargo xtask gate-study record DIR [--rounds N] [--bu
                                       [--case PART]…
        cargo xtask gate-study project DIR [--trials N] [--busy PROCESSES] [--budget TIME] [--case PART]…
                                           [--slow FILE:LINE --slow-case PART] [--percent P] [--criterion SECONDS] [-- CARGO_ARGS]
+       cargo xtask gate-study public first|unchanged|regressions|table [--record FILE] [--clones DIR] [--busy PROCESSES]
+                                                                       [--suites N] [--only PROJECT]
        cargo xtask gate-study --history FILE";
 
 /// Records rounds; or prints the study of those that are recorded, or of a series of stored runs,
@@ -53,8 +57,32 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             project_study::run(&project(Some(dir), options)?)
         }
         ["project", options @ ..] => project_study::run(&project(None, options)?),
+        ["public", mode, options @ ..] => public_study::run(&public(options)?, mode),
         _ => bail!("{USAGE}"),
     }
+}
+
+fn public<'a>(options: &[&'a str]) -> Result<PublicStudy<'a>> {
+    let mut study = PublicStudy {
+        record: Path::new("docs/results/gate-public.jsonl"),
+        clones: workspace::target().join("public-study"),
+        busy: 0,
+        suites: 60,
+        only: None,
+    };
+    for option in options.chunks(2) {
+        let &[name, value] = option else { bail!("{} needs a value\n{USAGE}", option.join(" ")) };
+        let wrong = || format!("{name} {value}");
+        match name {
+            "--record" => study.record = Path::new(value),
+            "--clones" => study.clones = value.into(),
+            "--busy" => study.busy = value.parse().with_context(wrong)?,
+            "--suites" => study.suites = value.parse().with_context(wrong)?,
+            "--only" => study.only = Some(value),
+            other => bail!("unknown argument `{other}`\n{USAGE}"),
+        }
+    }
+    Ok(study)
 }
 
 fn project<'a>(dir: Option<&'a str>, options: &[&'a str]) -> Result<ProjectStudy<'a>> {

@@ -5,6 +5,7 @@
 mod gate_study;
 mod history_study;
 mod project_study;
+mod public_study;
 mod shaders;
 mod speed;
 mod store_study;

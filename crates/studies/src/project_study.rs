@@ -71,10 +71,10 @@ impl Pattern {
 }
 
 /// Processes that compute until they are dropped.
-struct BusyProcesses(Vec<Child>);
+pub(crate) struct BusyProcesses(Vec<Child>);
 
 impl BusyProcesses {
-    fn start(count: usize) -> Result<Self> {
+    pub(crate) fn start(count: usize) -> Result<Self> {
         let mut started = Self(Vec::new());
         for _ in 0..count {
             let mut command = Command::new("sh");
@@ -223,18 +223,29 @@ fn by_criterion(study: &ProjectStudy<'_>, scratch: &Scratch, seconds: &str) -> R
     let (mut all, mut regressed, mut five) = (0, 0, 0);
     for _ in 0..study.trials {
         scratch.bench(study, "--save-baseline", seconds)?;
-        for (line, next) in with_next(&scratch.bench(study, "--baseline", seconds)?) {
-            let Some(change) = middle_of(line) else { continue };
-            all += 1;
-            regressed += usize::from(next.contains("Performance has regressed"));
-            five += usize::from(change > 5.0);
-        }
+        let counts = count_of_criterion(&scratch.bench(study, "--baseline", seconds)?);
+        all += counts[0];
+        regressed += counts[1];
+        five += counts[2];
     }
     Ok(format!(
         "project {}, unchanged, by Criterion: of {all} cases {regressed} \"regressed\", {five} \
          with a mean over 5 % higher\n",
         scratch.name
     ))
+}
+
+/// How many cases Criterion's output compares, how many of them it calls regressed, and how many
+/// have a mean that is more than 5 % higher.
+pub(crate) fn count_of_criterion(text: &str) -> [usize; 3] {
+    let mut counts = [0; 3];
+    for (line, next) in with_next(text) {
+        let Some(change) = middle_of(line) else { continue };
+        counts[0] += 1;
+        counts[1] += usize::from(next.contains("Performance has regressed"));
+        counts[2] += usize::from(change > 5.0);
+    }
+    counts
 }
 
 /// The lines of `text` that tell a change and its p-value, each with what comes after it.
@@ -331,10 +342,7 @@ impl Scratch {
         run_git(dir.path(), &["init", "--quiet"])?;
         run_git(dir.path(), &["add", "--all"])?;
         run_git(dir.path(), &["commit", "--quiet", "-m", "as shipped"])?;
-        let program = crate::workspace::target().join("release/rusty-stack-bench");
-        if !program.exists() {
-            bail!("{} is missing: `cargo build --release` builds it", program.display());
-        }
+        let program = program()?;
         let source = match study.slow {
             Some((file, _)) => {
                 let path = dir.path().join(file);
@@ -412,12 +420,21 @@ impl Scratch {
     }
 }
 
-fn run_quietly(command: &mut Command) -> Result<()> {
+/// The program that judges, built for release.
+pub(crate) fn program() -> Result<PathBuf> {
+    let program = crate::workspace::target().join("release/rusty-stack-bench");
+    if !program.exists() {
+        bail!("{} is missing: `cargo build --release` builds it", program.display());
+    }
+    Ok(program)
+}
+
+pub(crate) fn run_quietly(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
     if status.success() { Ok(()) } else { bail!("{command:?} ended with {status}") }
 }
 
-fn run_git(dir: &Path, words: &[&str]) -> Result<()> {
+pub(crate) fn run_git(dir: &Path, words: &[&str]) -> Result<()> {
     let author = ["-c", "user.name=study", "-c", "user.email=study@localhost"];
     run_quietly(Command::new("git").current_dir(dir).args(author).args(words))
 }

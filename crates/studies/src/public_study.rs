@@ -1,0 +1,293 @@
+//! `cargo xtask gate-study public`: `gate --against` in public repositories that nobody here wrote.
+//!
+//! `public_projects.toml` names the projects, their commits and the regressions that their
+//! histories document. Each trial is a line of a record, so that a study that is interrupted
+//! continues, and the table in docs/gate-study.md is printed from the record alone.
+
+mod table;
+mod trial;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::project_study::{BusyProcesses, run_git, run_quietly};
+use trial::{Kind, Trial};
+
+/// What is asked for on the command line.
+pub(crate) struct PublicStudy<'a> {
+    /// Where the trials are kept, one JSON object a line.
+    pub(crate) record: &'a Path,
+    /// Where the repositories are cloned and built; clones that are there are used.
+    pub(crate) clones: PathBuf,
+    /// Processes that compute all the time beside it.
+    pub(crate) busy: usize,
+    /// How many suites of unchanged code there should be at this load, over all projects.
+    pub(crate) suites: usize,
+    /// The only project that is tried, if any.
+    pub(crate) only: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    project: Vec<Project>,
+    #[serde(default)]
+    regression: Vec<Regression>,
+}
+
+/// A public repository with benchmarks.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Project {
+    name: String,
+    url: String,
+    commit: String,
+    harness: String,
+    /// Whether changes of the gate were made after its failures in this project.
+    #[serde(default)]
+    tuning: bool,
+    /// Whether its unchanged code is judged.
+    #[serde(default = "yes")]
+    unchanged: bool,
+    #[serde(default)]
+    cargo: Vec<String>,
+    #[serde(default)]
+    benchmarks: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Two commits of which the second is slower, as the project's history documents.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Regression {
+    project: String,
+    url: String,
+    good: String,
+    bad: String,
+    /// Where the gate is started, relative to the repository.
+    #[serde(default)]
+    dir: String,
+    #[serde(default)]
+    cargo: Vec<String>,
+    #[serde(default)]
+    benchmarks: Vec<String>,
+    /// Parts of the ids of the cases that the change reaches.
+    cases: Vec<String>,
+    /// Where it is documented, and the figures given there.
+    documented: String,
+}
+
+impl List {
+    fn read() -> Result<Self> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("public_projects.toml");
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("{} is no list", path.display()))
+    }
+}
+
+/// Runs what `mode` names: `first`, `unchanged`, `regressions` or `table`.
+///
+/// # Errors
+/// If a project cannot be cloned, or the record cannot be read or written.
+pub(crate) fn run(study: &PublicStudy<'_>, mode: &str) -> Result<()> {
+    let list = List::read()?;
+    match mode {
+        "first" => study.try_first(&list),
+        "unchanged" => study.judge_unchanged(&list),
+        "regressions" => study.judge_regressions(&list),
+        "table" => {
+            println!("{}", table::render(&list, &study.trials()?));
+            Ok(())
+        }
+        other => bail!("unknown mode `{other}`; there are first, unchanged, regressions and table"),
+    }
+}
+
+impl PublicStudy<'_> {
+    fn trials(&self) -> Result<Vec<Trial>> {
+        if !self.record.exists() {
+            return Ok(Vec::new());
+        }
+        let text = fs::read_to_string(self.record)
+            .with_context(|| format!("cannot read {}", self.record.display()))?;
+        text.lines()
+            .enumerate()
+            .map(|(at, line)| {
+                serde_json::from_str(line)
+                    .with_context(|| format!("{}:{}", self.record.display(), at + 1))
+            })
+            .collect()
+    }
+
+    fn keep(&self, trial: &Trial) -> Result<()> {
+        eprintln!("{}", trial.summary());
+        let mut file = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.record)
+            .with_context(|| format!("cannot write {}", self.record.display()))?;
+        writeln!(file, "{}", serde_json::to_string(trial)?)
+            .with_context(|| format!("cannot write {}", self.record.display()))
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_none_or(|only| only == name)
+    }
+
+    /// `gate --against HEAD~1` in a fresh clone, as somebody new would call it.
+    fn try_first(&self, list: &List) -> Result<()> {
+        let done = self.trials()?;
+        let _busy = BusyProcesses::start(self.busy)?;
+        for project in list.project.iter().filter(|project| self.wants(&project.name)) {
+            let is_done = done.iter().any(|trial| {
+                trial.kind == Kind::First
+                    && trial.busy == self.busy
+                    && trial.project == project.name
+            });
+            if is_done {
+                continue;
+            }
+            let clone = self.clone_of(&project.name, &project.url)?;
+            check_out(&clone, &project.commit)?;
+            let mut trial = Trial::new(Kind::First, &project.name, &project.commit, self.busy);
+            trial.gate(self, &clone, &["--against", "HEAD~1"], &[])?;
+            self.keep(&trial)?;
+        }
+        Ok(())
+    }
+
+    /// Judges each project against itself in turns, both sides measured, until there are as many
+    /// suites as are asked for. The judged side has a function more in every bench executable, of
+    /// another size in each trial: the rest of the code lies elsewhere and does the same.
+    fn judge_unchanged(&self, list: &List) -> Result<()> {
+        let mut done: BTreeMap<String, usize> = BTreeMap::new();
+        for trial in self.trials()? {
+            if trial.kind == Kind::Unchanged && trial.busy == self.busy {
+                *done.entry(trial.project).or_default() += 1;
+            }
+        }
+        let projects: Vec<&Project> = list
+            .project
+            .iter()
+            .filter(|project| project.unchanged && self.wants(&project.name))
+            .collect();
+        let count = |done: &BTreeMap<String, usize>, project: &Project| {
+            done.get(&project.name).copied().unwrap_or_default()
+        };
+        let _busy = BusyProcesses::start(self.busy)?;
+        while done.values().sum::<usize>() < self.suites {
+            let Some(project) = projects.iter().min_by_key(|project| count(&done, project)) else {
+                bail!("no project is chosen");
+            };
+            let turn = count(&done, project);
+            let clone = self.clone_of(&project.name, &project.url)?;
+            check_out(&clone, &project.commit)?;
+            move_code(&clone, turn + 1)?;
+            run_git(&clone, &["commit", "--quiet", "--all", "-m", "code lies elsewhere"])?;
+            let mut trial = Trial::new(Kind::Unchanged, &project.name, &project.commit, self.busy);
+            let mut arguments = vec!["--against", "HEAD~1", "--measure-equal"];
+            for benchmark in &project.benchmarks {
+                arguments.extend(["--benchmark", benchmark]);
+            }
+            trial.gate(self, &clone, &arguments, &project.cargo)?;
+            self.keep(&trial)?;
+            *done.entry(project.name.clone()).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// Judges the slower of two commits against the faster one, by the gate and by Criterion.
+    fn judge_regressions(&self, list: &List) -> Result<()> {
+        let done = self.trials()?;
+        let _busy = BusyProcesses::start(self.busy)?;
+        for regression in list.regression.iter().filter(|one| self.wants(&one.project)) {
+            let is_done = done.iter().any(|trial| {
+                trial.kind == Kind::Regression
+                    && trial.busy == self.busy
+                    && trial.commit == regression.bad
+                    && trial.base.as_ref() == Some(&regression.good)
+            });
+            if is_done {
+                continue;
+            }
+            let clone = self.clone_of(&regression.project, &regression.url)?;
+            check_out(&clone, &regression.bad)?;
+            let mut trial =
+                Trial::new(Kind::Regression, &regression.project, &regression.bad, self.busy);
+            trial.base = Some(regression.good.clone());
+            let mut arguments = vec!["--against", &regression.good];
+            for benchmark in &regression.benchmarks {
+                arguments.extend(["--benchmark", benchmark]);
+            }
+            trial.gate(self, &clone.join(&regression.dir), &arguments, &regression.cargo)?;
+            trial.criterion(self, &clone, regression)?;
+            self.keep(&trial)?;
+        }
+        Ok(())
+    }
+
+    fn clone_of(&self, name: &str, url: &str) -> Result<PathBuf> {
+        let path = self.clones.join(name);
+        if !path.exists() {
+            fs::create_dir_all(&self.clones)
+                .with_context(|| format!("cannot create {}", self.clones.display()))?;
+            run_quietly(Command::new("git").args(["clone", "--quiet", url]).arg(&path))?;
+        }
+        Ok(path)
+    }
+}
+
+/// The commit, without anything that an earlier trial left in the tree.
+fn check_out(clone: &Path, commit: &str) -> Result<()> {
+    run_git(clone, &["checkout", "--quiet", "--force", "--detach", commit])?;
+    run_git(clone, &["clean", "--quiet", "--force", "-d"])
+}
+
+/// Adds a function of `steps` steps to each bench executable, which it calls once when it starts.
+///
+/// The linker keeps what `.init_array` points to.
+fn move_code(clone: &Path, steps: usize) -> Result<()> {
+    let listed = Command::new("git")
+        .current_dir(clone)
+        .args(["grep", "--name-only", "-E", MAIN, "--", "*.rs"])
+        .output()
+        .context("cannot start git")?;
+    let files = String::from_utf8_lossy(&listed.stdout).into_owned();
+    if files.is_empty() {
+        bail!("no bench target is known by its main function in {}", clone.display());
+    }
+    let function = function_of(steps);
+    for file in files.lines() {
+        let path = clone.join(file);
+        let mut text =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        text.push_str(&function);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn function_of(steps: usize) -> String {
+    let calls = "black_box(black_box(1_u64).wrapping_mul(3));".repeat(5 * steps);
+    format!(
+        "\nextern \"C\" fn moves_code() {{ use std::hint::black_box; {calls} }}\n#[used]\n\
+         #[unsafe(link_section = \".init_array\")]\nstatic MOVES_CODE: extern \"C\" fn() = \
+         moves_code;\n"
+    )
+}
+
+/// The main functions of Criterion, bencher and Divan.
+const MAIN: &str = "criterion_main!|benchmark_main!|divan::main\\(";
+
+#[cfg(test)]
+mod tests;
