@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where every metric goes over the stored runs: slope, last change, sparkline.
+# Prints the trend of every metric over the stored runs: slope, last change, sparkline.
 set -euo pipefail
 
 usage() {

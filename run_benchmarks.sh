@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the program if needed, measures the quick suite on this machine, stores the run, compares it, writes a report.
+# Builds the program if needed, measures the quick suite on this machine, stores and compares the
+# run, and writes a report.
 set -euo pipefail
 
 usage() {

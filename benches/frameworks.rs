@@ -1,5 +1,5 @@
-//! ML frameworks in the Python environment that is chosen; where one is missing, it says how to get
-//! it.
+//! ML frameworks in the selected Python environment. Missing frameworks are reported with how to
+//! install them.
 
 fn main() -> std::process::ExitCode {
     rusty_stack_bench::bench::suite(rsb_model::Suite::Component)

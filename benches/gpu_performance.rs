@@ -1,5 +1,5 @@
-//! Graphics GPUs: memory, transfers, arithmetic, products, launches, several GPUs, inference. Where
-//! there is none, every benchmark says what it lacks.
+//! GPU performance: memory, transfers, arithmetic, products, launches, several GPUs, inference.
+//! Without a GPU, every benchmark reports the missing requirement.
 
 fn main() -> std::process::ExitCode {
     rusty_stack_bench::bench::suite(rsb_model::Suite::GpuPerformance)

@@ -1,4 +1,4 @@
-//! The same points on every backend of each GPU, and of the CPU: what each runtime makes of one
+//! The same cases on every backend of each GPU and of the CPU, to compare runtimes on the same
 //! hardware.
 
 fn main() -> std::process::ExitCode {

@@ -1,8 +1,8 @@
-//! Does a device do every operation right? Runs each once at a small size on every device of a
-//! backend, compares the result with the reference, and says which library or kernel did it; then
-//! every collective over all devices of it.
+//! Checks that a device computes every operation correctly. Runs each operation once at a small
+//! size on every device of a backend, compares the result with the reference and prints the library
+//! or kernel that computed it, then runs every collective over all devices.
 //!
-//! `cargo run --example device_check -- rocm` ends with 1 when anything is wrong.
+//! `cargo run --example device_check -- rocm` exits with 1 if any check fails.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
 use std::process::ExitCode;
@@ -20,15 +20,15 @@ use rsb_device::{
 use rsb_model::Dtype;
 
 const SEED: u64 = 7;
-/// The word that asks for what is no operation.
+/// Argument that selects the checks other than operations.
 const REST: &str = "rest";
-/// The word that asks for what several devices do together.
+/// Argument that selects the collectives over several devices.
 const COLLECTIVES: &str = "collectives";
-/// Who does products; of another vendor's library the backend says that it has none.
+/// Providers of products. A backend reports the other vendor's library as unsupported.
 const LIBRARIES: [&str; 4] = ["rocblas", "cublas", "native", "native-naive"];
 const FLOATS: [Dtype; 4] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
 
-/// Checks the devices of the backend that the first argument names.
+/// Checks the devices of the backend named by the first argument.
 pub fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let backend = arguments.next().unwrap_or_else(|| "rocm".to_owned());
@@ -36,7 +36,7 @@ pub fn main() -> ExitCode {
         let answered = child::answer(&registry(), &arguments.next().unwrap_or_default());
         return if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
-    // With a word more, only operations whose description holds it.
+    // The second argument selects operations whose description contains it.
     let only = arguments.next().unwrap_or_default();
     let devices = backend.parse().map_err(|error| format!("{error}")).and_then(|backend| {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -91,13 +91,13 @@ fn check_device(device: &dyn Device, only: &str) -> usize {
     wrong
 }
 
-/// Every collective over this device and its peers by the backend's library; how many were wrong.
-/// The first device asks for all of them.
+/// Runs every collective over this device and its peers with the backend's library, and returns the
+/// number of failures. Only device 0 runs them.
 fn check_collectives(device: &dyn Device) -> usize {
     let peers = device.peers();
     if device.info().device.index != 0 || peers.is_empty() {
         println!(
-            "-- collectives: not over {} and {} peers; device 0 of several does them",
+            "-- collectives: skipped on {} with {} peers; device 0 of several devices runs them",
             device.info().device,
             peers.len()
         );
@@ -109,7 +109,7 @@ fn check_collectives(device: &dyn Device) -> usize {
     let devices = match opened {
         Ok(devices) => devices,
         Err(error) => {
-            println!("FAILED collectives: a peer does not open: {error:?}");
+            println!("FAILED collectives: cannot open a peer: {error:?}");
             return 1;
         }
     };
@@ -137,12 +137,12 @@ fn check_collectives(device: &dyn Device) -> usize {
     wrong
 }
 
-/// Whole numbers, whose sums over eight devices every type holds.
+/// Returns an integer small enough for exact sums over eight devices in every type.
 fn sent_value(rank: u64, element: u64) -> f64 {
     ((rank * 5 + element * 3) % 16) as f64
 }
 
-/// Does `call` once over `devices` and compares every element on each.
+/// Runs `call` once over `devices` and compares every element on each.
 fn collective(devices: &[&dyn Device], call: &Collective) -> Result<String, DeviceError> {
     let mut pairs = Vec::new();
     for (rank, device) in (0..).zip(devices) {
@@ -160,7 +160,7 @@ fn collective(devices: &[&dyn Device], call: &Collective) -> Result<String, Devi
         device.write(&from, at, &convert::encode(call.dtype, &values))?;
         pairs.push((from, to));
     }
-    let first = devices.first().ok_or_else(|| collective_error("there is no device".to_owned()))?;
+    let first = devices.first().ok_or_else(|| collective_error("no device given".to_owned()))?;
     let mut kernel = first.prepare_collective(call, &pairs)?;
     kernel.launch()?;
     for device in devices {
@@ -179,7 +179,7 @@ fn collective(devices: &[&dyn Device], call: &Collective) -> Result<String, Devi
                     Some(from) => sent_value(from, element),
                     None => (0..call.devices).map(|from| sent_value(from, element)).sum(),
                 };
-                // Whole numbers of so few bits are exact.
+                // Integers of this size are exact.
                 if found.to_bits() != right.to_bits() {
                     return Err(collective_error(format!(
                         "element {element} on device {rank} is {found}, not {right}"
@@ -195,7 +195,7 @@ fn collective_error(why: String) -> DeviceError {
     DeviceError::Failed(rsb_model::Reason::new(
         "collective",
         why,
-        "suspect copies between the GPUs",
+        "check the copies between the GPUs",
     ))
 }
 
@@ -205,8 +205,8 @@ fn describe(operation: &Operation, options: &Options) -> String {
     format!("{}{dtype}{provider} {operation:?}", operation.name())
 }
 
-/// Two launches, as timing does; the second must leave the result right where it depends on the
-/// inputs alone.
+/// Launches the operation twice, as in timing. The second launch must leave the same result if it
+/// depends only on the inputs.
 fn run(
     device: &dyn Device,
     operation: &Operation,
@@ -233,7 +233,8 @@ fn run(
     Ok((kernel.provider(), error, time))
 }
 
-/// How many bytes become less free by the driver where 64 MiB are allocated, where it tells.
+/// Returns by how many bytes an allocation of 64 MiB reduces the free memory reported by the
+/// driver; `None` if the driver does not report it.
 fn measure_allocation(device: &dyn Device) -> Result<Option<u64>, DeviceError> {
     let Some(before) = device.free_bytes() else { return Ok(None) };
     let buffer = device.allocate(HELD)?;
@@ -244,7 +245,7 @@ fn measure_allocation(device: &dyn Device) -> Result<Option<u64>, DeviceError> {
 
 const HELD: u64 = 64 << 20;
 
-/// Whether a copy between two buffers arrives whole.
+/// Returns whether a copy between two buffers arrives intact.
 fn check_copy(device: &dyn Device) -> Result<bool, DeviceError> {
     let (a, b) = (device.allocate(1000)?, device.allocate(1000)?);
     device.write(&a, 0, &[42; 1000])?;
@@ -256,12 +257,13 @@ fn check_copy(device: &dyn Device) -> Result<bool, DeviceError> {
     Ok(found == [42; 1000])
 }
 
-/// What is no operation: a copy between two buffers, free memory, occupancy, a flush.
+/// Checks everything that is not an operation: a copy between two buffers, free memory, occupancy,
+/// a flush.
 fn check_rest(device: &dyn Device) -> bool {
     let copied = check_copy(device);
     println!("copy between buffers: {copied:?}");
     let held = measure_allocation(device);
-    println!("bytes less free by {HELD} allocated: {held:?}");
+    println!("decrease of free bytes by an allocation of {HELD}: {held:?}");
     let triad = stream(StreamPattern::Triad, Dtype::F32, 1 << 16, Stores::Temporal);
     match device.occupancy(&triad, &Options { block_size: Some(512), ..Options::default() }) {
         Ok(occupancy) => {
@@ -304,7 +306,7 @@ fn cases() -> Vec<(Operation, Options)> {
                 .map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 301 })),
         );
         all.push(Operation::Convolution(convolution(dtype)));
-        // Of one query, of a few tiles of 16 and 32, and of the longest heads.
+        // A single query, several tiles of 16 and 32, and the longest heads.
         for (queries, head_dim, causal) in [(1, 64, false), (70, 40, true), (33, 128, false)] {
             let (batch, heads, kv_heads, positions, capacity) = (2, 6, 3, 300, 310);
             let op = Attention {
@@ -387,7 +389,8 @@ fn convolution(dtype: Dtype) -> Convolution {
     }
 }
 
-/// Of a token, of a few and of many, a few tiles of 64; by whole groups and by shorter ones.
+/// Returns products for one, a few and many tokens, several tiles of 64, with whole and shorter
+/// groups.
 fn quantized_products(dtype: Dtype) -> impl Iterator<Item = Operation> {
     let sizes = [(1, 76, 4096, 128), (3, 18, 160, 128), (16, 70, 224, 64), (70, 130, 320, 128)];
     let both = [Dtype::I8, Dtype::I4].into_iter();
@@ -457,8 +460,8 @@ fn products() -> Vec<(Operation, Options)> {
     all
 }
 
-/// Every type, epilogue and way to choose an algorithm of hipBLASLt and cuBLASLt, with B stored as
-/// layers have it; and xf32.
+/// Returns products for every type, epilogue and choice of algorithm of hipBLASLt and cuBLASLt,
+/// with B stored as in layers, and products in xf32.
 fn light_products() -> Vec<(Operation, Options)> {
     let mut all = Vec::new();
     for dtype in [Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8] {
@@ -478,7 +481,7 @@ fn light_products() -> Vec<(Operation, Options)> {
     all
 }
 
-/// Two products with B stored as layers have it.
+/// Returns a batch of two products with B stored as in layers.
 fn layer_product(dtype: Dtype) -> Gemm {
     Gemm { batch: 2, transpose_b: true, ..Gemm::new(dtype, 64, 48, 96) }
 }

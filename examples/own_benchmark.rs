@@ -1,4 +1,4 @@
-//! A benchmark of one's own: `cargo run --release --example own_benchmark -- run`.
+//! A user-defined benchmark: `cargo run --release --example own_benchmark -- run`.
 //! docs/extending.md explains it, and `tests/extending.rs` follows it.
 
 use rusty_stack_bench::custom::{self, Benchmark};

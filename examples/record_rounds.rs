@@ -1,9 +1,9 @@
 //! Records rounds of pairs of fresh processes of two programs, for `cargo xtask gate-study`.
 //!
 //! `cargo run --release --example record_rounds -- DIR FIRST SECOND ROUNDS BUSY` measures every
-//! case of the quick suite once in each round, interleaved, and writes each round as a file of its
-//! own into DIR, so that a recording may take several sittings: it goes on after the last round
-//! that is there. BUSY threads do arithmetic and copies all the while.
+//! case of the quick suite once per round, interleaved, and writes each round to a separate file in
+//! DIR. A recording can be interrupted: it continues after the last existing round. BUSY threads do
+//! arithmetic and copies in the background.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use rsb_model::{
 };
 use serde_json::json;
 
-/// A case whose pair takes longer in the first round is not recorded.
+/// Maximum time of a case's pair in the first round; slower cases are not recorded.
 const LONGEST: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
@@ -43,8 +43,8 @@ fn record(arguments: &[String]) -> Result<()> {
     let dir = PathBuf::from(dir);
     std::fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let programs = [first, second].map(|program| vec![WorkerCommand::of(program.into())]);
-    let rounds: u32 = rounds.parse().context("ROUNDS is a number")?;
-    for _ in 0..busy.parse::<usize>().context("BUSY is a number of threads")? {
+    let rounds: u32 = rounds.parse().context("ROUNDS must be a number")?;
+    for _ in 0..busy.parse::<usize>().context("BUSY must be a number of threads")? {
         std::thread::spawn(keep_busy);
     }
     let environment = rsb_probe::environment(&rsb_probe::ProbeOptions::default());
@@ -65,7 +65,7 @@ fn record(arguments: &[String]) -> Result<()> {
             side("first", &both.baseline, &environment),
             side("second", &both.current, &environment),
         ];
-        // Whole or not at all: an interrupted recording goes on with this round.
+        // Written atomically: an interrupted recording repeats this round.
         let unfinished = dir.join("unfinished");
         std::fs::write(
             &unfinished,
@@ -78,7 +78,7 @@ fn record(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Of the last minute.
+/// Returns the load average of the last minute.
 fn load_average() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0.0)
@@ -88,12 +88,13 @@ fn file(dir: &Path, round: u32) -> PathBuf {
     dir.join(format!("round-{round:04}.json"))
 }
 
-/// Every case of the quick suite; once a round is there, those of it that did not take too long.
+/// Returns every case of the quick suite, or after the first round, those of them that did not take
+/// too long.
 fn cases(dir: &Path, machine: &Machine) -> Result<Vec<Case>> {
     let planned = plan::plan(&quick(), machine)?.cases;
     let Ok(text) = std::fs::read(file(dir, 1)) else { return Ok(planned) };
     let Round { sides: [first, second] } =
-        serde_json::from_slice(&text).context("the first round cannot be read")?;
+        serde_json::from_slice(&text).context("cannot read the first round")?;
     let mut cases = Vec::new();
     for case in planned {
         let Some(first) = milliseconds_of(&case, &first) else { continue };
@@ -105,14 +106,14 @@ fn cases(dir: &Path, machine: &Machine) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// How long `case` took in `run`, if it was measured.
+/// Returns the time of `case` in `run`, in milliseconds, if it was measured.
 fn milliseconds_of(case: &Case, run: &Run) -> Option<f64> {
     let result = run.benchmarks.iter().find(|known| known.benchmark_id == case.id)?;
     let each = ["prepare_ms", "measure_ms", "harness_ms"].iter();
     Some(each.filter_map(|name| result.metadata.get(*name)?.as_f64()).sum())
 }
 
-/// A round that was written.
+/// A recorded round.
 #[derive(serde::Deserialize)]
 struct Round {
     sides: [Run; 2],
@@ -152,7 +153,7 @@ fn machine() -> Result<Machine> {
     Ok(Machine { devices, missing: Vec::new(), broken: Vec::new(), sensors: Vec::new(), readiness })
 }
 
-/// Arithmetic and copies alternating, some milliseconds each, for ever.
+/// Alternates arithmetic and copies, a few milliseconds each, forever.
 fn keep_busy() {
     let source = vec![1.0_f32; 8 << 20];
     let mut target = source.clone();

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Measures the baseline of this machine from the committed tree and commits it: the quick suite, ten processes a case, on a
-# quiet machine. The commit names the load. `--force` measures a busy machine too.
+# Measures the baseline of this machine from the committed tree and commits it: the quick suite with
+# ten processes per case, on an idle machine. The commit message contains the load average.
+# `--force` also measures on a busy machine.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if [ -n "$(git status --porcelain)" ]; then
-    echo "error: the tree is changed: a baseline records the revision that made it, so commit first" >&2
+    echo "error: the tree has uncommitted changes; commit them first, because a baseline records its revision" >&2
     exit 2
 fi
 load=$(cut -d' ' -f1 /proc/loadavg)
 if [ "${1:-}" != --force ] && ! awk -v load="$load" -v cpus="$(nproc)" 'BEGIN { exit !(load < cpus / 2) }'; then
-    echo "error: the load average is $load on $(nproc) CPUs: wait until it is below half of them, or give --force" >&2
+    echo "error: the load average is $load on $(nproc) CPUs; wait until it is below half the number of CPUs, or use --force" >&2
     exit 2
 fi
 # shellcheck source=scripts/program.sh
@@ -21,11 +22,11 @@ trap 'rm -rf "$results"' EXIT
 "$program" run --suite quick --replicates 10 --results-dir "$results"
 "$program" baseline save --results-dir "$results"
 if ! git ls-files --modified --others --exclude-standard -- baselines | xargs grep -l "\"commit\": \"$(git rev-parse HEAD)\"" | grep -q .; then
-    echo "error: the baseline records no revision; \`git status\` shows what is changed" >&2
+    echo "error: the baseline records no revision; look for uncommitted changes with \`git status\`" >&2
     exit 1
 fi
 git add baselines
 git commit --quiet --message "Baseline of the quick suite on $(lscpu | sed -n 's/^Model name: *//p' | head -n 1)
 
-Measured from $(git rev-parse HEAD) at a load average of $load, $(nproc) CPUs, ten processes a case."
+Measured from $(git rev-parse HEAD) at a load average of $load, $(nproc) CPUs, ten processes per case."
 git --no-pager show --stat --format='%h %s' HEAD

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Gates this tree against the baseline committed for this machine, as a fresh checkout does. Where none is committed for it,
-# one is made first, in scratch, from the merge base. Exits 3 when something regressed in two runs, one after the other; no verdict
-# is shown, and passes: whoever shares the machine may be the reason.
+# Gates this tree against the baseline committed for this machine, as a fresh checkout does. If
+# there is none, a temporary one is created from the merge base. Exits with 3 if a case regressed in
+# two consecutive runs. A missing verdict is shown and passes, because other load on the machine may
+# be the reason.
 #
 # Usage: scripts/gate_committed.sh [REV]    the branch to merge into, origin/HEAD by default
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if [ $# -gt 0 ]; then
-    base=$(git merge-base "$1" HEAD) || { echo "error: git knows no common ancestor of $1 and HEAD: fetch it" >&2; exit 2; }
+    base=$(git merge-base "$1" HEAD) || { echo "error: $1 and HEAD have no common ancestor in this clone; fetch $1" >&2; exit 2; }
 else
     base=$(git merge-base origin/HEAD HEAD 2>/dev/null || true)
 fi
@@ -30,16 +31,16 @@ case $known in
     0)
         if [ -n "$base" ] && [ "$base" != "$head" ]; then
             arguments+=(--base "$base")
-            echo "against the committed baseline of the merge base $base"
+            echo "comparing with the committed baseline of the merge base $base"
         else
-            echo "against the committed baseline of this tree"
+            echo "comparing with the committed baseline of this tree"
         fi
         ;;
     4)
         if [ -z "$base" ] || [ "$base" = "$head" ]; then
-            base=$(git rev-parse --verify --quiet HEAD~1) || { echo "this clone has no earlier commit to make a baseline from"; exit 0; }
+            base=$(git rev-parse --verify --quiet HEAD~1) || { echo "this clone has no earlier commit to create a baseline from"; exit 0; }
         fi
-        echo "no baseline is committed for this machine: one is made from $base"
+        echo "no baseline is committed for this machine; creating one from $base"
         git worktree add --quiet --detach "$work/base" "$base"
         target="${CARGO_TARGET_DIR:-$PWD/target}/base"
         CARGO_TARGET_DIR="$target" cargo build --release --locked --quiet --bin rusty-stack-bench --manifest-path "$work/base/Cargo.toml"
@@ -48,7 +49,7 @@ case $known in
         export RSB_BASELINES_DIR="$work/baselines" RSB_CACHE_DIR="$work/cache"
         made=0
         (cd "$work/base" && "$target/release/rusty-stack-bench" run --suite quick) >"$work/base.txt" 2>&1 || made=$?
-        # A case that fails (1) costs itself alone.
+        # A failed case (exit code 1) affects only itself.
         if [ "$made" -gt 1 ] || ! (cd "$work/base" && "$target/release/rusty-stack-bench" baseline save) >>"$work/base.txt" 2>&1; then
             cat "$work/base.txt"
             exit 1
@@ -59,7 +60,7 @@ esac
 verdict=0
 ./run_benchmarks.sh "${arguments[@]}" || verdict=$?
 if [ "$verdict" -eq 3 ]; then
-    echo "regressed in one run: measured once more"
+    echo "regressed in one run; measuring again"
     verdict=0
     ./run_benchmarks.sh "${arguments[@]}" || verdict=$?
 fi

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Counts the series in which apache-otava finds change points, for `cargo xtask trend-study --otava PYTHON`.
 
-Usage: scripts/otava_points.py FILE.csv…    one series a line, its values between commas; needs `pip install apache-otava`
+Usage: scripts/otava_points.py FILE.csv…    one series per line, comma-separated; needs `pip install apache-otava`
 
-Writes a line for each file: its name, series, series with a change point, and the seconds of CPU that it took. Where
-apache-otava is missing it says so, and that is no error.
+Writes one line per file: its name, number of series, number of series with a change point, and
+seconds of CPU time. If apache-otava is missing, it prints a message and exits with 0.
 """
 
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the program for a release and packs it: an archive with the program, its documents and licenses, one with its
-# debug information, and one with the worker that typesets PDF, to be put beside the program. Fails when the tag is not
-# the version in Cargo.toml.
+# Builds and packs the program for a release: an archive with the program, its documents and
+# licenses, one with its debug information, and one with the worker that typesets PDF, to be placed
+# next to the program. Fails if the tag does not match the version in Cargo.toml.
 #
 # Usage: scripts/package_release.sh TARGET TAG DIRECTORY
 set -euo pipefail
@@ -20,7 +20,7 @@ if [ "$tag" != "v$version" ]; then
     exit 1
 fi
 
-# With line tables here, for whoever debugs a crash of a released program; the archive has them apart.
+# With line tables, to debug crashes of a released program; they are packed into a separate archive.
 export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_STRIP=none
 cargo build --release --locked --target "$target" --bin rusty-stack-bench
 built="${CARGO_TARGET_DIR:-target}/$target/release/rusty-stack-bench"
@@ -30,7 +30,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$output" "$work/$name"
 objcopy --only-keep-debug --compress-debug-sections=zlib "$built" "$work/rusty-stack-bench.debug"
-# Names of functions are beside the lines: who debugs has both, and nobody else carries them.
+# Function names move into the debug file too, so that the program itself stays small.
 objcopy --strip-all --add-gnu-debuglink="$work/rusty-stack-bench.debug" "$built" "$work/$name/rusty-stack-bench"
 size=$(stat --format=%s "$work/$name/rusty-stack-bench")
 cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$work/$name/"
@@ -38,7 +38,8 @@ cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$work/$name/"
 tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$output/$name.tgz" "$name"
 tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$output/$name-debug.tgz" rusty-stack-bench.debug
 
-# By itself, so that what it needs of a crate that both use does not make the program larger.
+# Built separately, because cargo would otherwise merge the features of shared crates and make the
+# program larger.
 CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=symbols \
     cargo build --release --locked --target "$target" --package rsb-pdf --features pdf
 fonts=$(cargo metadata --format-version 1 --locked --features pdf | python3 -c '

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Takes the pictures of docs/guide.md anew: docs/images/tui.svg, a run in the terminal interface, in tmux, and
-# docs/images/dashboard.png, a comparison in Chromium. Needs the Python package rich. Builds first, then waits until the load average is below 0.5, since the
-# figures of the run are real; with --any-load it does not wait. Look at the pictures before they are committed.
+# Updates the pictures of docs/guide.md: docs/images/tui.svg, a run in the terminal interface, in
+# tmux, and docs/images/dashboard.png, a comparison in Chromium. Needs the Python package rich.
+# Builds first, then waits until the load average is below 0.5, because the values of the run are
+# real; --any-load does not wait. Check the pictures before committing.
 #
 # Usage: scripts/pictures.sh [--any-load]
 set -euo pipefail
@@ -40,7 +41,7 @@ wait_for '✓ suite quick'
 press / custom Enter Enter
 wait_for 'cases to measure'
 press Enter
-# Near its end, with most of the chart there.
+# Near the end of the run, when most of the chart is visible.
 wait_for 'now '
 steps=$(terminal capture-pane -p | sed -n 's/.*step [0-9]* of \([0-9]*\),.*/\1/p')
 wait_for "step $((steps * 9 / 10)) of" 120
@@ -49,9 +50,9 @@ wait_for 'throughput by size'
 sleep 1
 terminal capture-pane -p -e | "$here/scripts/terminal_to_svg.py" >tui.svg
 cp tui.svg "$here/docs/images/tui.svg"
-echo "docs/images/tui.svg is taken anew; look at it" >&2
+echo "updated docs/images/tui.svg; check it" >&2
 
-# The dashboard: the two runs of docs/gallery compared, one minute apart on a machine that others used too.
+# The dashboard: a comparison of the two runs of docs/gallery, measured one minute apart on a shared machine.
 dashboard="$work/dashboard"
 mkdir -p "$dashboard/runs"
 ids=()
@@ -68,4 +69,4 @@ done
 chromium --headless --no-sandbox --hide-scrollbars --window-size=1200,760 --user-data-dir="$work/profile" \
     --screenshot="$work/dashboard.png" "$(head -1 address)compare?from=${ids[0]}&to=${ids[1]}" >/dev/null 2>&1
 cp dashboard.png "$here/docs/images/dashboard.png"
-echo "docs/images/dashboard.png is taken anew; look at it" >&2
+echo "updated docs/images/dashboard.png; check it" >&2

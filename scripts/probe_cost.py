@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CPU time of looking at many GPUs: a made-up tree of PCI functions, and one of partitions in the compute driver.
+"""Measures the CPU time of probing many GPUs, with fake trees of PCI functions and of partitions.
 
 Usage: scripts/probe_cost.py PROGRAM [GPUS]
 """
@@ -41,7 +41,7 @@ def write(directory: pathlib.Path, files: dict[str, str]) -> None:
 
 
 def function(root: pathlib.Path, number: int, device: str) -> None:
-    """One PCI function, as the DRM and the bus show it."""
+    """Writes one PCI function, as the DRM and the bus show it."""
     bus, slot = divmod(number, 32)
     address = f"{bus >> 8:04x}:{bus & 255:02x}:{slot:02x}.0"
     place = root / "devices" / "pci0000:00" / address
@@ -53,7 +53,7 @@ def function(root: pathlib.Path, number: int, device: str) -> None:
 
 
 def partition(root: pathlib.Path, number: int, of: int) -> None:
-    """A node of the compute driver: an eighth of an MI300X, with links to all others and its caches."""
+    """Writes a node of the compute driver: an eighth of an MI300X, with links to all others and its caches."""
     gpu, part = divmod(number, 8)
     node = root / f"class/kfd/kfd/topology/nodes/{number + 1}"
     known = {
@@ -75,7 +75,7 @@ def partition(root: pathlib.Path, number: int, of: int) -> None:
 
 
 def cost(program: str, verb: str, root: pathlib.Path) -> float:
-    """The least CPU time of three runs, in ms."""
+    """Returns the shortest CPU time of three runs, in milliseconds."""
     times = []
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Sourced by the scripts at the top level: finds the program, and builds it when asked.
+# Sourced by the top-level scripts: finds the program, and builds it on request.
 
-# find_program yes|no: prints the path of the program; builds it first with `yes`.
+# find_program yes|no: prints the path of the program; with `yes`, builds it first.
 find_program() {
     if [ -n "${RUSTY_STACK_BENCH:-}" ]; then
         printf '%s\n' "$RUSTY_STACK_BENCH"
@@ -12,14 +12,14 @@ find_program() {
     program="${CARGO_TARGET_DIR:-$top/target}/release/rusty-stack-bench"
     if [ "$1" = yes ]; then
         if ! command -v cargo >/dev/null 2>&1; then
-            echo "error: there is no Rust toolchain: install it from https://rustup.rs, or with your distribution's package rustup" >&2
-            echo "       (a program that is already built can be named in RUSTY_STACK_BENCH)" >&2
+            echo "error: cargo is not installed; install Rust from https://rustup.rs, or with your distribution's package rustup" >&2
+            echo "       (or set RUSTY_STACK_BENCH to a program that is already built)" >&2
             return 1
         fi
         cargo build --release --locked --manifest-path "$top/Cargo.toml" --bin rusty-stack-bench >&2 || return 1
     fi
     if [ ! -x "$program" ]; then
-        echo "error: $program is not there: build it with cargo build --release" >&2
+        echo "error: $program does not exist; build it with cargo build --release" >&2
         return 1
     fi
     printf '%s\n' "$program"

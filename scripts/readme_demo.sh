@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Regenerates what README.md and docs/guide.md show: the picture docs/images/gate.svg (the gate on a copy of tests/small-crate in
-# which one function does 20 % more), the README's sample of a run and the guide's. Builds the program first, then waits until
-# the load average is below 0.5, which the samples show; with --any-load it does not wait. Look at the results before committing.
+# Regenerates the samples of README.md and docs/guide.md: the picture docs/images/gate.svg (the gate
+# on a copy of tests/small-crate in which one function does 20 % more work), and the sample runs of
+# both. Builds the program first, then waits until the load average is below 0.5, which the samples
+# show; --any-load does not wait. Check the results before committing.
 #
 # Usage: scripts/readme_demo.sh [--any-load] [picture|samples]    both by default
 set -euo pipefail
@@ -18,7 +19,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 program=$(realpath "$(find_program yes)") || exit $?
 cd "$here"
 cargo build --quiet --package xtask
-export COLUMNS=110 # What is shown is wrapped and shortened as on a terminal.
+export COLUMNS=110 # Output is wrapped and shortened as on a terminal.
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -34,7 +35,7 @@ until_quiet() {
         sleep 20
     done
 }
-# Between two marks of a file, what standard input holds.
+# Replaces the text between two marks of a file by standard input.
 put_between() { # NAME OF THE MARKS, FILE
     cat >"$work/text"
     awk -v begin="<!-- $1: begin -->" -v end="<!-- $1: end -->" -v text="$work/text" '
@@ -66,7 +67,8 @@ take_samples() {
         echo '```'
         echo '$ cat /proc/loadavg && rusty-stack-bench run'
         echo "$load"
-        # Of each benchmark the first cases, of each list the first entries: the whole fills two screens.
+        # Only the first cases of each benchmark and the first entries of each list: the whole
+        # output fills two screens.
         awk '
             /^benchmark / || /^        target/ { rows = 0 }
             /^(Skipped|Targets)/ || /^[0-9]+ measured/ || /^[0-9]+ of [0-9]+ targets/ { print; rows = 0; next }
@@ -76,7 +78,7 @@ take_samples() {
     } | put_between 'sample of a run' docs/guide.md
 }
 
-# The gate on a crate that knows nothing of this program.
+# Gates a crate that is unrelated to this program.
 take_picture() {
     local crate="$work/crate" code=0
     cp -r "$here/tests/small-crate" "$crate"
@@ -85,7 +87,7 @@ take_picture() {
     printf '/target\n/benchmark_results\n' >.gitignore
     git init --quiet
     git add --all
-    git -c user.name=demo -c user.email=demo@localhost commit --quiet --message "as it is"
+    git -c user.name=demo -c user.email=demo@localhost commit --quiet --message "initial commit"
     sed -i 's|!bytes.iter().fold(|!bytes.iter().chain(\&bytes[..bytes.len() / 5]).fold(|' src/lib.rs
     until_quiet
     CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/target}/small-crate" \
@@ -104,4 +106,4 @@ take_picture() {
 
 [ "$part" = picture ] || take_samples
 [ "$part" = samples ] || take_picture
-echo "regenerated: $part of README.md, docs/guide.md and docs/images/gate.svg; look at them" >&2
+echo "regenerated: $part of README.md, docs/guide.md and docs/images/gate.svg; check them" >&2

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""How fast the dashboard answers over a large history, and to many readers while runs are added.
+"""Measures how fast the dashboard answers over a large history, and to many readers while runs are added.
 
 Usage: scripts/serve_study.py PROGRAM HISTORY [READERS]
 
-PROGRAM is a release build; HISTORY a directory as `cargo xtask store-study DIR` leaves in DIR/ten-million. Prints a table of
-each page, asked one after another (the first answer, then the median and the slowest of ten), when a browser has painted the page of a
-case for the first time (where `chromedriver` is installed; in a new browser, five times), and of READERS (200 by default, 0 for
-none) who ask at the same time while copies of a stored run arrive. The copies are removed again.
+PROGRAM is a release build; HISTORY is a directory as `cargo xtask store-study DIR` leaves in
+DIR/ten-million. Prints:
+
+- a table of the pages, requested one after another: the first answer, and the median and slowest of
+  ten;
+- the first paint of a case's page in a new browser, five times, if `chromedriver` is installed;
+- the times of READERS (200 by default, 0 for none) concurrent readers while copies of a stored run
+  are added. The copies are removed afterwards.
 """
 
 import concurrent.futures
@@ -27,7 +31,7 @@ TIMES = 10
 
 
 def get(address: str) -> tuple[float, bytes]:
-    """Milliseconds until all of the answer was there, and the answer."""
+    """Returns the milliseconds until the whole answer arrived, and the answer."""
     begun = time.perf_counter()
     with urllib.request.urlopen(address, timeout=120) as answer:
         body = answer.read()
@@ -35,7 +39,7 @@ def get(address: str) -> tuple[float, bytes]:
 
 
 def pages(base: str) -> dict[str, float]:
-    """The overview and one page of each kind that it and the pages behind it link to, with the time of its first answer."""
+    """Returns the overview and one page of each kind linked from it, each with the time of its first answer."""
     found, kinds, waiting = {}, set(), [""]
     while waiting:
         path = waiting.pop(0)
@@ -47,7 +51,7 @@ def pages(base: str) -> dict[str, float]:
             if kind not in kinds and not target.endswith((".css", ".js", ".svg", ".csv", ".json", ".png")):
                 kinds.add(kind)
                 waiting.append(target)
-        # What somebody who chooses a range in the chart of a history asks for.
+        # The request of a user who selects a range in the chart of a history.
         for link in re.findall(r'data-zoom="([^"]+)"', body):
             if "zoom" not in kinds:
                 kinds.add("zoom")
@@ -64,7 +68,7 @@ def table_of(base: str, paths: dict[str, float]) -> None:
 
 
 def painted(address: str) -> float:
-    """Milliseconds from the begin of the navigation to the first content that a new headless Chromium paints."""
+    """Returns the milliseconds from navigation to first contentful paint in a new headless Chromium."""
     arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
     with subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as driver:
         try:
@@ -90,7 +94,7 @@ def painted(address: str) -> float:
 
 
 def crowd(base: str, paths: list[str], readers: int, runs: pathlib.Path) -> None:
-    """Every reader asks for each page, while runs arrive."""
+    """Lets every reader request each page while runs are added, and prints the times."""
     source = max(runs.glob("*.json"))
     copies = []
 
@@ -105,7 +109,7 @@ def crowd(base: str, paths: list[str], readers: int, runs: pathlib.Path) -> None
             while not all(one.done() for one in asked):
                 document = json.loads(source.read_text())
                 document["run_id"] = f"{document['run_id']}-copy{len(copies)}"
-                # Of a version that had no checksum.
+                # Format version 2 has no checksum.
                 document.pop("checksum", None)
                 document["format_version"] = 2
                 copies.append(runs / f"{document['run_id']}.json")
@@ -137,7 +141,7 @@ def main() -> None:
                     base = address.group(0).rstrip("/.,;") + "/"
                     break
             if base is None:
-                sys.exit("the server said no address")
+                sys.exit("the server printed no address")
             print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} threads\n")
             paths = pages(base)
             table_of(base, paths)

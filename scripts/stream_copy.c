@@ -1,6 +1,6 @@
-/* A plain C copy after McCalpin's STREAM, the peer of `memory-bandwidth`: best GB/s of REPEATS passes over BYTES, with
- * stores around the caches where a third argument is given.
- * Compiled with: cc -O3 -march=native; -fno-tree-loop-distribute-patterns keeps the loop from becoming memcpy. */
+/* A plain C copy after McCalpin's STREAM, to compare `memory-bandwidth` with. Prints the best GB/s of REPEATS passes over
+ * BYTES; a third argument selects stores that bypass the caches.
+ * Compile with cc -O3 -march=native; -fno-tree-loop-distribute-patterns keeps the loop from becoming memcpy. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what a terminal shows, colors included, as an SVG picture: text on standard input, SVG on standard output.
+"""Draws terminal output, including colors, as an SVG picture: text on standard input, SVG on standard output.
 
 Needs the package rich: python3 -m pip install rich
 """

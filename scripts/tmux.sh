@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Sourced by the scripts that show the program in a terminal: one of its own, which keys are sent to and pictures are taken of.
+# Sourced by scripts that show the program in a terminal: starts a separate terminal, sends keys to it and captures its screen.
 
 if ! command -v tmux >/dev/null 2>&1; then
-    echo "error: the program tmux is not here: install the package tmux" >&2
+    echo "error: tmux is not installed; install the package tmux" >&2
     exit 1
 fi
 terminal_dir=$(mktemp -d)
@@ -28,12 +28,13 @@ press() { # KEY…
     terminal send-keys "$@"
 }
 
-# wait_for TEXT [SECONDS [PAUSE]]: until it stands on the screen, 60 seconds at most, looking every 0.1 seconds.
+# wait_for TEXT [SECONDS [PAUSE]]: waits until TEXT is on the screen, 60 seconds at most, checking
+# every 0.1 seconds.
 wait_for() {
     local last=$((SECONDS + ${2:-60}))
     until terminal capture-pane -p | grep -qF -- "$1"; do
         if [ "$SECONDS" -gt "$last" ]; then
-            echo "error: \`$1\` does not appear:" >&2
+            echo "error: \`$1\` did not appear on the screen:" >&2
             terminal capture-pane -p >&2
             return 1
         fi

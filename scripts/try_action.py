@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Follows the README's workflow for other projects in a scratch repository, as a runner does: step by step.
+"""Runs the README's workflow for other projects in a scratch repository, step by step as a runner does.
 
-Reads the workflow from README.md and the steps of action.yml, puts in what GitHub would put in, and runs each step. On a pull
-request that changes a comment it must end with `unchanged`, on one that slows a function with `regressed`, and on a push of two
-commits of which the first slows a function with `regressed`. Needs PyYAML.
+Reads the workflow from README.md and the steps of action.yml, substitutes GitHub's expressions, and
+runs each step. It must end with `unchanged` on a pull request that changes a comment, with
+`regressed` on one that slows down a function, and with `regressed` on a push of two commits of
+which the first slows down a function. Needs PyYAML.
 
-Usage: scripts/try_action.py PROGRAM    the built program, which is handed to the action with its SHA-256
+Usage: scripts/try_action.py PROGRAM    the built program, which is passed to the action with its SHA-256
 """
 
 import hashlib
@@ -37,14 +38,18 @@ def expressions(text: str, known: dict[str, str]) -> str:
     def value(match: re.Match) -> str:
         name = match.group(1)
         if name not in known and not name.startswith("steps."):
-            raise SystemExit(f"a runner would not know `{name}`")
-        return known.get(name, "")  # What a step did not give is empty.
+            raise SystemExit(f"unknown expression `{name}`")
+        return known.get(name, "")  # Missing outputs of a step are empty.
 
     return re.sub(r"\$\{\{\s*([\w.-]+)\s*\}\}", value, text)
 
 
 def act(repository: Path, event: dict[str, str], inputs: dict[str, str]) -> tuple[int, dict[str, str]]:
-    """Runs the steps of action.yml on what `github.event` has; the exit code of the last one, and the action's outputs."""
+    """Runs the steps of action.yml with the fields of `github.event`.
+
+    Returns:
+        The exit code of the last step, and the outputs of the action.
+    """
     action = yaml.safe_load((HERE / "action.yml").read_text())
     known = {f"inputs.{name}": inputs.get(name, str(given.get("default", ""))) for name, given in action["inputs"].items()}
     events = ["pull_request.base.sha", "before", "repository.default_branch"]
@@ -57,7 +62,7 @@ def act(repository: Path, event: dict[str, str], inputs: dict[str, str]) -> tupl
             environment = {name: expressions(str(text), known) for name, text in step.get("env", {}).items()}
             environment |= {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary), "RUNNER_TEMP": runner}
             place = repository / expressions(str(step.get("working-directory", ".")), known)
-            # As `shell: bash` is: it ends at the first command that fails.
+            # Like `shell: bash`: it ends at the first command that fails.
             command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", expressions(step["run"], known)]
             code = subprocess.run(command, cwd=place, env=os.environ | environment, check=False).returncode
             for line in output.read_text().splitlines():
@@ -76,10 +81,10 @@ def main() -> int:
     program = Path(sys.argv[1]).resolve()
     steps = workflow()["jobs"]["gate"]["steps"]
     assert steps[-1]["uses"].endswith("/rusty-stack-bench"), "the last step of the README's workflow is this action"
-    assert steps[0]["with"]["fetch-depth"] == 0, "the base must be there"
+    assert steps[0]["with"]["fetch-depth"] == 0, "the base must be in the clone"
     inputs = {name: str(value) for name, value in steps[-1].get("with", {}).items()}
     inputs |= {"binary": str(program), "binary-sha256": hashlib.sha256(program.read_bytes()).hexdigest()}
-    # Three cases: the rest would only take time.
+    # Only three cases, to save time.
     inputs["arguments"] = "--benchmark=small/crc\n--benchmark=small/fnv\n--benchmark=small/fib"
     wrong = 0
     with tempfile.TemporaryDirectory() as scratch:
@@ -88,7 +93,7 @@ def main() -> int:
         (origin / ".gitignore").write_text("/target\n")
         git(origin, "init", "--quiet", "--initial-branch", "main")
         git(origin, "add", "--all")
-        git(origin, "commit", "--quiet", "--message", "as it is")
+        git(origin, "commit", "--quiet", "--message", "initial commit")
         os.environ["CARGO_TARGET_DIR"] = str(Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target")).resolve() / "action")
         library = "src/lib.rs"
         text = (origin / library).read_text()
@@ -98,7 +103,7 @@ def main() -> int:
             git(origin, "checkout", "--quiet", "-b", name, "main")
             (origin / library).write_text(changed)
             git(origin, "commit", "--quiet", "--all", "--message", name)
-            # What `actions/checkout` gives a pull request: the whole history, and its head merged into the base.
+            # As `actions/checkout` does for a pull request, with the whole history.
             shutil.rmtree(checkout, ignore_errors=True)
             git(Path(scratch), "clone", "--quiet", "--branch", name, str(origin), str(checkout))
             ended, outputs = act(checkout, pull_request, inputs)
@@ -111,7 +116,7 @@ def main() -> int:
         ended, outputs = act(checkout, push, inputs)
         print(f"push: exit {ended}, verdict `{outputs['verdict']}`, expected 3, `regressed`", flush=True)
         wrong |= 0 if (ended, outputs["verdict"]) == (3, "regressed") else 1
-        # A program that is not the one whose checksum is known does not run.
+        # A program with another checksum must not run.
         ended, outputs = act(checkout, pull_request, inputs | {"binary-sha256": "0" * 64})
         print(f"another checksum: exit {ended}, expected 2", flush=True)
         wrong |= 0 if ended == 2 else 1

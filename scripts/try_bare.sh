@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Runs the README's commands as a first-time user on a bare machine: a chroot that holds Debian's base system, git, a C compiler and
-# the Rust toolchain, and nothing else. It has no Python, no GPU library, no ML framework and none of the variables of this project.
+# Runs the README's commands as a first-time user on a bare machine: a chroot with only Debian's
+# base system, git, a C compiler and the Rust toolchain. It has no Python, no GPU library, no ML
+# framework and none of the variables of this project.
 #
 # Usage: scripts/try_bare.sh [--short]    --short: of the tests, only those that depend on what is installed
 #
-# Needs root, mount namespaces and debootstrap; without them it is skipped, or fails if RSB_REQUIRE lists `bare`.
-# The chroot is kept in ~/.cache/rusty-stack-bench/bare (about 0.6 GB). What cargo builds goes to BARE_TARGET_DIR, by default next to it.
+# Needs root, mount namespaces and debootstrap; without them it is skipped, or fails if RSB_REQUIRE
+# lists `bare`. The chroot is kept in ~/.cache/rusty-stack-bench/bare (about 0.6 GB). Cargo builds
+# in BARE_TARGET_DIR, by default next to it.
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -26,11 +28,11 @@ skip() {
 unshare --mount true 2>/dev/null || skip "mount namespaces are not allowed here"
 if [ ! -e "$bare/complete" ]; then
     command -v debootstrap >/dev/null || skip "debootstrap is not installed; install the package debootstrap"
-    # From the archive that this machine's packages come from.
+    # From the archive from which this machine's packages were installed.
     # shellcheck disable=SC2016 # apt-get fills these in.
     source=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 'Created-By: Packages' 2>/dev/null | head -n 1) || true
-    [ -n "$source" ] || skip "apt-get names no archive"
-    echo "a bare Debian: about 0.6 GB of the disk"
+    [ -n "$source" ] || skip "apt-get lists no package archive"
+    echo "a bare Debian: about 0.6 GB of disk space"
     rm -rf "$bare"
     mkdir -p "$(dirname "$bare")"
     debootstrap --variant=minbase --include=git,gcc,libc6-dev,ca-certificates \
@@ -47,7 +49,7 @@ rm -rf "$bare/home/user" "$bare/origin"
 # Cargo reuses a dependency if its source has the same path, so cargo's directories keep theirs.
 mkdir -p "$bare/home/user" "$bare/origin" "$bare/toolchain" "$bare$cargo_home" "$bare$target"
 
-# What a first-time user types. Exit codes are checked by `set -e`.
+# The commands of a first-time user. Exit codes are checked by `set -e`.
 cat >"$bare/home/user/commands.sh" <<'COMMANDS'
 set -euo pipefail
 cd /home/user

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Has `gate` judge a crate that knows nothing of it, from three saved runs of Criterion a side: the same code, one case
-# 20 % slower, one 20 % faster, one missing. Prints what each ended with; exits 1 when one is not as it should be.
-# The runs of all sides take turns, so that the machine's drift falls on all of them.
+# Runs `gate` on an unrelated crate, with three saved Criterion runs per side: the same code, one
+# case 20 % slower, one 20 % faster, one missing. Prints the exit code of each; exits with 1 if one
+# is not as expected. The runs of all sides take turns, so that drift of the machine affects all of
+# them.
 #
 # Usage: scripts/try_criterion_project.sh [SECONDS]    measuring time of a case and run, 2 by default
 set -euo pipefail
@@ -27,7 +28,7 @@ for run in 1 2 3; do
     bench "slower-$run" SLOWER=crc=1.2
     bench "faster-$run" SLOWER=crc=0.8
     bench "missing-$run" WITHOUT=crc
-    echo "round $run of 3 is measured" >&2
+    echo "measured round $run of 3" >&2
 done
 
 wrong=0

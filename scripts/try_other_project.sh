@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Follows the guide in a project that is not this one: a scratch repository of tests/small-crate, under Criterion. A comment
-# is decided without measuring, unchanged code measured though equal passes, a function slowed in its source is named alone, by
-# its time and by its instructions, and `bisect` finds its commit among eight. Exits 1 when one of them is not so.
+# Follows the guide in another project: a scratch repository of tests/small-crate, with Criterion. A
+# comment must be decided without measuring, unchanged code that is measured anyway must pass, a
+# function slowed in its source must be the only one named, by time and by instructions, and
+# `bisect` must find its commit among eight. Exits with 1 if one of these fails.
 #
 # Usage: scripts/try_other_project.sh [--short]    --short: the comment and the slowed function, on three cases
 set -euo pipefail
@@ -24,10 +25,10 @@ commit() { # SUBJECT
 }
 git init --quiet
 echo /target >.gitignore
-commit "as it is"
+commit "initial commit"
 
 wrong=0
-expect() { # WHAT, EXIT CODE, A PATTERN OF ITS OUTPUT, then words for the program
+expect() { # NAME, EXIT CODE, PATTERN OF THE OUTPUT, then arguments of the program
     local ended=0
     "$program" "${@:4}" >"$said" 2>&1 || ended=$?
     echo "$1: exit $ended, expected $2"
@@ -38,7 +39,7 @@ expect() { # WHAT, EXIT CODE, A PATTERN OF ITS OUTPUT, then words for the progra
         grep -E "^(UNCHANGED|PASS|REGRESSED|FOUND)| Regressed \[|first bad" "$said" || true
     fi
 }
-# A fifth of the bytes goes through the loop twice, in a function that one case calls.
+# Processes a fifth of the bytes twice, in a function that one case calls.
 slow() { sed -i 's/!bytes.iter().fold(!0_u32/!bytes.iter().chain(\&bytes[..bytes.len() \/ 5]).fold(!0_u32/' src/lib.rs; }
 some=()
 if [ "$short" = --short ]; then
@@ -53,7 +54,7 @@ fi
 slow
 expect "a slower function" 3 'the worst is small/crc' gate --against HEAD "${some[@]}"
 if command -v valgrind >/dev/null 2>&1; then
-    expect "the same, by its instructions" 3 'the worst is small/crc' gate --against HEAD --decide-by instructions "${some[@]}"
+    expect "the same, by instructions" 3 'the worst is small/crc' gate --against HEAD --decide-by instructions "${some[@]}"
 fi
 if [ "$short" != --short ]; then
     git checkout --quiet -- src

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Whether the terminal interface slows what it measures: one suite by `tui` in tmux and by plain `run`, in turns, and the gate over
-# both: `tui` against `run`, and beside it `run` against `run` (A/A), which says what the machine alone does. Builds first, then
-# waits until the load average is below 0.5, which it shows; with --any-load it does not wait.
+# Measures whether the terminal interface slows down what it measures: runs one suite with `tui` in
+# tmux and with plain `run`, in turns, and gates `tui` against `run`, and `run` against `run` (A/A)
+# to show the machine's own variance. Builds first, then waits until the load average is below 0.5,
+# which it prints; --any-load does not wait.
 #
-# Then how much of a core it takes while nothing is measured and nobody presses a key.
+# Then measures the share of a core that it uses when it is idle.
 #
-# Usage: scripts/tui_cost.sh [--any-load] [ROUNDS]    5 by default; each takes about two minutes; with 0 the last figure alone
+# Usage: scripts/tui_cost.sh [--any-load] [ROUNDS]    5 by default, two minutes each; 0 measures only the idle share
 set -euo pipefail
 
 wait_for_quiet=yes
@@ -39,7 +40,7 @@ benchmark = "memory-bandwidth"
 axes = { dtype = ["f32"], operation = ["copy", "triad"], size = ["32KiB", "2MiB", "64MiB"], cache = ["hot"], stores = ["temporal"], threads = ["1"] }
 TOML
 
-# Each into a directory of its own.
+# Each run has its own results directory.
 by_run() { # NAME
     RSB_RESULTS_DIR="$work/$1" "$program" run --suite custom >/dev/null 2>"$work/$1.log"
 }
@@ -49,7 +50,7 @@ by_tui() { # NAME
     press / custom Enter Enter
     wait_for 'cases to measure'
     press Enter
-    wait_for 'is complete' 1800 5 # Who looks more often is work beside what is measured.
+    wait_for 'is complete' 1800 5 # Checking more often would add load beside the measurement.
     press q
     close_terminal
 }
@@ -89,15 +90,15 @@ until [ "$wait_for_quiet" = no ] || awk '{ exit !($1 < 0.5) }' /proc/loadavg; do
 done
 load=$(cat /proc/loadavg)
 for ((round = 1; round <= rounds; round++)); do
-    # Whoever begins a round begins it on a cooler machine: that goes around.
+    # The side that begins a round has a cooler machine, so the order rotates.
     case $((round % 3)) in
         0) by_run "before-$round" && by_tui "tui-$round" && by_run "again-$round" ;;
         1) by_tui "tui-$round" && by_run "again-$round" && by_run "before-$round" ;;
         2) by_run "again-$round" && by_run "before-$round" && by_tui "tui-$round" ;;
     esac
-    echo "round $round of $rounds is measured" >&2
+    echo "measured round $round of $rounds" >&2
 done
-echo "$(date -u +%F), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) threads, load average at the begin $load"
+echo "$(date -u +%F), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) threads, load average at the start $load"
 if [ "$rounds" -gt 0 ]; then
     judged tui tui
     judged again run

@@ -1,4 +1,4 @@
-//! The entry of the `cargo bench` targets: the same plan, engine and store, under Criterion's own
+//! Entry points of the `cargo bench` targets: the same plan, engine and store, behind Criterion's
 //! command line.
 
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ use crate::commands;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// What a bench target measures: these benchmarks, at the points of the profile in `RSB_PROFILE`
-/// (quick by default).
+/// Runs a bench target that measures the benchmarks `names`, with the axis values of the profile in
+/// `RSB_PROFILE` (quick by default).
 pub fn main(names: &[&str]) -> ExitCode {
     of(names, machine::here)
 }
 
-/// As [`main`], of benchmarks that run on the host.
+/// Runs a bench target like [`main`], for benchmarks that run on the host.
 pub(crate) fn on_host(names: &[&str]) -> ExitCode {
     of(names, machine::host)
 }
@@ -36,8 +36,8 @@ fn of(names: &[&str], machine: fn() -> Machine) -> ExitCode {
     })
 }
 
-/// What a bench target measures: `suite`, at the points of the profile in `RSB_PROFILE` (quick by
-/// default).
+/// Runs a bench target that measures `suite`, with the axis values of the profile in `RSB_PROFILE`
+/// (quick by default).
 pub fn suite(suite: Suite) -> ExitCode {
     as_bench(machine::here, |profile, machine| bench::selections_of(suite, profile, machine))
 }
@@ -92,7 +92,7 @@ fn under_criterion(
     Ok(if counts.failed > 0 { Exit::Failure } else { Exit::Pass })
 }
 
-/// The path in an environment variable.
+/// Returns the path in an environment variable, if set.
 fn path_in(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from)
 }
@@ -110,15 +110,16 @@ fn begin(
     Ok(recorder)
 }
 
-/// `28 measured, 6 skipped, 0 failed`; what was simulated is said where there is any.
+/// Returns a summary such as `28 measured, 6 skipped, 0 failed`, with the number of simulated cases
+/// if there are any.
 fn in_words(counts: Counts) -> String {
     let Counts { measured, skipped, failed, simulated } = counts;
     let simulated = if simulated > 0 { format!("{simulated} simulated, ") } else { String::new() };
     format!("{measured} measured, {simulated}{skipped} skipped, {failed} failed")
 }
 
-/// The results of a bench target. The store is opened with the first of them, so that `--list` and
-/// `--test` leave nothing behind.
+/// The results of a bench target. The store is opened on the first result, so that `--list` and
+/// `--test` create no files.
 struct Results {
     recorder: Option<Recorder>,
     counts: Counts,
@@ -141,7 +142,7 @@ impl Results {
             match begin() {
                 Ok(recorder) => self.recorder = Some(recorder),
                 Err(error) => console::say(&format!(
-                    "warning: results are not kept: {}",
+                    "warning: results are not stored: {}",
                     show::chain(&error.error)
                 )),
             }

@@ -66,7 +66,7 @@ use values::{
 };
 pub use watch::WatchArgs;
 
-/// Benchmark GPUs, CPUs and ML frameworks, and gate what got slower
+/// Benchmark GPUs, CPUs and ML frameworks, and detect regressions
 #[derive(Debug, Parser)]
 #[command(
     name = "rusty-stack-bench",
@@ -99,7 +99,7 @@ pub enum ColorChoice {
 /// What is measured in addition to the time, or instead of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExtraMetric {
-    /// Instructions per iteration; those of other projects are counted by Valgrind
+    /// Instructions per iteration; Valgrind counts them for other projects
     Instructions,
 }
 
@@ -125,16 +125,16 @@ Examples:
   query \"SELECT timestamp, value FROM measurements WHERE benchmark_id LIKE '%gemm%' AND metric = 'time_ms'\" --csv
   query \"SELECT day, mean FROM daily_means WHERE metric = 'time_ms'\" --json
   query --engine duckdb \"SELECT id, count(*), median(time_ms) FROM samples GROUP BY id\"
-                                             all runs with their raw samples (`samples`)
-  history slowest --sql                      the SQL of a named question";
+                                             all runs with raw samples, in the view `samples`
+  history slowest --sql                      the SQL of a built-in query";
 
 /// Examples of `chart`, one for each source.
 const CHART_EXAMPLES: &str = "\
 Examples:
-  chart                                      every kind, and what it needs
+  chart                                      list the kinds and their data
   chart line --benchmark memory-bandwidth    the latest run: throughput by size
   chart bar --metric time_ms --ascii         in ASCII characters
-  chart delta --against previous             what changed since the run before
+  chart delta --against previous             changes since the previous run
   chart trend --benchmark gemm               over the stored runs
   chart roofline --format svg -o roofline.svg";
 
@@ -159,7 +159,7 @@ pub enum Verb {
     Doctor(DoctorArgs),
     /// Show the capabilities and peak rates of the GPUs
     GpuCapability(ProbeArgs),
-    /// List what can run on this machine, and what is missing
+    /// List the benchmarks and their availability on this machine
     List(ListArgs),
     /// Measure a suite, or benchmarks by name, and store the results
     Run(RunArgs),
@@ -177,7 +177,7 @@ pub enum Verb {
     Init(InitArgs),
     /// Show trends and change points over stored runs or a CSV file
     Trend(TrendArgs),
-    /// Summarize what got worse or better, is noisy or was skipped
+    /// Summarize regressions, improvements, noise and missing results
     Health(HealthArgs),
     /// List stored runs and results, or run a built-in query
     History(HistoryArgs),
@@ -216,11 +216,11 @@ pub enum Verb {
     /// Write a configuration file with every key, or check one
     #[command(subcommand)]
     Config(ConfigVerb),
-    /// Print the JSON Schemas of the documents
+    /// Print the JSON Schemas of the `--json` output
     Schema(SchemaArgs),
     /// Print shell completions
     Completions {
-        /// Print for this shell
+        /// Print completions for this shell
         shell: clap_complete::Shell,
     },
     /// Print the manual page
@@ -263,13 +263,13 @@ impl Places {
 /// How to measure.
 #[derive(Debug, Clone, Default, Args)]
 pub struct MeasureArgs {
-    /// Use only auto, rocm, cuda, vulkan, opencl, oneapi or cpu [default: auto]
+    /// Choose auto, rocm, cuda, vulkan, opencl, oneapi or cpu [default: auto]
     #[arg(long, env = "RSB_BACKEND", hide_env = true)]
     pub backend: Option<String>,
     /// Use only these devices, such as 0,1
     #[arg(long, value_delimiter = ',', env = "RSB_DEVICE", hide_env = true)]
     pub device: Vec<u32>,
-    /// Replace the values of an axis; may be repeated
+    /// Replace the values of an axis, such as dtype=f32,f64; repeatable
     #[arg(long, value_name = "NAME=V1,V2", value_parser = parse_axis)]
     pub axis: Vec<(String, Vec<String>)>,
     /// Choose how thoroughly to measure
@@ -278,7 +278,7 @@ pub struct MeasureArgs {
     /// Take N samples per round, at least 10
     #[arg(long, value_name = "N", env = "RSB_RUNS", hide_env = true, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub runs: Option<u64>,
-    /// Run N warm-up iterations, within a quarter of the measurement time
+    /// Run N warm-up iterations, for at most a quarter of the measurement time
     #[arg(long, value_name = "N", env = "RSB_WARMUP", hide_env = true)]
     pub warmup: Option<u64>,
     /// Measure each case in N fresh processes
@@ -309,12 +309,12 @@ pub struct MeasureArgs {
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
 impl MeasureArgs {
-    /// Returns how to measure.
+    /// Returns the measurement options.
     pub fn options(&self) -> MeasureOptions {
         MeasureOptions {
             backend: self.backend.clone(),
@@ -344,7 +344,7 @@ pub struct RunArgs {
     /// Print the plan without measuring
     #[arg(long)]
     pub dry_run: bool,
-    /// Continue a stopped run, with the flags it was started with [default: latest]
+    /// Resume a stopped run with its original flags [default: latest]
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest",
         conflicts_with_all = ["names", "suite", "dry_run"])]
     pub resume: Option<String>,
@@ -368,10 +368,10 @@ pub struct RunArgs {
 /// Arguments of `list`.
 #[derive(Debug, Clone, Args)]
 pub struct ListArgs {
-    /// Also show how to add what is missing, and the axes of each benchmark
+    /// Also show how to add missing requirements, and the axes of each benchmark
     #[arg(long, short)]
     pub verbose: bool,
-    /// Check this configuration file [default: rusty-stack-bench.toml]
+    /// Also check this configuration file [default: rusty-stack-bench.toml]
     #[arg(long, value_name = "FILE", env = "RSB_CONFIG", hide_env = true)]
     pub config: Option<PathBuf>,
     /// Also list the benchmarks in this file (docs/extending.md)
@@ -385,10 +385,10 @@ pub struct ListArgs {
 /// Arguments of `init`.
 #[derive(Debug, Clone, Args)]
 pub struct InitArgs {
-    /// Write the files that do not exist yet, instead of printing all
+    /// Write the missing files instead of printing all files
     #[arg(long)]
     pub write: bool,
-    /// Choose the CI to configure; `none` gives a script for any other
+    /// Choose the CI to configure; `none` creates a script for any other CI
     #[arg(long, value_enum, default_value_t)]
     pub ci: CiName,
 }
@@ -411,10 +411,10 @@ pub struct CompareArgs {
     /// Compare with this run, baseline, previous, latest~N or Criterion DIR@NAME
     #[arg(value_parser = text())]
     pub baseline: String,
-    /// Compare this run file or id [default: the latest run]
+    /// Compare this run, by file or id [default: the latest run]
     #[arg(value_parser = text())]
     pub current: Option<String>,
-    /// Exit as `gate` does
+    /// Exit with the codes of `gate`
     #[arg(long)]
     pub check: bool,
     /// How to compare
@@ -435,7 +435,7 @@ pub struct HealthArgs {
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
@@ -462,14 +462,14 @@ pub struct ExportArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
 /// Arguments of `report`.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
-    /// Report on this run file or id [default: the latest run]
+    /// Report on this run, by file or id [default: the latest run]
     #[arg(value_parser = text())]
     pub run: Option<String>,
     /// Choose the format
@@ -478,11 +478,11 @@ pub struct ReportArgs {
     /// Write to PATH, a directory for svg [default: next to the results, or stdout]
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
-    /// Leave the run itself out of the HTML page
+    /// Do not embed the data of the run in the HTML page
     #[arg(long)]
     pub no_data: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
@@ -517,13 +517,13 @@ fn measure_command(name: &'static str, about: &str) -> Command {
     MeasureArgs::augment_args(Command::new(name)).about(about.to_owned())
 }
 
-/// Whether the subcommand `name` is made from a component; models have one of their own.
+/// Returns whether the subcommand `name` is a framework component with a generated subcommand.
 fn is_component(name: &str) -> bool {
     frameworks::all().iter().any(|component| component.name == name)
 }
 
-/// Parses the command line `arguments`, the program first. Exits with code 2 on invalid ones and
-/// lists the valid.
+/// Parses the command line `arguments`, starting with the program name. Exits with code 2 on
+/// invalid arguments, and lists the valid ones.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let matches = command()
@@ -543,9 +543,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
     parsed.unwrap_or_else(|error| error.format(&mut command()).exit())
 }
 
-/// Prints `error`, with what can be given if an argument is missing, and exits.
+/// Prints `error` and exits. If an argument is missing, also lists the possible values.
 fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
-    // A terminal that is gone takes no message.
+    // Ignore a closed terminal.
     let _ = error.print();
     if error.kind() == clap::error::ErrorKind::MissingRequiredArgument
         && let Ok(matches) = command().ignore_errors(true).try_get_matches_from(arguments)
@@ -557,7 +557,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// Returns lines that list what the subcommand in `matches` takes.
+/// Returns lines that list the possible arguments of the subcommand in `matches`.
 fn choices_for(matches: &ArgMatches) -> Vec<String> {
     let Some((name, own)) = matches.subcommand() else { return Vec::new() };
     let (name, own) = match own.subcommand() {

@@ -1,4 +1,4 @@
-//! One verb, one file: load, call something pure, write.
+//! Subcommands, one per file. Each loads its input, calls pure functions and writes the result.
 
 pub mod baseline;
 pub mod bisect;
@@ -51,7 +51,7 @@ use crate::{console, show};
 /// Runs the subcommand; without one, shows the first steps.
 ///
 /// # Errors
-/// As the subcommand.
+/// If the subcommand fails.
 pub fn dispatch(verb: Option<Verb>, style: Style) -> CliResult {
     let Some(verb) = verb else {
         show::text(cli::CARD)?;
@@ -94,7 +94,7 @@ pub fn dispatch(verb: Option<Verb>, style: Style) -> CliResult {
     }
 }
 
-/// How the program ends; what went wrong is said.
+/// Converts a result to the exit code of the program, and prints the error if there is one.
 pub fn finish(result: CliResult) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),

@@ -1,4 +1,4 @@
-//! Standard error: messages while the engine works, and errors. Nothing else writes to it.
+//! Standard error: progress messages and errors. No other module writes to it.
 
 use std::io::{IsTerminal, Write};
 
@@ -15,7 +15,7 @@ pub fn say(text: &str) {
     let _ = std::io::stderr().write_all(sayable(text, width()).as_bytes());
 }
 
-/// Returns the columns of the terminal behind standard error; none when there is no terminal.
+/// Returns the width of the terminal on standard error, in columns; `None` without a terminal.
 pub fn width() -> Option<usize> {
     let stderr = std::io::stderr();
     if !stderr.is_terminal() {
@@ -34,7 +34,7 @@ fn sayable(text: &str, width: Option<usize>) -> String {
     lines.join(margin) + "\n"
 }
 
-/// Says what happens, a line each; the progress of a run has a bar of its own.
+/// Prints events as messages, one line each. The progress of a run has its own bar.
 pub fn tell(event: &Event) {
     if let Some(line) = line(event) {
         say(&line);
@@ -56,7 +56,7 @@ fn line(event: &Event) -> Option<String> {
             format!("remeasuring {count}, {} s left", left.as_secs())
         }
         Event::PairedRerunStarted { program, run_id, since } => format!(
-            "comparing with the program that made the baseline, kept here on {} for the run \
+            "comparing with the program that measured the baseline, kept since {} for the run \
              {run_id}: {}",
             since.strftime("%Y-%m-%d"),
             program.display()
@@ -66,7 +66,7 @@ fn line(event: &Event) -> Option<String> {
             format!("waiting for another build in {}", directory.display())
         }
         Event::BisectChecking { good, bad } => {
-            format!("first of all: whether {bad} is slower than {good} at all")
+            format!("checking first whether {bad} is slower than {good}")
         }
         Event::BisectNarrowed { commits, steps } => {
             format!("{commits} commits are left, about {}", format_count(*steps, "step", "steps"))

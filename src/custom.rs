@@ -1,6 +1,6 @@
-//! Benchmarks of your own in Rust: a file in `benches/` (with `harness = false`) that is listed,
-//! measured, stored, gated and drawn as those of this program, since it is this program with more
-//! benchmarks in it.
+//! User-defined benchmarks in Rust: a file in `benches/` (with `harness = false`). They are listed,
+//! measured, stored, gated and drawn like the built-in ones, because the resulting program is this
+//! program with more benchmarks.
 //!
 //! ```no_run
 //! use rusty_stack_bench::custom::{self, Benchmark};
@@ -32,9 +32,9 @@ use rsb_engine::worker;
 use crate::exit::{CliError, CliResult};
 use crate::{bench, cli, commands, show};
 
-/// The whole of a bench target: under Criterion as every bench, or a verb of this program where the
-/// first argument is one, as in `cargo bench --bench mine -- run`. `run` without a name measures
-/// these benchmarks.
+/// Runs a bench target with these benchmarks: under Criterion, or as a subcommand of this program
+/// if the first argument is one, as in `cargo bench --bench mine -- run`. `run` without names
+/// measures these benchmarks.
 pub fn main(benchmarks: impl IntoIterator<Item = OwnBenchmark>) -> ExitCode {
     let mut names = Vec::new();
     for benchmark in benchmarks {
@@ -46,7 +46,7 @@ pub fn main(benchmarks: impl IntoIterator<Item = OwnBenchmark>) -> ExitCode {
     if let Some(ended) = worker::as_child() {
         return ended;
     }
-    // Cargo adds `--bench` to whatever it is given.
+    // Cargo adds `--bench` to the arguments.
     let arguments: Vec<_> = std::env::args_os().filter(|argument| argument != "--bench").collect();
     let first = arguments.get(1).and_then(|first| first.to_str()).unwrap_or_default();
     match cli::command().find_subcommand(first) {

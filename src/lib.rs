@@ -1,4 +1,5 @@
-//! The application: the command line over the engine. The benches are thin and live on this.
+//! The application: the command line on top of the engine. The bench targets are thin wrappers
+//! around it.
 
 pub mod bench;
 pub mod cli;

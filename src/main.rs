@@ -1,5 +1,5 @@
-//! Parse, dispatch, exit code. The verbs are `commands::dispatch`, which benches of others offer
-//! too.
+//! Parses the command line, runs the subcommand and returns its exit code. The subcommands are in
+//! `commands::dispatch`, which bench targets of other projects use too.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Standard output: where a person's text and a program's document leave the program, and nowhere
-//! else; and the files that take their place.
+//! Standard output, for texts and documents, and the files that can replace it. No other module
+//! writes to standard output.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -15,7 +15,8 @@ use serde::Serialize;
 use crate::cli::ColorChoice;
 use crate::exit::{CliResult, Exit};
 
-/// Colors only on a terminal, unless asked otherwise; `NO_COLOR` is honored.
+/// Returns the style for standard output. Colors are used only on a terminal, unless `choice`
+/// overrides this; `NO_COLOR` is honored.
 pub fn style(choice: ColorChoice) -> Style {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let color = match choice {
@@ -26,11 +27,11 @@ pub fn style(choice: ColorChoice) -> Style {
     Style { color, width: width() }
 }
 
-/// Columns of a drawing without a terminal. Text without a terminal has no limit.
+/// Width of charts without a terminal, in columns. Text without a terminal has no limit.
 pub const DRAWING_WIDTH: usize = 110;
 
-/// Returns the width of the terminal, else of `COLUMNS`, which shells seldom export. Piped text is
-/// neither cut nor wrapped.
+/// Returns the width of the terminal, or else that in `COLUMNS`, which shells seldom export. Piped
+/// text is neither cut nor wrapped.
 fn width() -> usize {
     let out = std::io::stdout();
     if let Ok(size) = rustix::termios::tcgetwinsize(&out)
@@ -43,20 +44,20 @@ fn width() -> usize {
     exported.filter(|columns| *columns > 0).unwrap_or(usize::MAX)
 }
 
-/// Whether a person looks on, with room for a picture beside the words. What is piped or written
-/// stays words alone.
+/// Returns whether output goes to a terminal that is wide enough for a picture next to the text.
+/// Piped or written output contains text only.
 pub fn has_room_for_pictures(style: Style) -> bool {
     style.width >= 80 && std::io::stdout().is_terminal()
 }
 
-/// What an error of [`text`] is about.
+/// Context of errors returned by [`text`].
 pub const FAILED: &str = "cannot write to standard output";
 
-/// Writes `text` to standard output, with one newline at its end, and nothing in it that a terminal
-/// would obey but colors.
+/// Writes `text` to standard output, with one newline at its end and without terminal control
+/// sequences other than colors.
 ///
 /// # Errors
-/// When it cannot be written, as to a full disk.
+/// If standard output cannot be written, for example because the disk is full.
 pub fn text(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     let written = out
@@ -64,26 +65,26 @@ pub fn text(text: &str) -> std::io::Result<()> {
         .and_then(|()| out.write_all(b"\n"))
         .and_then(|()| out.flush());
     match written {
-        // The reader (`head`, `less`) has left. That is no failure, and changes nothing about the
+        // The reader (`head`, `less`) has exited. That is not a failure and does not change the
         // verdict.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
 }
 
-/// Writes what `write` hands on, piece by piece, to standard output, and nothing in it that a
-/// terminal would obey but colors.
+/// Writes the output of `write` to standard output piece by piece, without terminal control
+/// sequences other than colors.
 ///
 /// # Errors
-/// As [`text`], and those of `write`.
+/// As for [`text`], and if `write` fails.
 pub fn pieces(write: impl FnOnce(&mut TextSink<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written = write(&mut |text| out.write_all(rsb_report::presentable(text).as_bytes()))
         .and_then(|()| Ok(out.flush()?));
     match written {
-        // As above: the reader has left.
+        // As above: the reader has exited.
         Err(error) if is_broken_pipe(&error) => {
-            // What is still in the buffer has nowhere to go.
+            // Discard the rest of the buffer.
             let _ = out.into_parts();
             Ok(())
         }
@@ -97,18 +98,18 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Writes `document` as one JSON document to standard output.
+/// Writes `document` as JSON to standard output.
 ///
 /// # Errors
-/// As [`text`].
+/// As for [`text`].
 pub fn json(document: &impl Serialize) -> anyhow::Result<()> {
     Ok(text(&rsb_report::json(document)?)?)
 }
 
-/// Writes `text` to the file `path`; to standard output without one, or for `-`.
+/// Writes `text` to the file `path`, or to standard output if `path` is `None` or `-`.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If the file or standard output cannot be written.
 pub fn to(path: Option<&Path>, text: &str) -> CliResult {
     match named_file(path) {
         Some(path) => output::write(path, text).map_err(output_error)?,
@@ -117,10 +118,10 @@ pub fn to(path: Option<&Path>, text: &str) -> CliResult {
     Ok(Exit::Pass)
 }
 
-/// As [`to`], what `write` hands on, piece by piece: all of it is never in memory at once.
+/// Writes the output of `write` like [`to`], but piece by piece, never holding all of it in memory.
 ///
 /// # Errors
-/// As [`to`], and those of `write`.
+/// As for [`to`], and if `write` fails.
 pub fn pieces_to(
     path: Option<&Path>,
     write: impl FnOnce(&mut TextSink<'_>) -> anyhow::Result<()>,

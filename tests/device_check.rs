@@ -1,8 +1,8 @@
-//! `examples/device_check.rs` on what is here without a GPU: the fake GPU as ROCm's and as CUDA's,
-//! PoCL, and lavapipe.
+//! Runs `examples/device_check.rs` without a GPU: on the fake GPU as ROCm and as CUDA, on PoCL, and
+//! on lavapipe.
 //!
-//! It is a program of its own, because the check asks itself for devices: with a variable of the
-//! test's it is the example.
+//! A separate program, because the check starts itself to list devices: if a variable is set, this
+//! program is the example.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
 #[path = "common/mod.rs"]
@@ -18,10 +18,11 @@ use std::process::ExitCode;
 use common::backend::is_here;
 use common::{Bench, steps};
 
-/// Makes this program the example, and what it asks for devices.
+/// Environment variable that turns this program, and the copies it starts to list devices, into the
+/// example.
 const AS_CHECK: &str = "DEVICE_CHECK_AS_EXAMPLE";
 
-/// What the check printed about `backend`, of which nothing may have failed.
+/// Returns the output of the check of `backend`, in which nothing may have failed.
 fn checked(bench: Bench, backend: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let ended = bench.set(AS_CHECK, "1").run_of(&program, &[backend]);
@@ -31,8 +32,8 @@ fn checked(bench: Bench, backend: &str) -> String {
     ended.stdout
 }
 
-/// Each operation of `parts` must have been done, in a line that holds what stands beside it, such
-/// as who did it.
+/// Checks that each operation of `parts` was done, in a line that also contains the second text,
+/// such as the provider.
 fn did(said: &str, parts: &[(&str, &str)]) {
     for (operation, with) in parts {
         let is = |line: &str| line.starts_with(&format!("ok {operation}")) && line.contains(with);

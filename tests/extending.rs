@@ -1,8 +1,8 @@
-//! Follows docs/extending.md: a command and a closure, from nothing to a verdict, and what becomes
+//! Follows docs/extending.md: a command and a closure, from nothing to a verdict, and the reports
 //! of mistakes.
 //!
-//! It is a program of its own, because a bench target of somebody's is one: with a variable of the
-//! test's it is the example.
+//! A separate program, because a user's bench target is one: if a variable is set, this program is
+//! the example.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
 #[path = "common/mod.rs"]
@@ -14,12 +14,12 @@ use std::process::ExitCode;
 
 use common::{Bench, ProgramOutput, says, steps};
 
-/// Makes this program the bench target of the guide, and its workers too.
+/// Environment variable that turns this program and its workers into the bench target of the guide.
 const AS_BENCH: &str = "EXTENDING_AS_BENCH";
-/// Few processes, and few samples in each.
+/// Few processes, with few samples each.
 const FEW: [&str; 4] = ["--replicates", "3", "--runs", "10"];
 
-/// The first block of the guide in `language` that holds `part`.
+/// Returns the first block of the guide in `language` that contains `part`.
 fn block(language: &str, part: &str) -> String {
     let (guide, begin) = (include_str!("../docs/extending.md"), format!("```{language}\n"));
     let mut blocks = guide.split(&begin).skip(1).filter_map(|rest| rest.split("```").next());
@@ -29,7 +29,7 @@ fn block(language: &str, part: &str) -> String {
         .to_owned()
 }
 
-/// What the guide does: list, measure, keep, measure what has become slower, judge.
+/// Follows the guide: lists, measures, saves a baseline, measures a slowdown, judges.
 fn from_nothing_to_a_verdict(
     bench: Bench,
     name: &str,
@@ -50,7 +50,7 @@ fn from_nothing_to_a_verdict(
         "{ids:?}"
     );
     run(&bench, &["baseline", "save"]).expect(0);
-    // So much slower that no neighbor of a test can hide it.
+    // A slowdown so large that concurrent tests cannot hide it.
     let slowed = bench.set("RSB_TEST_SLOWDOWN", &format!("/{name}/=50.0"));
     let shown = run(&slowed, &[&["run"], &FEW[..]].concat()).expect(0).stdout;
     assert!(shown.contains("time_ms"), "its target is shown:\n{shown}");
@@ -71,7 +71,7 @@ fn a_closure() {
     assert!(example.ends_with(&shown), "the guide shows another example:\n{shown}");
     let bench = Bench::new().set(AS_BENCH, "1");
     let program = std::env::current_exe().unwrap();
-    // As cargo starts it.
+    // With the arguments that cargo passes.
     let as_bench =
         |bench: &Bench, words: &[&str]| bench.run_of(&program, &[words, &["--bench"]].concat());
     let criterion = as_bench(&bench, &["--list"]).expect(0).stdout;
@@ -87,10 +87,10 @@ fn mistakes() {
     };
     for (more, code, told) in [
         ("comand = \"true\"", 2, "unknown field `comand`"),
-        ("command = \"seq {n}\"", 2, "it has no axis `n`"),
+        ("command = \"seq {n}\"", 2, "there is no axis `n`"),
         ("command = \"exit 3\"", 1, "exit status: 3"),
         ("command = \"echo nan\"\nfigure = { unit = \"ms\" }", 1, "NaN"),
-        ("command = \"echo 41\"\noutput = \"42\"", 1, "where `42` is expected"),
+        ("command = \"echo 41\"\noutput = \"42\"", 1, "but `42` is expected"),
         ("command = [\"/no/such/program\"]", 5, "install the program"),
     ] {
         let ended = run(more).expect(code);
@@ -105,7 +105,7 @@ fn mistakes() {
     assert!(missing.stderr.contains("[[benchmark]]"), "{}", missing.stderr);
 }
 
-/// The keys of `[run]` that are about what follows a run.
+/// Checks the keys of `[run]` about the steps after a run.
 fn settings() {
     let bench = Bench::new();
     bench.write("mine.toml", "[[benchmark]]\nname = \"nothing\"\ncommand = [\"true\"]\n");
@@ -141,7 +141,7 @@ fn settings() {
     baseline_by_name(&bench);
 }
 
-/// What a configuration names to compare with is looked up before anything is measured.
+/// Checks that the baseline named in the configuration is looked up before anything is measured.
 fn baseline_by_name(bench: &Bench) {
     let empty = Bench::new();
     empty.write("mine.toml", "[[benchmark]]\nname = \"nothing\"\ncommand = [\"true\"]\n");
@@ -158,9 +158,14 @@ fn baseline_by_name(bench: &Bench) {
             format!("[run]\nbaseline_run_id = \"{name}\"\ncompare_with_baseline = {is_compared}\n");
         bench.write("rusty-stack-bench.toml", &text);
     };
-    for (name, told) in
-        [("no-such-run", "`rusty-stack-bench history` lists"), ("latest", "write `previous`")]
-    {
+    for (name, told) in [
+        (
+            "no-such-run",
+            "name a run from `rusty-stack-bench \
+                          history`",
+        ),
+        ("latest", "use `previous`"),
+    ] {
         named(name, true);
         let ended = bench.run(&words).expect(2);
         says(&ended.stderr, &["baseline_run_id", told]);

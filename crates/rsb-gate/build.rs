@@ -1,6 +1,6 @@
-//! Compiles the clock that is preloaded into benchmarks. Without a C compiler that makes shared
-//! libraries it is empty: benchmarks of Criterion before 0.4 take whole seconds then, and no
-//! instructions are counted.
+//! Compiles the clock that is preloaded into benchmarks. Without a C compiler that can link shared
+//! libraries, the file is empty: Criterion before 0.4 then measures in whole seconds, and
+//! instructions are not counted.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,14 +1,16 @@
-"""Our figures of models and graphs against those of tools that others measure with, interleaved, median of five.
+"""Compares our times of models and graphs with those of established tools, interleaved, median of five rounds.
 
     PYTHONPATH=python path/of/environment/bin/python3 python/checks/against_peers.py [timer] [benchmark_app] [loop]
 
-- `timer`: models and networks in eager PyTorch against `torch.utils.benchmark.Timer`, in one process;
-- `benchmark_app`: a model in OpenVINO against OpenVINO's own program, with the graph that our workload compiled, each
-  turn of both in a process of its own and with large pages;
-- `loop`: graphs in ONNX Runtime against a plain loop with bound inputs and outputs, in a program of its own.
+- `timer`: models and networks in eager PyTorch against `torch.utils.benchmark.Timer`, in one
+  process;
+- `benchmark_app`: a model in OpenVINO against OpenVINO's own program, with the graph that our
+  workload compiled. Each turn of both is a separate process with large pages;
+- `loop`: graphs in ONNX Runtime against a plain loop with bound inputs and outputs, in a separate
+  program.
 
-All use the same library, model, inputs, precision and threads. Ratios are ours over theirs; each must be within 5 %. The
-machine must be calm: what else runs on it falls on one side of a pair.
+All use the same library, model, inputs, precision and threads. Ratios are ours over theirs; each
+must be within 5 % of 1. The machine must be idle: other load would affect one side of a pair.
 """
 
 import functools
@@ -23,7 +25,7 @@ from pathlib import Path
 
 import tomllib
 
-# One thread on every side: threads that wait for one another are torn apart by whatever else the machine does.
+# One thread on both sides: synchronized threads are delayed by any other load.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy
@@ -32,20 +34,22 @@ import torch
 from rusty_stack_bench.workloads import core, models, onnx_graphs, onnxruntime, pytorch
 
 ROUNDS = 5
-# Turns of each side in a round. They are short, so that what else the machine does falls on both.
+# Turns of each side per round. They are short, so that other load affects both sides.
 TURNS = 15
 TURN_NS = 1e8
 LIMIT_PERCENT = 5.0
 CATALOGUE = Path(__file__).parents[2] / "crates/rsb-catalog/src/models/catalogue.toml"
 OPENVINO_MODEL = "bert-tiny"
-# The word that makes this program our side of `benchmark_app`.
+# Argument that makes this program our side of `benchmark_app`.
 OURS = "openvino-alone"
-# glibc's allocator asks for large pages, on both sides. Without, an inference takes up to a tenth more where pages are small,
-# and how many are large is chance, and another in a process that holds PyTorch than in one that does not.
+# glibc's allocator requests large pages, on both sides. Otherwise an inference takes up to a tenth
+# longer with small pages, and the number of large pages is random and depends on whether the
+# process has loaded PyTorch.
 LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 NETWORKS = {"batch_size": "1", "num_layers": "2", "width": "256", "sequence_length": "128", "dtype": "f32"}
 
-# A plain loop: the files of a graph and its inputs; for each line that asks for iterations, their nanoseconds.
+# A plain loop. Arguments: files of a graph and its inputs, and the provider. For each line with a
+# number of iterations it prints their nanoseconds.
 LOOP = """
 import sys, time
 import numpy, onnxruntime
@@ -74,7 +78,14 @@ for line in sys.stdin:
 
 
 def compared(name: str, ours, theirs, turns: int = TURNS) -> float:
-    """The median ratio in percent off one: each side gives nanoseconds of an iteration in its turn; who begins changes."""
+    """Returns by how many percent the median ratio of the two sides differs from 1.
+
+    Args:
+        name: what is compared, for the output.
+        ours: returns nanoseconds per iteration of our side.
+        theirs: returns those of the other side.
+        turns: turns of each side per round; the first side alternates.
+    """
     ratios = []
     ours(), theirs()
     for _ in range(ROUNDS):
@@ -91,25 +102,25 @@ def compared(name: str, ours, theirs, turns: int = TURNS) -> float:
 
 
 def in_turn(work: core.Work) -> int:
-    """Iterations of a turn."""
+    """Returns the iterations per turn."""
     return max(1, round(TURN_NS / core.fastest(work, 5)))
 
 
 def sampled(work: core.Work):
-    """Our side."""
+    """Returns a function that measures our side, in nanoseconds per iteration."""
     iters = in_turn(work)
     return lambda: work.sample(iters) / iters
 
 
 def catalogued(name: str, **params: str) -> core.Case:
-    """A case of a model of the catalogue on the CPU."""
+    """Returns a case of a catalogue model on the CPU."""
     row = next(row for row in tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))["model"] if row["name"] == name)
     own = {"model": name, "dtype": "f32", "batch_size": "1", "sequence_length": "64", "runtime": "pytorch"}
     return core.Case("models", "forward", "cpu:0", own | params | {"definition": json.dumps(row)})
 
 
 def timer() -> list[float]:
-    """Eager PyTorch."""
+    """Compares eager PyTorch with `Timer`; returns differences in percent."""
     from torch.utils.benchmark import Timer
 
     block = core.Case("pytorch", "execution", "cpu:0", NETWORKS | {"workload": "execution", "execution": "eager"})
@@ -124,7 +135,10 @@ def timer() -> list[float]:
 
 
 def benchmark_app() -> list[float]:
-    """OpenVINO: its program is given the graph that our workload made, and the same inputs."""
+    """Compares OpenVINO with its `benchmark_app`, with the same graph and inputs.
+
+    Returns the difference in percent.
+    """
     import openvino
 
     from rusty_stack_bench.workloads import model_openvino
@@ -135,7 +149,7 @@ def benchmark_app() -> list[float]:
     openvino.convert_model = lambda *given, **more: seen.setdefault("graph", convert(*given, **more))
     model_openvino._wanted_tensors = lambda *given: seen.setdefault("tensors", wanted(*given))
     work = models.forward(case)
-    # A turn is a process of each side, which takes its time to start: fewer turns, and longer ones than elsewhere.
+    # Each turn starts a process per side, which takes time: fewer and longer turns than for the other tools.
     iters, turns = 8 * in_turn(work), TURNS // 3
     with tempfile.TemporaryDirectory(prefix="rsb-peers-") as directory:
         graph, files = os.path.join(directory, "graph.xml"), []
@@ -147,7 +161,7 @@ def benchmark_app() -> list[float]:
         settings = os.path.join(directory, "settings.json")
         one_thread = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
         Path(settings).write_text(json.dumps({"CPU": one_thread}), encoding="utf-8")
-        # Its hint is then that of latency, as ours is.
+        # With -api sync its hint is latency, like ours.
         command = [program, "-m", graph, "-i", ",".join(files), "-d", "CPU", "-api", "sync", "-load_config", settings]
         command += ["-niter", str(iters)]
 
@@ -161,7 +175,7 @@ def benchmark_app() -> list[float]:
 
 
 def openvino_alone(iters: int):
-    """Our side of `benchmark_app` in a process of its own: it tells the median of single inferences, as theirs does."""
+    """Runs our side of `benchmark_app` in its own process; prints the median of single inferences."""
     case = catalogued(OPENVINO_MODEL, runtime="openvino")
     models.check(case)
     work = models.forward(case)
@@ -170,7 +184,7 @@ def openvino_alone(iters: int):
 
 
 def loop() -> list[float]:
-    """ONNX Runtime."""
+    """Compares ONNX Runtime with a plain loop; returns differences in percent."""
     found = []
     onnxruntime.session = functools.partial(onnxruntime.session, threads=1)
     for network in ("encoder", "convolutional", "decoder-step"):
@@ -195,7 +209,7 @@ def loop() -> list[float]:
 
 
 def main() -> int:
-    """0 when every ratio is within the limit."""
+    """Returns 0 if every ratio is within the limit, else 1."""
     torch.set_num_threads(1)
     if sys.argv[1:2] == [OURS]:
         openvino_alone(int(sys.argv[2]))

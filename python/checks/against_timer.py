@@ -1,4 +1,6 @@
-"""A matrix product in our loop against `torch.utils.benchmark.Timer`, in one process, interleaved, on one thread.
+"""Compares our timing of a matrix product with `torch.utils.benchmark.Timer`.
+
+Both run interleaved, in one process and on one thread.
 
     PYTHONPATH=python path/of/environment/bin/python3 python/checks/against_timer.py
 
@@ -19,7 +21,7 @@ LIMIT_PERCENT = 2.0
 
 
 def difference(shape: str, device: str) -> float:
-    """Of the medians, in percent."""
+    """Returns the difference of the medians in percent."""
     case = core.Case("pytorch", "matmul", device, {"workload": "matmul", "dtype": "f32", "shape": shape, "transpose": "nn"})
     pytorch.check(case)
     work = pytorch.matmul(case)
@@ -42,7 +44,7 @@ def difference(shape: str, device: str) -> float:
 
 
 def main() -> int:
-    """0 when every shape is within the limit."""
+    """Returns 0 if every shape is within the limit, else 1."""
     torch.set_num_threads(1)
     device = "cpu:0"
     if torch.cuda.is_available():

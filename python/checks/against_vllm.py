@@ -1,9 +1,10 @@
-"""Our figures of vLLM against those of vLLM's own benchmark, on one engine and the same prompts, interleaved.
+"""Compares our results of vLLM with vLLM's own benchmark: same engine, same prompts, interleaved.
 
     PYTHONPATH=python path/of/vllm/python3 python/checks/against_vllm.py
 
-Throughput: the time of a batch as our workload takes it, and as the function that `vllm bench throughput` measures with.
-Serving: what is seen of requests, summed up by our code and by that of `vllm bench serve`.
+Throughput: the time of a batch as measured by our workload, and by the function that `vllm bench
+throughput` uses. Serving: statistics of the same requests, computed by our code and by that of
+`vllm bench serve`.
 """
 
 import asyncio
@@ -15,8 +16,8 @@ import time
 from rusty_stack_bench.workloads import core, serving
 from rusty_stack_bench.workloads import vllm as workload
 
-# One thread, unless somebody wants more: on a machine that does other things, too, threads that wait for one another are
-# torn apart, and a batch of one side takes twice as long as the next.
+# One thread by default: on a machine with other load, synchronized threads are delayed, and a batch
+# of one side may take twice as long as the next.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 PAIRS = int(os.environ.get("PAIRS", "31"))
 LIMIT_PERCENT = 5.0
@@ -25,13 +26,13 @@ PARAMS |= {"prefix_cache": "off", "shared_prefix": "0"}
 
 
 class _Quiet:
-    """The engine, without its bar of progress, which our workload does not have either."""
+    """The engine without its progress bar, which our workload does not show either."""
 
     def __init__(self, engine):
         self._engine = engine
 
     def generate(self, prompts, sampling, **more):
-        """As the engine does."""
+        """Calls the engine without a progress bar."""
         return self._engine.generate(prompts, sampling, **{**more, "use_tqdm": False})
 
     def __getattr__(self, name):
@@ -39,7 +40,7 @@ class _Quiet:
 
 
 def throughput() -> float:
-    """The difference of the medians in percent."""
+    """Returns the difference of the medians in percent."""
     from vllm.benchmarks.datasets import SampleRequest
     from vllm.benchmarks.throughput import _run_vllm_requests
 
@@ -47,7 +48,7 @@ def throughput() -> float:
     workload.check(case)
     made = []
     engine_of = workload.offline_engine
-    # The engine that our workload makes is the one that theirs is given.
+    # Both sides use the engine that our workload creates.
     workload.offline_engine = lambda case: made.append(engine_of(case)) or made[0]
     work = workload.generation(case)
     engine = made[0][0]
@@ -79,7 +80,7 @@ def throughput() -> float:
 
 
 def summed_up() -> float:
-    """The largest difference in percent of any figure of the same requests."""
+    """Returns the largest difference in percent of any statistic of the same requests."""
     from vllm.benchmarks.lib.endpoint_request_func import RequestFuncOutput
     from vllm.benchmarks.serve import calculate_metrics
 
@@ -128,7 +129,7 @@ def summed_up() -> float:
 
 
 def main() -> int:
-    """0 when everything is within the limit."""
+    """Returns 0 if everything is within the limit, else 1."""
     found = [summed_up(), throughput()]
     return int(any(abs(one) > LIMIT_PERCENT for one in found))
 

@@ -1,10 +1,11 @@
-"""What a sample takes beside the work, with the real worker: its wall time as the asking side sees it, less what it reports.
+"""Measures the overhead of a sample in the real worker: wall time at the client minus reported time.
 
     python3 python/checks/overhead.py target/release/rsb-python-worker path/of/environment/bin/python3
 
-Interleaved with it a bare process is asked, which only spins for as long and answers: what that takes beside its work is the
-machine's pipe and the waking of two processes. The difference is the worker's own. The verdict is on all that the worker takes.
-The worker must be one of a release build, and the machine calm. The limit is 1 % of a sample of 10 ms or more.
+Interleaved, a bare process is measured that only spins for the same time and answers: its overhead
+is that of the machine's pipe and of waking two processes. The difference is the worker's own
+overhead. The check is on the total overhead of the worker: at most 1 % of a sample of 10 ms or
+more. The worker must be a release build, and the machine idle.
 """
 
 import json
@@ -25,7 +26,7 @@ CASE = {
     "device": "cpu:0",
     "params": {"workload": "matmul", "dtype": "f32", "shape": "128x128x128", "transpose": "nn"},
 }
-# Reads a number of nanoseconds, spins for so long, and says how long it really was.
+# Reads a number of nanoseconds, spins for that long, and writes the actual duration.
 BARE = """
 import os, time
 clock = time.perf_counter_ns
@@ -39,27 +40,27 @@ while line := os.read(0, 99):
 
 
 class Process:
-    """One that is asked a line and answers a line, with nothing between it and the pipe."""
+    """A process that answers lines, accessed through unbuffered pipes."""
 
     def __init__(self, command: list[str], **more: str):
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, env={**os.environ, **more})
 
     def ask(self, question: bytes) -> tuple[bytes, int]:
-        """The answer, and the nanoseconds until it was there."""
+        """Sends a request; returns the answer and the nanoseconds until it arrived."""
         begin = time.perf_counter_ns()
         self._process.stdin.write(question)
         answer = self._process.stdout.read(1 << 16)
         return answer, time.perf_counter_ns() - begin
 
     def end(self):
-        """It has no more to say."""
+        """Kills the process."""
         self._process.kill()
         self._process.wait()
 
 
 class Worker(Process):
-    """The real one, as the program starts it, with the case prepared."""
+    """The real worker, started as by the program, with a prepared case."""
 
     def __init__(self, program: str, python: str):
         ask = "import sysconfig; print(sysconfig.get_config_var('LIBDIR'))"
@@ -76,19 +77,19 @@ class Worker(Process):
         return answer
 
     def sample(self) -> tuple[int, float]:
-        """Nanoseconds as seen from here, and as reported."""
+        """Takes a sample; returns nanoseconds of wall time and as reported."""
         answer, wall = self.ask(self._sample)
         return wall, json.loads(answer)["time_ns"]
 
 
 class Bare(Process):
-    """One that spins and answers, and nothing else."""
+    """A process that only spins and answers."""
 
     def __init__(self):
         super().__init__([sys.executable, "-S", "-c", BARE])
 
     def sample(self) -> tuple[int, float]:
-        """As the worker's."""
+        """Takes a sample, like that of the worker."""
         answer, wall = self.ask(b"%d\n" % SAMPLE_NS)
         return wall, float(answer)
 
@@ -98,19 +99,23 @@ def _line(question: dict) -> bytes:
 
 
 def told(name: str, seen: list[tuple[int, float]]) -> tuple[float, list[float]]:
-    """The share in percent beside the work, and the microseconds: in the middle, and undisturbed. They are printed."""
+    """Prints the overhead.
+
+    Returns:
+        Its median share in percent, and its median and 10th percentile in microseconds.
+    """
     shares = sorted((wall - worked) / wall * 100 for wall, worked in seen)
     beside = sorted((wall - worked) / 1e3 for wall, worked in seen)
     wall = statistics.median(wall for wall, _ in seen) / 1e6
     low, share, high = shares[len(seen) // 10], statistics.median(shares), shares[len(seen) * 9 // 10]
     middle, least = statistics.median(beside), beside[len(seen) // 10]
     spread = f"10th and 90th percentile {low:.2f} and {high:.2f} %"
-    print(f"{name}: of {wall:.1f} ms, beside the work {share:.2f} % ({spread}), {middle:.0f} us, undisturbed {least:.0f} us")
+    print(f"{name}: overhead {share:.2f} % of {wall:.1f} ms ({spread}), {middle:.0f} us, undisturbed {least:.0f} us")
     return share, [middle, least]
 
 
 def main() -> int:
-    """0 when it is within the limit."""
+    """Returns 0 if the overhead is within the limit, else 1."""
     program, python = sys.argv[1:] if len(sys.argv) == 3 else sys.exit(__doc__)
     both = worker, bare = Worker(program, python), Bare()
     bare.sample()
@@ -124,7 +129,7 @@ def main() -> int:
     share, ours = told("the worker", seen[0])
     _, machine = told("a bare process", seen[1])
     own, undisturbed = (of_worker - of_bare for of_worker, of_bare in zip(ours, machine))
-    print(f"the worker's own: {own:.0f} us, undisturbed (10th percentiles) {undisturbed:.0f} us; the rest is the machine's")
+    print(f"overhead of the worker: {own:.0f} us, undisturbed (10th percentiles) {undisturbed:.0f} us; the rest is due to the machine")
     return int(share > LIMIT_PERCENT)
 
 

@@ -1,4 +1,4 @@
-"""The installed package, from a function to a verdict; run it with the interpreter that it is installed for.
+"""Checks the installed package, from a function to a verdict. Run it with the interpreter of its environment.
 
     python3 python/checks/package.py
 """
@@ -32,13 +32,13 @@ from rusty_stack_bench.pytorch import benchmark_matmul
 
 
 def slowed(result: Result, factor: float) -> Result:
-    """As if every sample had taken longer."""
+    """Returns the result with all sample times multiplied by `factor`."""
     samples = [dataclasses.replace(one, times_ns=[factor * time for time in one.times_ns]) for one in result.samples]
     return dataclasses.replace(result, samples=samples)
 
 
 def refused(told: str, function, *arguments) -> None:
-    """It says what is wrong."""
+    """Asserts that a call raises ValueError or OSError with this text."""
     try:
         function(*arguments)
     except (ValueError, OSError) as error:
@@ -48,7 +48,7 @@ def refused(told: str, function, *arguments) -> None:
 
 
 def follow_the_guide(directory: str) -> None:
-    """The part of docs/extending.md about Python, then what reads what it stored."""
+    """Runs the Python example of docs/extending.md, and reads what it stored."""
     guide = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "extending.md")
     with open(guide, encoding="utf-8") as file:
         listing = file.read().partition("```python\n")[2].partition("```")[0]
@@ -70,11 +70,11 @@ def follow_the_guide(directory: str) -> None:
     after = store([slowed(result, 20.0) for result in results], directory, "mine")
     read_what_is_stored(directory, before, after)
     misnamed = dataclasses.replace(results[0], fields={**results[0].fields, "speediness": 1.0})
-    refused("`speediness` is no field", store, [misnamed], directory)
+    refused("`speediness` is not a field", store, [misnamed], directory)
 
 
 def follow_settings(mine: str) -> None:
-    """What the configuration asks for after functions were measured: no samples, and a comparison, or why there is none."""
+    """Checks settings for functions: no stored samples, and a comparison or why there is none."""
     with tempfile.TemporaryDirectory() as directory:
         told: list[str] = []
         config = BenchmarkRunnerConfig(output_dir=directory, save_raw_results=False, compare_with_baseline=True, verbose=True)
@@ -87,7 +87,7 @@ def follow_settings(mine: str) -> None:
 
 
 def read_what_is_stored(directory: str, before: str, after: str) -> None:
-    """Comparison, persistence, reports and trends of two runs, of which the second is slower."""
+    """Checks comparison, persistence, reports and trends of two runs, the second of which is slower."""
     compared = BenchmarkComparator(before, after)
     assert compared.is_significant() and compared.calculate_speedup() < 0.2, compared.to_dict()
     assert [row["metric"] for row in compared.compare_latency()] == ["time_ms"] * 2, compared.compare_latency()
@@ -110,11 +110,11 @@ def read_what_is_stored(directory: str, before: str, after: str) -> None:
     assert len(TrendAnalyzer(directory).analyze(case="add_up")) == 2
     assert not DegradationDetector(directory).has_degraded(case="no such case")
     for read in (TrendAnalyzer("no-such-directory").analyze, ResultsPersistence("no-such-directory").get_runs):
-        refused("there is no results directory no-such-directory", read)
+        refused("results directory no-such-directory does not exist", read)
 
 
 def read_sensors() -> None:
-    """Those of a GPU that a directory stands for."""
+    """Checks the sensors of a GPU in a fake sysfs directory."""
     with tempfile.TemporaryDirectory() as root:
         device = os.path.join(root, "class", "drm", "card0", "device")
         os.makedirs(device)
@@ -130,13 +130,13 @@ def read_sensors() -> None:
 
 
 def read_figures() -> None:
-    """Statistics, trends and charts of figures that nobody stored."""
+    """Checks statistics, trends and charts of values that are not stored."""
     statistics = StatisticalAnalyzer()
     assert statistics.analyze([1.0, 2.0, 3.0])["mean"] == 2.0
     assert statistics.detect_outliers([1.0, 1.1, 0.9, 1.0, 50.0]) == [4]
     assert statistics.compare([1.0, 1.1, 0.9, 1.05, 0.95], [2.0, 2.1, 1.9, 2.05, 1.95])["is_significant"]
-    refused("no figure", statistics.analyze, [float("nan")])
-    refused("no figures", statistics.analyze, [])
+    refused("not a finite number", statistics.analyze, [float("nan")])
+    refused("no values", statistics.analyze, [])
     refused("confidence", StatisticalAnalyzer(2.0).analyze, [1.0])
     points = [(f"2026-01-{day:02}T00:00:00Z", 1.0 if day < 15 else 2.0) for day in range(1, 29)]
     (change,) = TrendAnalyzer.analyze_points(points, "lower")["change_points"]
@@ -153,13 +153,13 @@ def read_figures() -> None:
         lines = drawn.splitlines()
         assert told in drawn and len(lines) <= 20 and max(map(len, lines)) <= 60, drawn
     assert len(charts.generate_sparkline([1.0, 2.0, 3.0])) == 3
-    refused("no figure", charts.generate_bar_chart, {"one": float("inf")})
-    refused("as many", charts.generate_speedup_chart, ["a"], [2.0], [1.0, 2.0])
+    refused("not a finite number", charts.generate_bar_chart, {"one": float("inf")})
+    refused("same number", charts.generate_speedup_chart, ["a"], [2.0], [1.0, 2.0])
 
 
 def main() -> int:
-    """0 when it does what it says."""
-    # One thread, so that neighbors disturb less.
+    """Runs all checks; returns 0, or raises AssertionError."""
+    # One thread, so that other load disturbs less.
     os.environ["OMP_NUM_THREADS"] = "1"
     settings = Settings(replicates=5, runs=10)
     sizes = [(64, 64, 64), (128, 128, 128)]

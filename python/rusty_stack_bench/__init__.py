@@ -1,4 +1,4 @@
-"""Benchmarks of ML frameworks for people who live in Python: measured, verified, stored and gated as by the program.
+"""Benchmarks of ML frameworks: measured, verified, stored and gated as by `rusty-stack-bench`.
 
     from rusty_stack_bench import gate, store
     from rusty_stack_bench.pytorch import benchmark_matmul
@@ -6,7 +6,7 @@
     results = benchmark_matmul(sizes=[(1024, 1024, 1024)], dtypes=["bf16"])
     path = store(results)
 
-Functions of your own are measured with `@benchmark`, and suites with `BenchmarkRunner`: docs/extending.md.
+`@benchmark` measures your own functions, and `BenchmarkRunner` runs suites; see docs/extending.md.
 """
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ __all__ = [
     "store",
 ]
 
-# The names of each module, which is imported when one of them is first used. The worker of the program has no file of this
-# package but this one and `workloads`.
+# Public names of each module. A module is imported when one of its names is first used: the copy of
+# this package that the program's worker uses contains only this file and `workloads`.
 _NAMES = {
     "_native": (),
     "analysis": ("BenchmarkComparator", "DegradationDetector", "StatisticalAnalyzer", "TrendAnalyzer"),
@@ -62,11 +62,12 @@ _NAMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a module of this package, or the module that has a public name, at its first use (PEP 562).
+    """Imports a module of this package, or the module of a public name, on first use (PEP 562).
 
     Raises:
         AttributeError: if the package has no such name.
-        ImportError: if this copy of the package lacks the module, such as the compiled extension `_native`.
+        ImportError: if this copy of the package lacks the module, such as the compiled extension
+            `_native`.
     """
     for module, names in _NAMES.items():
         if name == module:

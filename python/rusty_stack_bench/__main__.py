@@ -1,4 +1,8 @@
-"""The benchmarks of a file: `python3 -m rusty_stack_bench list FILE`, and `run FILE`, which stores what it measures."""
+"""Lists or measures the benchmarks of a file.
+
+`python3 -m rusty_stack_bench list FILE` prints the cases; `run FILE` measures them and stores the
+run.
+"""
 from __future__ import annotations
 
 import argparse
@@ -12,16 +16,24 @@ from .results import Outcome, Result
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when something was measured and nothing failed, 1 when a case failed, 2 for what cannot be read, 5 when all were skipped."""
+    """Runs the command line.
+
+    Args:
+        arguments: the arguments; by default those of the process.
+
+    Returns:
+        The exit code: 0 if at least one case was measured and none failed, 1 if a case failed, 2 if
+        the file cannot be loaded, 5 if every case was skipped.
+    """
     parser = argparse.ArgumentParser(prog="python3 -m rusty_stack_bench", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     listing = verbs.add_parser("list", help="list the cases of a file")
     listing.add_argument("file")
-    running = verbs.add_parser("run", help="measure them, and store the run")
+    running = verbs.add_parser("run", help="measure the cases of a file and store the run")
     running.add_argument("file")
     running.add_argument("--results-dir", default=os.environ.get("RSB_RESULTS_DIR", "benchmark_results"))
-    running.add_argument("--replicates", type=int, default=Settings.replicates, help="fresh processes for each case")
-    running.add_argument("--runs", type=int, default=Settings.runs, help="samples in each")
+    running.add_argument("--replicates", type=int, default=Settings.replicates, help="number of fresh processes per case")
+    running.add_argument("--runs", type=int, default=Settings.runs, help="number of samples per process")
     running.add_argument("--device", default="cpu:0")
     asked = parser.parse_args(arguments)
     try:

@@ -1,4 +1,4 @@
-"""A process that measures one case: requests on standard input, answers on standard output, a line each."""
+"""Process that measures one case: requests on standard input, answers on standard output, one per line."""
 from __future__ import annotations
 
 import json
@@ -8,17 +8,18 @@ import traceback
 
 
 def main() -> None:
-    """Answers until nobody asks any more."""
-    # What a framework prints must not pass for an answer.
+    """Answers requests until standard input ends."""
+    # Frameworks may print to standard output: it is redirected to standard error, and answers use a
+    # copy of the original.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     try:
         import ctypes
         import signal
 
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # It must not outlive who asks.
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # The kernel kills this process when its parent ends.
     except (OSError, AttributeError):
-        pass  # Where the system cannot do it, it still ends with its input.
+        pass  # Not available on this system; the process still ends with its standard input.
     from .workloads.worker import Worker
 
     worker = Worker()
@@ -27,7 +28,11 @@ def main() -> None:
 
 
 def _own(line: str) -> str | None:
-    """Registers the user-defined benchmark of a case that has a source. Returns the answer if that fails."""
+    """Registers the user-defined benchmark of a case that has a source.
+
+    Returns:
+        The answer if that fails, else None.
+    """
     case = json.loads(line).get("case", {})
     if "source" not in case:
         return None
@@ -39,7 +44,7 @@ def _own(line: str) -> str | None:
     except Exception as error:
         traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
         why = f"{case['source']} cannot be loaded: {type(error).__name__}: {error}"
-        reason = {"what": f"benchmark {case['benchmark']}", "why": why, "cure": "run the file alone to see where"}
+        reason = {"what": f"benchmark {case['benchmark']}", "why": why, "cure": "run the file with Python to find the error"}
         return json.dumps({"answer": "failed", "reason": reason})
     return None
 

@@ -1,4 +1,4 @@
-"""What figures say: two runs beside each other, statistics, trends. Everything is reckoned by the program's own code."""
+"""Comparisons of runs, statistics and trends, all computed by the program's own code."""
 from __future__ import annotations
 
 import json
@@ -12,7 +12,7 @@ Path = Union[str, "PathLike[str]"]
 
 
 def files(side: Path | Sequence[Path]) -> list[str]:
-    """The files of a side; several are replicates of one another."""
+    """Returns the files of a side; several files are replicates of each other."""
     return [str(side)] if isinstance(side, (str, PathLike)) else [str(one) for one in side]
 
 
@@ -20,12 +20,13 @@ class BenchmarkComparator:
     """Compares a stored run with a baseline.
 
     Args:
-        baseline: the file of a run; several are replicates of one another.
-        current: the same, of the run to judge.
-        config: may have `threshold_percent` and `policy`, the file of a policy.
+        baseline: the file of a run; several files are replicates of each other.
+        current: the same, for the run to judge.
+        config: may contain `threshold_percent` (percent) and `policy` (a policy file).
 
     Raises:
-        ValueError: if `config` has another key, a file cannot be read as a run, or the policy is invalid.
+        ValueError: if `config` has another key, a file cannot be read as a run, or the policy is
+            invalid.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class BenchmarkComparator:
 
         unknown = set(config or {}) - {"threshold_percent", "policy"}
         if unknown:
-            raise ValueError(f"config has no {', '.join(sorted(unknown))}; it has threshold_percent and policy")
+            raise ValueError(f"unknown key in config: {', '.join(sorted(unknown))}; use threshold_percent or policy")
         self._asked = (files(baseline), files(current))
         policy = (config or {}).get("policy")
         self._rules: dict[str, Any] = {
@@ -49,26 +50,26 @@ class BenchmarkComparator:
         return [row for row in self._found["metrics"] if row["group"] == name]
 
     def compare_throughput(self) -> list[dict[str, Any]]:
-        """Rates of every case on both sides, with their change in percent and the speed-up."""
+        """Returns the rates of every case on both sides, with their change in percent and the speedup."""
         return self._group("throughput")
 
     def compare_latency(self) -> list[dict[str, Any]]:
-        """Times, likewise."""
+        """Returns the times of every case on both sides, as `compare_throughput` does for rates."""
         return self._group("latency")
 
     def compare_memory(self) -> list[dict[str, Any]]:
-        """Memory, likewise."""
+        """Returns the memory use of every case on both sides, as `compare_throughput` does for rates."""
         return self._group("memory")
 
     def compare_scalability(self) -> list[dict[str, Any]]:
-        """Efficiency and speed-up over resources, likewise."""
+        """Returns efficiency, speedup and communication overhead, as `compare_throughput` does for rates."""
         return self._group("scalability")
 
     def calculate_speedup(self, benchmark_id: str | None = None) -> float | None:
         """Returns how many times faster the run is than the baseline.
 
         Args:
-            benchmark_id: a case; without it the result is the geometric mean of all cases.
+            benchmark_id: a case; by default the result is the geometric mean of all cases.
 
         Returns:
             The speedup, or None if there are no times.
@@ -82,14 +83,14 @@ class BenchmarkComparator:
         """Returns whether the gate judges a case faster or slower.
 
         Args:
-            benchmark_id: a case; without it any case counts.
+            benchmark_id: a case; by default any case counts.
         """
         rows = self._found["comparison"]["comparisons"]
         changed = (Verdict.IMPROVED.value, Verdict.REGRESSED.value)
         return any(row["verdict"] in changed for row in rows if benchmark_id in (None, row["id"]))
 
     def get_overall_status(self) -> str:
-        """`healthy`, `warning` or `critical`."""
+        """Returns `healthy`, `warning` or `critical`."""
         return self._found["comparison"]["summary"]["overall_status"]
 
     def generate_comparison_report(self, format: str = "markdown") -> str:
@@ -99,12 +100,12 @@ class BenchmarkComparator:
             format: text, json, markdown, junit, sarif or github.
 
         Raises:
-            ValueError: if there is no such format.
+            ValueError: if the format is unknown.
         """
         return self._native.comparison_report(*self._asked, format, **self._rules)
 
     def to_dict(self) -> dict[str, Any]:
-        """The ComparisonResult."""
+        """Returns the comparison as schemas/comparison-result.schema.json describes it."""
         return self._found["comparison"]
 
     def save_to_db(self, results_dir: Path = "benchmark_results") -> dict[str, Any]:
@@ -121,26 +122,31 @@ class BenchmarkComparator:
 
 
 class StatisticalAnalyzer:
-    """Lists of figures, at a confidence."""
+    """Statistics of lists of numbers.
+
+    Args:
+        confidence: confidence level, between 0 and 1.
+    """
 
     def __init__(self, confidence: float = 0.95) -> None:
         self.confidence = confidence
 
     def analyze(self, values: Sequence[float]) -> dict[str, Any]:
-        """Returns mean, median, spread, percentiles, the confidence interval of the mean, and which values are outliers.
+        """Returns mean, median, spread, percentiles, confidence interval of the mean, and outliers.
 
         Raises:
-            ValueError: if there are no values, one is not finite, or the confidence is not between 0 and 1.
+            ValueError: if `values` is empty, a value is not finite, or the confidence level is not
+                between 0 and 1.
         """
         from . import _native
 
         return json.loads(_native.statistics([float(value) for value in values], self.confidence))
 
     def compare(self, before: Sequence[float], after: Sequence[float]) -> dict[str, Any]:
-        """Returns whether two lists differ: Welch's t, Mann-Whitney, effect sizes, the interval of the difference.
+        """Compares two lists: Welch's t, Mann-Whitney, effect sizes, interval of the difference.
 
         Raises:
-            ValueError: as `analyze`.
+            ValueError: under the same conditions as `analyze`.
         """
         from . import _native
 
@@ -148,29 +154,33 @@ class StatisticalAnalyzer:
         return json.loads(_native.difference(first, second, self.confidence))
 
     def detect_outliers(self, values: Sequence[float]) -> list[int]:
-        """Returns the positions of the outliers.
+        """Returns the indices of the outliers.
 
         Raises:
-            ValueError: as `analyze`.
+            ValueError: under the same conditions as `analyze`.
         """
         return [at for at, is_one in enumerate(self.analyze(values)["outliers"]) if is_one]
 
 
 class TrendAnalyzer:
-    """Where stored figures go."""
+    """Trends of stored metrics.
+
+    Args:
+        results_dir: the results directory.
+    """
 
     def __init__(self, results_dir: Path = "benchmark_results") -> None:
         self.results_dir = str(results_dir)
 
     def analyze(self, metric: str = "time_ms", case: str | None = None) -> list[dict[str, Any]]:
-        """Returns the trend of each stored series: line, change points, forecast, alerts.
+        """Returns the trend of each stored series: fitted line, change points, forecast and alerts.
 
         Args:
             metric: a field of docs/glossary.md.
-            case: a part of the ids of the cases; without it all cases count.
+            case: a substring of case ids; by default all cases count.
 
         Raises:
-            ValueError: if there is no results directory.
+            ValueError: if the results directory does not exist.
             OSError: if it cannot be read.
         """
         from . import _native
@@ -201,20 +211,24 @@ class TrendAnalyzer:
 
 
 class DegradationDetector:
-    """What became worse, of the stored runs."""
+    """Degradations in the stored runs.
+
+    Args:
+        results_dir: the results directory.
+    """
 
     def __init__(self, results_dir: Path = "benchmark_results") -> None:
         self._trends = TrendAnalyzer(results_dir)
 
     def detect(self, metric: str = "time_ms", case: str | None = None) -> list[dict[str, Any]]:
-        """Returns every alert of the trends of a metric, with the id of its case.
+        """Returns every alert of the trends of a metric, each with the id of its case.
 
         Args:
             metric: a field of docs/glossary.md.
-            case: a part of the ids of the cases; without it all cases count.
+            case: a substring of case ids; by default all cases count.
 
         Raises:
-            ValueError: if there is no results directory.
+            ValueError: if the results directory does not exist.
             OSError: if it cannot be read.
         """
         return [

@@ -1,4 +1,4 @@
-"""Cases and their ids, which are those of the program, so that its baselines and these results are of one kind."""
+"""Cases, with the ids that the program uses, so that results can be compared with its baselines."""
 from __future__ import annotations
 
 import itertools
@@ -7,7 +7,8 @@ from typing import NamedTuple, Union
 
 Value = Union[str, int, float, tuple[int, ...]]
 
-# The axes of each workload in the order of its ids; those with a default show where they differ from it.
+# Axes of each workload, in the order in which they appear in ids. An axis with a default appears
+# only if its value differs from it.
 _BATCH = ("batch_size", "1")
 _HEADS = (("num_heads", "8"), ("head_dim", "64"))
 _ATTENTION = ("sequence_length", ("causal", "no"), _BATCH, *_HEADS)
@@ -69,7 +70,7 @@ class Case(NamedTuple):
 
     @property
     def id(self) -> str:
-        """As the program writes it."""
+        """Returns the id, formatted as by the program."""
         segments = ["component_specific", self.component, self.device, self.workload]
         for name, default in _axes(self.component, self.workload):
             value = self.params[name]
@@ -80,7 +81,7 @@ class Case(NamedTuple):
         return "/".join(segments)
 
     def request(self) -> dict[str, object]:
-        """As a worker is told."""
+        """Returns the case as a worker's request contains it."""
         return {
             "id": self.id,
             "benchmark": self.component,
@@ -96,7 +97,7 @@ def _axes(component: str, workload: str) -> Iterable[tuple[str, str | None]]:
 
 
 def written(value: Value) -> str:
-    """Formats a value as case ids contain it, sizes with an `x` between them."""
+    """Formats a value as case ids contain it: sizes joined by `x`, booleans as `yes` and `no`."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
@@ -122,7 +123,7 @@ def every(component: str, workload: str, device: str, **values: Sequence[Value])
     unknown = set(values) - {name for name, _ in axes}
     if unknown:
         known = ", ".join(name for name, _ in axes)
-        raise ValueError(f"{component} {workload} has no {', '.join(sorted(unknown))}; it has {known}")
+        raise ValueError(f"{component} {workload} has no axis {', '.join(sorted(unknown))}; its axes are {known}")
     missing = [name for name, default in axes if default is None and name not in values]
     if missing:
         raise ValueError(f"{component} {workload} needs {', '.join(missing)}")

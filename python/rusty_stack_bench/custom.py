@@ -1,4 +1,4 @@
-"""Benchmarks of your own: a function with a decorator is listed, verified, measured in fresh processes, stored and gated.
+"""User-defined benchmarks: decorated functions are verified, measured in fresh processes, and gated.
 
     from rusty_stack_bench import benchmark
 
@@ -11,7 +11,8 @@
     def add_up(numbers):
         return sum(numbers)
 
-`python3 -m rusty_stack_bench run FILE.py` measures what a file holds; `add_up.run()` gives its results.
+`python3 -m rusty_stack_bench run FILE.py` measures the benchmarks of a file; `add_up.run()` returns
+the results of one.
 """
 from __future__ import annotations
 
@@ -32,22 +33,22 @@ from .workloads import core
 from .workloads.core import Failure, Work
 from .workloads.registry import Component
 
-# Every benchmark of this process, by the file that it is in.
+# Every benchmark of this process. `load` selects those of a file by their source.
 _KNOWN: list[Benchmark] = []
 
 
 class OwnCase(Case):
-    """A point of a benchmark of one's own; its id names every axis."""
+    """A point of a user-defined benchmark; its id contains every axis."""
 
     @property
     def id(self) -> str:
-        """As the program writes it."""
+        """Returns the id, formatted as by the program."""
         axes = [f"{name}={value}" for name, value in self.params.items()]
         return "/".join(["component_specific", self.component, self.device, *axes])
 
 
 class Benchmark:
-    """A function to be measured, and what belongs to it."""
+    """A function to measure, with its axes, setup, verification, fields and targets."""
 
     def __init__(
         self,
@@ -67,28 +68,31 @@ class Benchmark:
 
     def _check(self) -> None:
         if not _is_name(self.name):
-            raise ValueError(f"`{self.name}` is no name: write a letter, then letters, digits, dashes and underscores")
+            cure = "start with a letter and use only letters, digits, dashes and underscores"
+            raise ValueError(f"`{self.name}` is not a valid name; {cure}")
         for axis, values in self.axes.items():
             if not _is_name(axis) or not values:
-                raise ValueError(f"the axis `{axis}` of {self.name} needs a name of letters and digits, and one value or more")
+                needs = "a valid name (letters, digits, dashes, underscores) and at least one value"
+                raise ValueError(f"axis `{axis}` of {self.name} needs {needs}")
             for value in values:
                 text = written(value)
                 if not text or any(letter in text for letter in "/= \t\n"):
-                    raise ValueError(f"`{text}` of the axis `{axis}` cannot stand in an id: leave out spaces, `/` and `=`")
+                    why = "it must not be empty or contain spaces, `/` or `=`"
+                    raise ValueError(f"value `{text}` of axis `{axis}` cannot be used in a case id; {why}")
         for metric, target in self.targets.items():
-            # A caller without a type checker may pass anything.
+            # Callers without a type checker may pass anything.
             if not (isinstance(cast(object, target), tuple) and len(target) == 2 and target[0] in ("above", "below")):
-                raise ValueError(f'the target for {metric} of {self.name} is written ("below", 5.0) or ("above", 5.0)')
+                raise ValueError(f'invalid target for {metric} of {self.name}; write it as ("below", 5.0) or ("above", 5.0)')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function, unmeasured."""
+        """Calls the function without measuring it."""
         return self.function(*args, **kwargs)
 
     def cases(self, device: str = "cpu:0") -> list[OwnCase]:
-        """Returns a case for every combination of the values of the axes; the last axis changes fastest.
+        """Returns one case per combination of the axis values; the last axis changes fastest.
 
         Args:
-            device: the device that the cases name.
+            device: the device of the cases.
         """
         texts = [[written(value) for value in values] for values in self.axes.values()]
         return [OwnCase(self.name, "run", device, dict(zip(self.axes, point))) for point in itertools.product(*texts)]
@@ -97,8 +101,8 @@ class Benchmark:
         """Measures every case in fresh processes.
 
         Args:
-            settings: how thoroughly to measure.
-            device: the device whose clock counts; `cpu:0` is the clock of the host.
+            settings: number of replicates and samples, and the time limit.
+            device: the device whose clock measures; `cpu:0` is the clock of the host.
 
         Returns:
             One result per case; a case that fails has the reason.
@@ -109,24 +113,24 @@ class Benchmark:
         """Returns a sentence for each target that a result misses.
 
         Args:
-            results: what `run` returned.
+            results: results that `run` returned.
         """
         misses: list[str] = []
         for result, (metric, (side, limit)) in itertools.product(results, self.targets.items()):
             value = result.fields.get(metric)
             if result.is_measured and not (value is not None and (value < limit if side == "below" else value > limit)):
-                misses.append(f"{result.benchmark_id}: {metric} is {value}, and {side} {limit} is aimed at")
+                misses.append(f"{result.benchmark_id}: {metric} is {value}, but the target is {side} {limit}")
         return misses
 
     def work(self, params: Mapping[str, str], device: str) -> Work:
         """Sets up and verifies one case, in the process that measures it.
 
         Args:
-            params: the values of the axes, as texts.
+            params: the axis values, as text.
             device: the device of the case.
 
         Raises:
-            Failure: if the first result is wrong, or PyTorch drives no GPU for the device.
+            Failure: if the first result is wrong, or PyTorch cannot use a GPU for the device.
         """
         values = {axis: next(one for one in self.axes[axis] if written(one) == text) for axis, text in params.items()}
         gpu = _gpu(device)
@@ -134,8 +138,8 @@ class Benchmark:
         run = (lambda: self.function(state)) if self.set_up else (lambda: self.function(**values))
         first = run()
         if self.verify is not None and not self.verify(state if self.set_up else values, first):
-            why = f"its verification refuses the first result: {str(first)[:200]}"
-            raise Failure(f"benchmark {self.name}", why, "mend the function, or its verification")
+            why = f"`verify` rejects the first result: {str(first)[:200]}"
+            raise Failure(f"benchmark {self.name}", why, "fix the function or `verify`")
         return Work(run, lambda time_ns: self._figures(state, time_ns), gpu=gpu)
 
     def _figures(self, state: Any, time_ns: float) -> dict[str, Any]:
@@ -143,12 +147,13 @@ class Benchmark:
         for name, figure in self.figures.items():
             found[name] = float(figure(state, time_ns / 1e9))
             if not math.isfinite(found[name]):
-                raise Failure(f"benchmark {self.name}", f"its figure {name} is {found[name]}", "mend the function of the figure")
+                why = f"its field {name} is {found[name]}"
+                raise Failure(f"benchmark {self.name}", why, "fix the function of this field in `figures`")
         return found
 
 
 class _Sourced(OwnCase):
-    """With the file that a process is told to find it in."""
+    """A case with the file from which the measuring process loads the benchmark."""
 
     source: str
 
@@ -160,7 +165,7 @@ class _Sourced(OwnCase):
         return made
 
     def request(self) -> dict[str, object]:
-        """As a worker is told."""
+        """Returns the case as a worker's request contains it, with its source."""
         return {**super().request(), "source": self.source}
 
 
@@ -190,23 +195,25 @@ def benchmark(
     figures: Mapping[str, Callable[[Any, float], float]] | None = None,
     targets: Mapping[str, tuple[str, float]] | None = None,
 ) -> Benchmark | Callable[[Callable[..., Any]], Benchmark]:
-    """Decorates a function of a module as a benchmark.
+    """Decorates a module-level function as a benchmark.
 
     Args:
         function: the function, if the decorator is used without parentheses.
         name: the name in case ids; by default that of the function.
         axes: the values of each axis; every combination is a case.
-        set_up: takes a value of each axis by name, and returns the argument of the function. Without it the function takes the
-            values themselves.
-        verify: takes the argument and the first result, and returns whether it is right. A wrong result is never timed.
-        figures: fields of docs/glossary.md to report with the time, each a function of the argument and the seconds of a call.
+        set_up: takes one value of each axis as keyword arguments, and returns the argument of the
+            function. By default the function takes these keyword arguments itself.
+        verify: takes the argument and the first result, and returns whether the result is correct.
+            A wrong result is never timed.
+        figures: fields of docs/glossary.md to report in addition to the time; each is a function of
+            the argument and the seconds per call.
         targets: `("below", limit)` or `("above", limit)` by field.
 
     Returns:
-        A `Benchmark`, or a decorator that makes one.
+        A `Benchmark`, or a decorator that creates one.
 
     Raises:
-        ValueError: if a name, a value or a target cannot be used.
+        ValueError: if a name, an axis value or a target is invalid.
     """
 
     def decorated(function: Callable[..., Any]) -> Benchmark:
@@ -221,16 +228,16 @@ def load(path: str) -> list[Benchmark]:
     """Imports a file and returns its benchmarks.
 
     Args:
-        path: a file of Python with functions under `@benchmark`.
+        path: a Python file with functions decorated by `@benchmark`.
 
     Raises:
-        ValueError: if it is not a file of Python, or has no benchmark.
-        Exception: whatever the file raises.
+        ValueError: if it is not a Python file, or has no benchmark.
+        Exception: any exception that the file raises.
     """
     path = os.path.abspath(path)
     loader = importlib.util.spec_from_file_location(f"_rsb_{os.path.basename(path).partition('.')[0]}", path)
     if loader is None or loader.loader is None or not os.path.isfile(path):
-        raise ValueError(f"{path} is no file of Python; name one with functions under @benchmark")
+        raise ValueError(f"{path} is not a Python file; name a file with functions decorated with @benchmark")
     module = importlib.util.module_from_spec(loader)
     sys.modules[loader.name] = module
     executor: Any = loader.loader
@@ -238,19 +245,19 @@ def load(path: str) -> list[Benchmark]:
     found = [known for known in _KNOWN if known.source == path]
     latest = {known.name: known for known in found}
     if not latest:
-        raise ValueError(f"{path} has no benchmark; put @benchmark over a function")
+        raise ValueError(f"{path} has no benchmark; decorate a function with @benchmark")
     return list(latest.values())
 
 
 class _UserComponent:
-    """A benchmark of a user as a component of the worker, with one workload."""
+    """A user-defined benchmark as a component of the worker, with one workload."""
 
     def __init__(self, chosen: Benchmark) -> None:
         self._chosen = chosen
         self.WORKLOADS = {"run": self._run}
 
     def check(self, case: core.Case) -> None:
-        """Accepts every case: only the function knows what it needs."""
+        """Accepts every case: the requirements of the function are unknown."""
 
     def version(self) -> str:
         """Returns the version of Python."""
@@ -270,12 +277,12 @@ def _is_name(text: str) -> bool:
 
 
 def _gpu(device: str) -> Any:
-    """The GPU whose clock counts; none on the CPU."""
+    """Returns the GPU whose clock measures, or None on the CPU."""
     backend, _, index = device.partition(":")
     if backend == "cpu":
         return None
     import torch
 
     if not torch.cuda.is_available():
-        raise Failure(f"device {device}", "PyTorch drives no GPU here", "choose cpu:0, or install PyTorch for this GPU")
+        raise Failure(f"device {device}", "PyTorch cannot use a GPU here", "choose cpu:0, or install PyTorch for this GPU")
     return torch.device("cuda", int(index or 0))

@@ -1,4 +1,4 @@
-"""DeepSpeed: training under the stages of ZeRO, and layers shared among ranks."""
+"""DeepSpeed: training under the stages of ZeRO, and with layers split across ranks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,9 +18,9 @@ def benchmark_zero(
     """Benchmarks training steps under stages of ZeRO.
 
     Args:
-        stages: stages 0 to 3.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        stages: ZeRO stages, 0 to 3.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `num_ranks`, `width`, `num_layers`, `batch_size`, `sequence_length`, `dtype` and `optimizer`.
 
     Returns:
@@ -38,12 +38,13 @@ def benchmark_tensor_parallel(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[TrainingResult]:
-    """Benchmarks training steps with each layer cut among ranks.
+    """Benchmarks training steps with each layer split across ranks.
 
     Args:
         ranks: numbers of ranks.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use,
+            else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `width`, `num_layers`, `batch_size`, `sequence_length` and `dtype`.
 
     Returns:

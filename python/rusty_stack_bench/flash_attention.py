@@ -1,4 +1,4 @@
-"""Flash attention against the plain kernel; which kernel ran is proved."""
+"""Flash attention compared with the standard kernel; a profiler confirms which kernel ran."""
 
 from collections.abc import Sequence
 
@@ -17,15 +17,16 @@ def benchmark_flash_attention(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[AttentionResult]:
-    """Benchmarks flash attention, and compares it with the other kernels.
+    """Benchmarks flash attention, and compares it with the other attention kernels.
 
     Args:
-        sequence_lengths: positions of queries and keys.
+        sequence_lengths: numbers of positions of queries and keys.
         operations: `forward` or `backward`.
         dtypes: types such as `f32` and `bf16`.
-        causal: whether each position sees only those before it.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        causal: whether each position attends only to itself and earlier ones.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use,
+            else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `batch_size`, `num_heads`, `num_kv_heads` and `head_dim`.
 
     Returns:

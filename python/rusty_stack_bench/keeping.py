@@ -1,4 +1,4 @@
-"""Results are kept and judged as the program does: by the same code, in the same directory."""
+"""Stores and gates results with the program's own code, in the same results directory."""
 from __future__ import annotations
 
 import enum
@@ -14,7 +14,7 @@ Path = Union[str, "PathLike[str]"]
 
 
 class Verdict(str, enum.Enum):
-    """The conclusion on one case, or on all."""
+    """The conclusion on one case, or on all of them."""
 
     IMPROVED = "Improved"
     REGRESSED = "Regressed"
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What became of each case, and the worst of all."""
+    """The verdict of each case, and the worst of all."""
 
     verdict: Verdict
     rows: list[Row]
@@ -47,7 +47,7 @@ class Comparison:
 
     @property
     def regressed(self) -> list[Row]:
-        """What got slower."""
+        """Returns the rows that regressed."""
         return [row for row in self.rows if row.verdict is Verdict.REGRESSED]
 
 
@@ -57,13 +57,14 @@ def store(
     """Stores results as one run.
 
     Args:
-        results: results of one or several benchmarks.
+        results: results of one or more benchmarks.
         results_dir: the results directory; it is created if it does not exist.
-        suite: the name of the run's suite: only runs of one suite are compared with a saved baseline.
-        save_samples: whether the samples are stored, or only metrics and statistics.
+        suite: the name of the run's suite. Only runs of the same suite are compared with a saved
+            baseline.
+        save_samples: whether to store the samples, or only metrics and statistics.
 
     Returns:
-        The path of the run's file, which the subcommands of the program take too.
+        The path of the run's file, which the subcommands of the program also accept.
 
     Raises:
         ValueError: if a result has a field that docs/glossary.md does not list.
@@ -83,13 +84,14 @@ def gate(
     """Compares stored runs with a baseline.
 
     Args:
-        baseline: the file of a run; several are replicates of one another.
-        current: the same, of the runs to judge.
-        threshold_percent: replaces the threshold of the policy.
-        policy: the file of a policy; without one `baselines/policy.toml`, if it exists.
+        baseline: the file of a run; several files are replicates of each other.
+        current: the same, for the runs to judge.
+        threshold_percent: replaces the threshold of the policy, in percent.
+        policy: a policy file; by default `baselines/policy.toml`, if it exists.
 
     Returns:
-        The verdict of each case, and of all. What the policy leaves out is reported as a warning.
+        The verdict of each case, and of all. Cases that the policy excludes are reported as a
+        warning.
 
     Raises:
         ValueError: if a file cannot be read as a run, or the policy is invalid.

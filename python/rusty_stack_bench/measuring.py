@@ -1,4 +1,4 @@
-"""Takes the samples of cases, each replicate in a process of its own: what a framework does to it costs that case alone."""
+"""Measures cases, each replicate in its own process, so that a crash affects only its own case."""
 from __future__ import annotations
 
 import json
@@ -16,24 +16,24 @@ from typing import Any
 from .cases import Case, every
 from .results import Kind, Outcome, Reason, Result, Samples, typed
 
-# A sample takes at least so long, so that the clock and the loop do not count.
+# Shortest duration of a sample in nanoseconds, so that the overhead of clock and loop is negligible.
 SAMPLE_NS = 10e6
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How thoroughly, and for how long."""
+    """Number of replicates and samples, and the time limit."""
 
-    # Fresh processes per case: what differs between processes is most of what moves small cases.
+    # Fresh processes per case: most of the variance of short cases is between processes.
     replicates: int = 5
-    # Samples in each.
+    # Samples per process.
     runs: int = 20
-    # Seconds that one replicate may take.
+    # Time limit of each request to a replicate, in seconds.
     timeout: float = 300.0
 
 
 class _Ended(Exception):
-    """A replicate that has no figures."""
+    """Raised when a replicate ends without results."""
 
     def __init__(self, outcome: Outcome, reason: Reason) -> None:
         super().__init__(str(reason))
@@ -41,7 +41,7 @@ class _Ended(Exception):
 
 
 class _Replicate:
-    """A process that prepares one case, samples as often as it is asked, and leaves."""
+    """A process that prepares one case and takes samples on request."""
 
     def __init__(self, case: Case, timeout: float) -> None:
         self._case, self._timeout = case, timeout
@@ -73,7 +73,11 @@ class _Replicate:
             self._said = [*self._said[-11:], line.rstrip()]
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The answer, unless it is that there will be none."""
+        """Sends a request and returns the answer.
+
+        Raises:
+            _Ended: if the case is skipped or fails, or the process ends or exceeds the time limit.
+        """
         assert self._process.stdin is not None, "it is a pipe"
         try:
             self._process.stdin.write(json.dumps(question) + "\n")
@@ -88,7 +92,7 @@ class _Replicate:
             code = self._process.wait(10)
             ended = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
             self._listeners[1].join(1)
-            raise self._ended(f"its process {ended}", "run it alone to see more")
+            raise self._ended(f"its process {ended}", "run only this case to see its output")
         answer = json.loads(line)
         if answer["answer"] in ("skipped", "failed"):
             raise _Ended(Outcome(answer["answer"]), Reason(**answer["reason"]))
@@ -99,11 +103,11 @@ class _Replicate:
         return _Ended(Outcome.FAILED, Reason(f"case {self._case.id}", why + words, cure))
 
     def close(self) -> None:
-        """Whatever it started ends with it."""
+        """Kills the process and everything that it started."""
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:
-            pass  # It left before.
+            pass  # It has already ended.
         self._process.wait()
         for listener in self._listeners:
             listener.join()
@@ -112,7 +116,7 @@ class _Replicate:
                 if stream is not None:
                     stream.close()
             except BrokenPipeError:
-                pass  # It left without reading the last question.
+                pass  # It ended without reading the last request.
 
 
 def _replicate(case: Case, number: int, settings: Settings) -> tuple[Samples, dict[str, Any], str]:
@@ -120,7 +124,7 @@ def _replicate(case: Case, number: int, settings: Settings) -> tuple[Samples, di
     try:
         ready = replicate.ask({"ask": "prepare", "case": case.request()})
         first = replicate.ask({"ask": "sample", "iters": 1})["time_ns"]
-        # The second is warm.
+        # The first iteration may include warm-up, so the shorter of two counts.
         once = min(first, replicate.ask({"ask": "sample", "iters": 1})["time_ns"])
         iters = max(1, math.ceil(SAMPLE_NS / max(once, 1.0)))
         sensors = _watch(ready.get("pci_address"))
@@ -134,7 +138,11 @@ def _replicate(case: Case, number: int, settings: Settings) -> tuple[Samples, di
 
 
 def _watch(pci_address: str | None) -> Any:
-    """Reads the sensors of the GPU at this address beside the samples; nothing on a CPU, and without the package's native part."""
+    """Starts to read the sensors of the GPU at this PCI address.
+
+    Returns:
+        The watch, or None on a CPU, without the compiled extension, or if the GPU has no sensors.
+    """
     if pci_address is None:
         return None
     try:
@@ -149,23 +157,23 @@ def measure(kind: type[Kind], cases: list[Case], settings: Settings = Settings()
 
     Args:
         kind: the type of the results.
-        cases: what to measure.
-        settings: how thoroughly.
+        cases: the cases to measure.
+        settings: number of replicates and samples, and the time limit.
 
     Returns:
-        One result per case; a case that cannot run or fails has the reason.
+        One result per case; a case that is skipped or fails has the reason.
     """
     return [typed(kind, _measured(case, settings)) for case in cases]
 
 
 def benchmark(kind: type[Kind], workload: str, device: str, settings: Settings, /, **axes: Any) -> list[Kind]:
-    """Measures a workload for every combination of the values of its axes.
+    """Measures a workload for every combination of its axis values.
 
     Args:
         kind: the type of the results.
         workload: a component and its workload, such as `pytorch/matmul`.
         device: a device, or `auto`.
-        settings: how thoroughly to measure.
+        settings: number of replicates and samples, and the time limit.
         axes: the values of each axis.
 
     Raises:
@@ -184,7 +192,7 @@ def _measured(case: Case, settings: Settings) -> Result:
         except _Ended as ended:
             outcome, reason = ended.outcome, ended.reason
             break
-    # Every figure is of one process, that whose time is the middle of all.
+    # All fields come from the replicate with the median time.
     ordered = sorted(found, key=lambda one: one[1]["time_ms"])
     fields: dict[str, Any] = ordered[len(ordered) // 2][1] if found else {}
     general: dict[str, Any] = {name: fields.get(name) for name in ("time_ms", "dtype", "accuracy_error", "memory_used_mb")}
@@ -203,7 +211,7 @@ def _measured(case: Case, settings: Settings) -> Result:
 
 
 def chosen(device: str) -> str:
-    """Returns the device that `auto` means: the first GPU that PyTorch drives, else the CPU. Others are returned as given."""
+    """Resolves `auto` to the first GPU that PyTorch can use, else the CPU; returns others unchanged."""
     if device != "auto":
         return device
     try:

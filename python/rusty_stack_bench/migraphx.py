@@ -15,12 +15,12 @@ def benchmark_inference(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[InferenceResult]:
-    """Benchmarks inference by MIGraphX.
+    """Benchmarks inference with MIGraphX.
 
     Args:
-        batch_sizes: samples of one inference.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        batch_sizes: samples per inference.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
 
     Returns:
@@ -41,9 +41,9 @@ def benchmark_compilation(
     """Benchmarks compilation of a graph.
 
     Args:
-        batch_sizes: samples of one inference.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        batch_sizes: samples per inference.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""ONNX Runtime: inference, and what each level of graph optimization is worth."""
+"""ONNX Runtime: inference, and the effect of each level of graph optimization."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,12 +15,12 @@ def benchmark_inference(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[InferenceResult]:
-    """Benchmarks inference by ONNX Runtime.
+    """Benchmarks inference with ONNX Runtime.
 
     Args:
-        batch_sizes: samples of one inference.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        batch_sizes: samples per inference.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
 
     Returns:
@@ -38,13 +38,15 @@ def benchmark_graph_optimization(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[InferenceResult]:
-    """Benchmarks inference at levels of graph optimization, against the graph as given.
+    """Benchmarks inference at levels of graph optimization, compared with the unoptimized graph.
 
     Args:
         levels: `disabled`, `basic`, `extended` or `all`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
-        more: values of `batch_size`, `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use,
+            else the CPU.
+        settings: number of replicates and samples, and the time limit.
+        more: values of `batch_size`, `width`, `num_layers`, `network`, `dtype` and
+            `sequence_length`.
 
     Returns:
         One result per case; a case that cannot run has the reason.
@@ -65,8 +67,8 @@ def benchmark_compilation(
 
     Args:
         levels: `disabled`, `basic`, `extended` or `all`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `batch_size`, `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
 
     Returns:

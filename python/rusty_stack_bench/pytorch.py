@@ -1,4 +1,4 @@
-"""PyTorch: one function a workload; every combination of the values given is a case."""
+"""PyTorch: one function per workload; every combination of the given values is a case."""
 
 from collections.abc import Sequence
 
@@ -32,8 +32,8 @@ def benchmark_matmul(
         sizes: `(m, n, k)` of each product.
         dtypes: types such as `f32` and `bf16`.
         transposes: two letters, for each operand `n` as stored or `t` transposed.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
 
     Returns:
         One result per case; a case that cannot run has the reason.
@@ -52,11 +52,11 @@ def benchmark_convolution(
     """Benchmarks convolutions in two dimensions.
 
     Args:
-        inputs: shapes of the input: batch, channels, height, width.
-        weights: shapes of the weights: outputs, inputs of a group, height, width.
+        inputs: shapes of the input (batch, channels, height, width).
+        weights: shapes of the weights (output channels, input channels per group, height, width).
         dtypes: types such as `f32` and `bf16`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `stride`, `padding`, `dilation` and `groups`.
 
     Returns:
@@ -76,14 +76,14 @@ def benchmark_memory_transfer(
     device: str = "auto",
     settings: Settings = DEFAULT,
 ) -> list[TransferResult]:
-    """Benchmarks copies from and to a GPU.
+    """Benchmarks copies to, from, within and between GPUs.
 
     Args:
         sizes: sizes such as `64MiB`.
         directions: `cpu_to_gpu`, `gpu_to_cpu`, `gpu_to_gpu` within one GPU, or `gpu_to_peer` to another.
         host_memory: `pinned` or `pageable`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
 
     Returns:
         One result per case; a case that cannot run has the reason.
@@ -104,8 +104,8 @@ def benchmark_autograd(
     Args:
         operations: `forward` or `backward`.
         dtypes: types such as `f32` and `bf16`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `batch_size`, `width` and `num_layers`.
 
     Returns:
@@ -130,8 +130,8 @@ def benchmark_compile(
         rows: number of rows, and length of each.
         compilations: `cold` for compilation with empty caches, `warm` for the compiled function.
         dtypes: types such as `f32` and `bf16`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
 
     Returns:
         One result per case; a case that cannot run has the reason.
@@ -151,8 +151,8 @@ def benchmark_execution(
     Args:
         executions: `eager`, `compiled`, or `graph` for a graph that a GPU replays.
         dtypes: types such as `f32` and `bf16`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `batch_size`, `sequence_length`, `width` and `num_layers`.
 
     Returns:
@@ -174,8 +174,8 @@ def benchmark_training(
 
     Args:
         dtypes: types such as `f32` and `bf16`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `batch_size`, `sequence_length`, `width` and `num_layers`.
 
     Returns:
@@ -198,8 +198,8 @@ def benchmark_layer_norm(
     Args:
         rows: number of rows, and length of each.
         dtypes: types such as `f32` and `bf16`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
 
     Returns:
         One result per case; a case that cannot run has the reason.
@@ -218,11 +218,11 @@ def benchmark_attention(
     """Benchmarks attention by the kernel that PyTorch chooses.
 
     Args:
-        sequence_lengths: positions of queries and keys.
+        sequence_lengths: numbers of positions of queries and keys.
         dtypes: types such as `f32` and `bf16`.
-        causal: whether each position sees only those before it.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        causal: whether each position attends only to itself and earlier ones.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `batch_size`, `num_heads` and `head_dim`.
 
     Returns:
@@ -249,10 +249,10 @@ def benchmark_transformer(
     Args:
         operations: `prefill` for one pass over the prompt, `decode` for the tokens after it.
         dtypes: types such as `f32` and `bf16`.
-        use_cache: whether keys and values are kept between tokens.
+        use_cache: whether keys and values are cached between tokens.
         model: a directory with `config.json` and weights, or `random` for random weights.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `batch_size`, `prompt_length`, `output_length`, `width` and `num_layers`.
 
     Returns:

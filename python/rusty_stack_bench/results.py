@@ -1,4 +1,4 @@
-"""What a benchmark gives: one result a case, typed by its workload."""
+"""Results of benchmarks: one per case, with a type per workload."""
 from __future__ import annotations
 
 import dataclasses
@@ -18,18 +18,18 @@ class Outcome(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a case has no figures."""
+    """Why a case has no measurements."""
 
     what: str
     why: str
     cure: str
-    # The kind of what stands in the way, where it is one that programs tell apart.
+    # Kind of the obstacle if programs distinguish it, such as `missing_package`.
     obstacle: str | None = None
 
 
 @dataclass(frozen=True)
 class Samples:
-    """What the clock said in one process: nanoseconds of so many iterations each."""
+    """Samples of one process: for each, the number of iterations and their total time in nanoseconds."""
 
     replicate: int
     iters: list[int]
@@ -37,13 +37,13 @@ class Samples:
 
     @property
     def per_iteration_ns(self) -> list[float]:
-        """Of each sample."""
+        """Returns the time per iteration of each sample, in nanoseconds."""
         return [time_ns / iters for time_ns, iters in zip(self.times_ns, self.iters)]
 
 
 @dataclass(frozen=True)
 class Result:
-    """One case: its id, how it ended, and every field that its workload gave."""
+    """The result of one case: its id, outcome, and every field of its workload."""
 
     benchmark_id: str
     outcome: Outcome
@@ -61,11 +61,11 @@ class Result:
 
     @property
     def is_measured(self) -> bool:
-        """Whether it has figures."""
+        """Whether the case was measured."""
         return self.outcome is Outcome.MEASURED
 
     def record(self) -> dict[str, Any]:
-        """As documents write it."""
+        """Returns the result as a record of the run format."""
         told = dataclasses.asdict(self.reason) if self.reason else {}
         reason = {name: value for name, value in told.items() if value is not None}
         return {
@@ -86,7 +86,7 @@ Kind = TypeVar("Kind", bound=Result)
 
 
 def typed(kind: type[Kind], result: Result) -> Kind:
-    """The result with its fields as attributes of `kind`; one that it does not have is None."""
+    """Converts a result to `kind`, with fields as attributes; missing fields are None."""
     own: dict[str, Any] = {one.name: getattr(result, one.name) for one in dataclasses.fields(Result)}
     more = {one.name for one in dataclasses.fields(kind)} - set(own)
     own.update((name, result.fields.get(name)) for name in more)
@@ -95,7 +95,7 @@ def typed(kind: type[Kind], result: Result) -> Kind:
 
 @dataclass(frozen=True)
 class MatmulResult(Result):
-    """A product of two matrices."""
+    """Result of a matrix product."""
 
     m: int | None = None
     n: int | None = None
@@ -109,7 +109,7 @@ class MatmulResult(Result):
 
 @dataclass(frozen=True)
 class ConvolutionResult(Result):
-    """A convolution in two dimensions."""
+    """Result of a 2-D convolution."""
 
     input_shape: str | None = None
     weight_shape: str | None = None
@@ -120,7 +120,7 @@ class ConvolutionResult(Result):
 
 @dataclass(frozen=True)
 class TransferResult(Result):
-    """A copy between the host and a GPU."""
+    """Result of a copy between the host and a GPU, within a GPU, or between GPUs."""
 
     operation: str | None = None
     size_bytes: int | None = None
@@ -129,7 +129,7 @@ class TransferResult(Result):
 
 @dataclass(frozen=True)
 class AutogradResult(Result):
-    """A pass forward or backward."""
+    """Result of a forward or backward pass."""
 
     operation: str | None = None
     tflops: float | None = None
@@ -139,7 +139,7 @@ class AutogradResult(Result):
 
 @dataclass(frozen=True)
 class StepResult(Result):
-    """A training step, its phases, and what holds the memory at its peak."""
+    """Result of a training step: its phases, and its memory at the peak by category."""
 
     forward_time_ms: float | None = None
     backward_time_ms: float | None = None
@@ -155,7 +155,7 @@ class StepResult(Result):
 
 @dataclass(frozen=True)
 class CompileResult(Result):
-    """Compilation, or what it made."""
+    """Result of a compilation, or of running compiled code."""
 
     compile_time_ms: float | None = None
     speedup: float | None = None
@@ -163,7 +163,7 @@ class CompileResult(Result):
 
 @dataclass(frozen=True)
 class LayerNormResult(Result):
-    """Normalization of rows."""
+    """Result of layer normalization."""
 
     input_shape: str | None = None
     throughput_gb_s: float | None = None
@@ -171,7 +171,7 @@ class LayerNormResult(Result):
 
 @dataclass(frozen=True)
 class AttentionResult(Result):
-    """Attention, by any kernel."""
+    """Result of attention by any kernel."""
 
     tflops: float | None = None
     tokens_per_second: float | None = None
@@ -186,7 +186,7 @@ class AttentionResult(Result):
 
 @dataclass(frozen=True)
 class GenerationResult(Result):
-    """Tokens of a model."""
+    """Result of token generation by a model."""
 
     tokens_per_second: float | None = None
     requests_per_second: float | None = None
@@ -208,7 +208,7 @@ class GenerationResult(Result):
 
 @dataclass(frozen=True)
 class KernelResult(Result):
-    """A kernel that was compiled, or ran."""
+    """Result of compiling or running a kernel."""
 
     compile_time_ms: float | None = None
     registers: int | None = None
@@ -222,7 +222,7 @@ class KernelResult(Result):
 
 @dataclass(frozen=True)
 class TrainingResult(Result):
-    """Steps of several ranks."""
+    """Result of training steps on several ranks."""
 
     forward_time_ms: float | None = None
     backward_time_ms: float | None = None
@@ -237,7 +237,7 @@ class TrainingResult(Result):
 
 @dataclass(frozen=True)
 class InferenceResult(Result):
-    """A graph that was run."""
+    """Result of running or compiling a graph."""
 
     provider: str | None = None
     latency_p50_ms: float | None = None
@@ -254,6 +254,6 @@ class InferenceResult(Result):
     execution_time_ms: float | None = None
     memory_footprint_mb: float | None = None
     memory_savings_mb: float | None = None
-    # Of a GPU with sensors; None on a CPU.
+    # Only from GPUs with sensors; None on a CPU.
     gpu_utilization_percent: float | None = None
     speedup: float | None = None

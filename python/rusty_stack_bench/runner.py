@@ -1,4 +1,4 @@
-"""Suites, run by the program `rusty-stack-bench`: this package asks it, and gives back what it measured."""
+"""Runs suites by starting the program `rusty-stack-bench`, and returns their results."""
 from __future__ import annotations
 
 import json
@@ -17,18 +17,21 @@ from .measuring import Settings
 from .results import Result
 from .stored import FORMATS, ReportGenerator
 
-# The program, where it is not on PATH.
+# Environment variable with the program's file; by default it is searched on PATH.
 VARIABLE = "RUSTY_STACK_BENCH"
 
 
 class ProgramError(RuntimeError):
-    """The program is not here, or refused what it was asked."""
+    """Raised if the program is not found, fails, or has not been run yet."""
 
 
 @dataclass
 class BenchmarkRunnerConfig:
-    """How to run; what is left as it is here counts as the program's own default. `parallel` and `max_workers` are about
-    compiling kernels before anything is measured: functions under @benchmark have none."""
+    """Configuration of a run; the defaults are those of the program.
+
+    `parallel` and `max_workers` apply to the compilation of kernels before measuring; functions
+    under `@benchmark` ignore them.
+    """
 
     suite: str = "quick"
     output_dir: str = "benchmark_results"
@@ -41,7 +44,7 @@ class BenchmarkRunnerConfig:
     verbose: bool = False
 
     def toml(self) -> str:
-        """As the program reads it."""
+        """Returns the configuration as TOML for the program."""
         flags = ("save_raw_results", "generate_reports", "compare_with_baseline", "parallel", "verbose")
         lines = [f"{name} = {str(getattr(self, name)).lower()}" for name in flags]
         if self.max_workers is not None:
@@ -50,7 +53,7 @@ class BenchmarkRunnerConfig:
 
 
 class BenchmarkRunner:
-    """Runs suites and keeps what the last one measured in `run`, as the program's document."""
+    """Runs suites. `run` is the last run, as the program's document."""
 
     def __init__(self, config: BenchmarkRunnerConfig | None = None) -> None:
         self.config = config or BenchmarkRunnerConfig()
@@ -59,7 +62,7 @@ class BenchmarkRunner:
         self._tell: Callable[[str], None] = lambda line: None
 
     def set_status_callback(self, callback: Callable[[str], None]) -> None:
-        """Is told each line that the program says while it works."""
+        """Sets a function that receives each line of progress."""
         self._tell = callback
 
     def run_suite(self, suite: str | None = None, component_ids: Sequence[str] = ()) -> dict[str, Any]:
@@ -79,48 +82,64 @@ class BenchmarkRunner:
         return self._measure(words)
 
     def run_pre_installation_benchmarks(self) -> dict[str, Any]:
-        """What tells about the hardware before any framework is installed."""
+        """Runs the suite `pre-installation`, which needs no framework.
+
+        Returns:
+            The run, as the program's document.
+        """
         return self.run_suite("pre-installation")
 
     def run_component_benchmarks(self, component_ids: Sequence[str] = ()) -> dict[str, Any]:
-        """The frameworks, or some of them."""
+        """Runs the benchmarks of frameworks, or of some components.
+
+        Returns:
+            The run, as the program's document.
+        """
         return self.run_suite("component", component_ids)
 
     def run_gpu_benchmarks(self) -> dict[str, Any]:
-        """Native kernels on GPUs."""
+        """Runs the suite `gpu-performance`: native kernels on GPUs.
+
+        Returns:
+            The run, as the program's document.
+        """
         return self.run_suite("gpu-performance")
 
     def run_quick_benchmarks(self) -> dict[str, Any]:
-        """A glance."""
+        """Runs the suite `quick`.
+
+        Returns:
+            The run, as the program's document.
+        """
         return self.run_suite("quick")
 
     def run_custom_benchmarks(
         self, benchmarks: Sequence[Benchmark | str], settings: Settings | None = None
     ) -> list[Result] | dict[str, Any] | list[dict[str, Any]]:
-        """Measures functions under `@benchmark` here and stores them, or TOML files of commands by the program.
+        """Measures decorated functions and stores them, or runs TOML files of commands by the program.
 
         Args:
-            benchmarks: functions, or paths of TOML files.
-            settings: how thoroughly to measure functions.
+            benchmarks: functions decorated by `@benchmark`, or paths of TOML files.
+            settings: number of replicates and samples, and the time limit, for functions.
 
         Returns:
             The results of functions; or the run of a file, a list if there are several files.
 
         Raises:
-            ValueError: if there are none, or both kinds.
-            TypeError: if one is neither.
+            ValueError: if `benchmarks` is empty, or contains both kinds.
+            TypeError: if an entry is neither a decorated function nor a path.
             ProgramError: if the program is not found or fails.
         """
         if not benchmarks:
-            raise ValueError("there is no benchmark to run; name functions under @benchmark, or TOML files")
+            raise ValueError("no benchmark to run; pass functions decorated with @benchmark, or paths of TOML files")
         functions = [one for one in benchmarks if isinstance(one, Benchmark)]
         if len(functions) == len(benchmarks):
             return self._run_functions(functions, settings or self._settings())
         if functions:
-            raise ValueError("name either TOML files or functions under @benchmark")
+            raise ValueError("functions and TOML files cannot be combined; pass only one kind")
         for one in benchmarks:
             if not isinstance(one, (str, os.PathLike)):
-                raise TypeError(f"{one!r} is neither a function under @benchmark nor the path of a TOML file; put @benchmark above it")
+                raise TypeError(f"{one!r} is neither a decorated function nor the path of a TOML file; decorate it with @benchmark")
         runs = [self._measure(["--custom", str(named)]) for named in benchmarks]
         return runs[0] if len(runs) == 1 else runs
 
@@ -153,14 +172,17 @@ class BenchmarkRunner:
         return results
 
     def _in_full(self, result: Result) -> str:
-        """The figures of a case, where the configuration is verbose."""
+        """Returns time and sample counts of a case if the configuration is verbose, else an empty string."""
         if not (self.config.verbose and result.is_measured):
             return ""
         taken = sum(len(one.times_ns) for one in result.samples)
         return f", {result.time_ms:.6g} ms, {taken} samples of {len(result.samples)} processes"
 
     def compare_with_baseline(self, baseline: str) -> BenchmarkComparator:
-        """Compares the last run with the file of another.
+        """Compares the last run with the file of another run.
+
+        Args:
+            baseline: the file of the baseline run.
 
         Raises:
             ProgramError: if nothing was measured yet.
@@ -168,7 +190,7 @@ class BenchmarkRunner:
         return BenchmarkComparator(baseline, self._stored())
 
     def generate_all_reports(self) -> list[str]:
-        """Writes reports on the last run next to its results, in every format.
+        """Writes reports on the last run into the output directory, one per format.
 
         Returns:
             The paths of the reports.
@@ -199,7 +221,7 @@ class BenchmarkRunner:
     def _measure(self, words: list[str]) -> dict[str, Any]:
         program = os.environ.get(VARIABLE) or shutil.which("rusty-stack-bench")
         if program is None:
-            cure = f"install it with `cargo install --path .` from its repository, or name its file in {VARIABLE}"
+            cure = f"install it with `cargo install --path .` from its repository, or set {VARIABLE} to its path"
             raise ProgramError(f"the program rusty-stack-bench is not on PATH; {cure}")
         with tempfile.TemporaryDirectory() as directory:
             settings, named = os.path.join(directory, "settings.toml"), os.path.join(directory, "id")
@@ -210,9 +232,9 @@ class BenchmarkRunner:
             if self.config.timeout_seconds is not None:
                 command += ["--timeout", str(self.config.timeout_seconds)]
             code, document, said = self._ask(command)
-            # 1: a case failed. 5: nothing could run here. Both are in the document.
+            # Exit code 1: a case failed. 5: no case could run here. The document contains both.
             if code not in (0, 1, 5) or not document:
-                raise ProgramError(f"`{' '.join(command[1:])}` ended with {code}: {said.strip()[-500:]}")
+                raise ProgramError(f"`{' '.join(command[1:])}` exited with code {code}: {said.strip()[-500:]}")
             with open(named, encoding="utf-8") as file:
                 self.path = os.path.join(self.config.output_dir, "runs", f"{file.read().strip()}.json")
         self.run = run = json.loads(document)
@@ -220,7 +242,7 @@ class BenchmarkRunner:
 
     def _ask(self, command: list[str]) -> tuple[int, str, str]:
         said: list[str] = []
-        # Its document may be larger than a pipe holds, while what it says is read line by line.
+        # The document may exceed a pipe's buffer while progress is read line by line, so it goes to a file.
         with tempfile.TemporaryFile("w+", encoding="utf-8") as document:
             try:
                 process = subprocess.Popen(command, stdout=document, stderr=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-"""Triton: compilation for GPUs that need not be here, and operations against PyTorch's own."""
+"""Triton: compilation for GPUs that need not be present, and kernels compared with PyTorch's own."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,13 +16,13 @@ def benchmark_compile(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[KernelResult]:
-    """Benchmarks compilation of kernels; the targets need not be present.
+    """Benchmarks compilation of kernels; the target GPUs need not be present.
 
     Args:
         kernels: `vector-add`, `softmax`, `layer-norm`, `matmul` or `attention`.
         targets: architectures such as `gfx942` and `sm_90`.
         dtypes: `f32`, `f16` or `bf16`.
-        settings: how thoroughly to measure.
+        settings: number of replicates and samples, and the time limit.
         more: values of `num_warps`, `num_stages` and `compilation`.
 
     Returns:
@@ -41,13 +41,14 @@ def benchmark_operation(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[KernelResult]:
-    """Benchmarks kernels against PyTorch's own; on a CPU they are verified and not timed.
+    """Benchmarks kernels against PyTorch's own; on a CPU they are verified but not timed.
 
     Args:
         kernels: `vector-add`, `softmax`, `layer-norm`, `matmul` or `attention`.
         dtypes: types such as `f32` and `bf16`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use,
+            else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `size`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""vLLM: throughput and latency of generation, and requests at a rate."""
+"""vLLM: throughput and latency of generation, and of requests at a given rate."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,13 +16,13 @@ def benchmark_generation(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[GenerationResult]:
-    """Benchmarks generation for prompts that are sent together.
+    """Benchmarks generation for prompts that are sent at the same time.
 
     Args:
-        num_prompts: prompts of one batch.
+        num_prompts: prompts per batch.
         model: a directory with `config.json` and weights, or `random` for random weights.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `prompt_length`, `output_length`, `execution` and other axes of docs/methods/vllm.md.
 
     Returns:
@@ -46,8 +46,8 @@ def benchmark_serving(
     Args:
         request_rates: requests per second.
         model: a directory with `config.json` and weights, or `random` for random weights.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
-        settings: how thoroughly to measure.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: number of replicates and samples, and the time limit.
         more: values of `num_requests`, `ttft_limit`, `tpot_limit` and other axes of docs/methods/vllm.md.
 
     Returns:

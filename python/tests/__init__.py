@@ -1,1 +1,1 @@
-"""Tests of the package: `python -m pytest python/tests`. Those of a framework are skipped without it."""
+"""Tests of the package. Run `python -m pytest python/tests`; tests of missing frameworks are skipped."""

@@ -1,4 +1,4 @@
-"""Processes that a test starts find the package as the test does, whatever the current directory is."""
+"""Adds the package to the search path of processes that tests start, for any current directory."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Attention against what is written out in double precision, and against the other kernels."""
+"""Verification of attention against double precision, and comparison with other kernels."""
 
 import types
 from unittest import mock
@@ -17,12 +17,12 @@ SHAPE = {"batch_size": "2", "num_heads": "4", "sequence_length": "24", "head_dim
 
 
 def case(**params):
-    """A case of causal attention whose heads of queries share those of keys."""
+    """Returns a case of causal attention with grouped heads."""
     return core.Case("flash-attention", "flash", "cpu:0", SHAPE | {"causal": "yes", "operation": "backward"} | params)
 
 
 def made():
-    """Inputs, an output and what is ahead of it."""
+    """Returns inputs, a kernel, and the gradient of its output."""
     torch.manual_seed(1)
     inputs = flash_attention._inputs(case(), torch, torch.device("cpu"), torch.float32)
     attend = flash_attention._with_kernel(torch, "MATH", True)
@@ -79,7 +79,7 @@ def test_operations_are_those_that_papers_count():
 
 
 def compared(times):
-    """The fields where kernels take these times; None is one that cannot."""
+    """Returns the fields if kernels take these times; None stands for a kernel that fails."""
 
     def work(attend):
         made = core.Work(lambda: None, lambda _: {})

@@ -1,4 +1,4 @@
-"""Benchmarks of your own: what is a benchmark, what becomes of mistakes, and what is asked of the program."""
+"""User-defined benchmarks: their cases, errors, and requests to the program."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def divide(divisor):
 
 @pytest.fixture
 def mine(tmp_path):
-    """A file of benchmarks."""
+    """Writes a file of benchmarks and returns its path."""
     path = tmp_path / "mine.py"
     path.write_text(FILE, encoding="utf-8")
     return str(path)
@@ -70,7 +70,7 @@ def test_every_point_is_a_case_and_is_measured_with_its_figures(mine):
 
 def test_what_breaks_is_a_failure_with_its_cure_and_the_rest_goes_on(mine):
     _, wrong, no_number, divide = load(mine)
-    for one, told in ((wrong, "verification refuses"), (no_number, "gflops is nan")):
+    for one, told in ((wrong, "`verify` rejects"), (no_number, "gflops is nan")):
         (result,) = one.run(FEW)
         assert result.outcome is Outcome.FAILED
         assert told in result.reason.why
@@ -91,9 +91,9 @@ def test_a_file_that_breaks_in_the_process_is_named(mine):
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        pytest.param({"name": "a b"}, "no name", id="name"),
-        pytest.param({"axes": {"n": []}}, "one value or more", id="no value"),
-        pytest.param({"axes": {"n": ["a/b"]}}, "cannot stand in an id", id="value"),
+        pytest.param({"name": "a b"}, "not a valid name", id="name"),
+        pytest.param({"axes": {"n": []}}, "at least one value", id="no value"),
+        pytest.param({"axes": {"n": ["a/b"]}}, "cannot be used in a case id", id="value"),
         pytest.param({"targets": {"time_ms": 5.0}}, '"below", 5.0', id="target"),
     ],
 )
@@ -123,7 +123,7 @@ def test_a_file_is_listed(mine, capsys):
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    """Puts a script in the place of the program."""
+    """Replaces the program by a script."""
 
     def replaced(text):
         path = tmp_path / "program"
@@ -185,7 +185,7 @@ def test_functions_keep_the_limit_tell_what_they_do_and_are_reported(mine, tmp_p
     assert told[-2:] == ["one", "two"], "the comparison is told"
     in_full = f"{result.benchmark_id}: measured, {result.time_ms:.6g} ms, 3 samples of 1 processes"
     assert in_full in told
-    assert any("is aimed at" in line for line in told), told
+    assert any("the target is" in line for line in told), told
     assert any(line.endswith("report_abc.html") for line in told), told
 
 
@@ -203,9 +203,9 @@ echo "{\\"run_id\\": \\"$named\\"}"
     runner = BenchmarkRunner()
     assert [run["run_id"] for run in runner.run_custom_benchmarks(["a.toml", "b.toml"])] == ["a.toml", "b.toml"]
     assert runner.run_custom_benchmarks(["a.toml"])["run_id"] == "a.toml"
-    with pytest.raises(ValueError, match="name either"):
+    with pytest.raises(ValueError, match="cannot be combined"):
         runner.run_custom_benchmarks(["a.toml", load(mine)[0]])
-    with pytest.raises(TypeError, match="put @benchmark above it"):
+    with pytest.raises(TypeError, match="decorate it with @benchmark"):
         runner.run_custom_benchmarks([len])
 
 

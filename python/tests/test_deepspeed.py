@@ -1,4 +1,4 @@
-"""Ranks that train together: each gradient is that of one process, or it is said which is not."""
+"""Training on several ranks: each gradient must be that of a single process, else the wrong one is named."""
 
 import os
 import sys
@@ -13,15 +13,15 @@ TINY = {"num_ranks": "2", "width": "128", "num_layers": "2", "batch_size": "1", 
 
 
 def case(**params):
-    """A case of layers cut among ranks."""
+    """Returns a case with layers split across ranks."""
     return core.Case("deepspeed", "tensor-parallel", "cpu:0", TINY | params)
 
 
 class Forgetful(deepspeed.Trainer):
-    """A rank that can be made to keep its share of the gradient of a layer's input to itself."""
+    """A rank that can be made to skip the reduction of the gradient of a layer's input."""
 
     def forget(self):
-        """From here on."""
+        """Skips the reduction from now on."""
         from deepspeed.module_inject.layers import ColumnParallel
 
         ColumnParallel.backward = staticmethod(lambda context, gradient: (None, gradient))
@@ -52,8 +52,8 @@ def test_ranks_that_agree_with_one_process_are_verified():
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        pytest.param({"cut": 0}, "holds every weight whole", id="not cut"),
-        pytest.param({"losses": [3.0, 2.0, 1.1]}, "of 3 steps one is off", id="another loss"),
+        pytest.param({"cut": 0}, "holds all weights", id="not cut"),
+        pytest.param({"losses": [3.0, 2.0, 1.1]}, "one of 3 steps is off", id="another loss"),
         pytest.param({"errors": {"weight": float("nan")}}, "of weight on rank 1 is off by nan", id="another gradient"),
     ],
 )
@@ -65,7 +65,7 @@ def test_what_was_not_cut_or_learns_another_thing_is_refused(changed, words):
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        pytest.param({"num_ranks": "3"}, "no multiple of 192", id="three ranks"),
+        pytest.param({"num_ranks": "3"}, "not a multiple of 192", id="three ranks"),
         pytest.param({"dtype": "f16"}, "f32 or bf16", id="f16"),
     ],
 )

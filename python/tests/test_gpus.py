@@ -1,4 +1,7 @@
-"""A case runs on the GPU that it names: engines that take the first GPU they see, on a made-up machine with eight."""
+"""A case runs on the GPU that it names, also in engines that use the first visible GPU.
+
+The tests use a fake machine with eight GPUs.
+"""
 
 import json
 import os
@@ -11,7 +14,8 @@ import pytest
 
 from rusty_stack_bench.workloads import core, gpus
 
-# A PyTorch that reports which GPU of the machine each of its devices is, as a driver does: by the variables of its process.
+# A fake PyTorch that maps its devices to GPUs of the machine by the environment variables of its
+# process, as a driver does.
 TORCH = '''
 import os
 from types import SimpleNamespace
@@ -62,7 +66,7 @@ def device(name):
     raise ValueError("no models here")
 '''
 
-# Engines that end by saying which GPU they were started on.
+# Fake engines that fail with a message that names the GPU on which they were started.
 ENGINES = {
     "torch.py": TORCH,
     "vllm/__init__.py": '''
@@ -162,7 +166,7 @@ GRAPH = {"network": "mlp", "dtype": "f32"}
 
 
 class Machine:
-    """The packages of a machine with eight GPUs, and processes in it."""
+    """The packages of a machine with eight GPUs, and a way to start processes with them."""
 
     def __init__(self, directory):
         self._directory = directory
@@ -172,7 +176,7 @@ class Machine:
             path.write_text(text, encoding="utf-8")
 
     def run(self, script, *arguments, given="", **variables):
-        """What a process prints that sees these variables and no others of GPUs."""
+        """Runs a script that sees only these GPU variables, and returns the JSON that it prints."""
         path = self._directory / "script.py"
         path.write_text(script, encoding="utf-8")
         own = {name: value for name, value in os.environ.items() if not name.endswith("VISIBLE_DEVICES")}
@@ -190,7 +194,7 @@ class Machine:
         return json.loads(done.stdout.splitlines()[-1])
 
     def said(self, component, workload, params, device="rocm:3", **variables):
-        """Why the case ended."""
+        """Returns the reason why the case ended."""
         case = {"benchmark": component, "device": device, "params": params | {"workload": workload}}
         asked = json.dumps({"ask": "prepare", "case": case})
         return self.run(PREPARE, given=asked, **variables)["reason"]["why"]
@@ -198,7 +202,7 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory):
-    """A machine with eight GPUs."""
+    """Returns a machine with eight GPUs."""
     return Machine(tmp_path_factory.mktemp("machine"))
 
 
@@ -253,11 +257,11 @@ HIP = {"HIP_VISIBLE_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "3"}
         ("rocm:3", 1, {}, HIP),
         ("cuda:3", 1, {}, {"CUDA_VISIBLE_DEVICES": "3"}),
         ("rocm:2", 2, {}, {"HIP_VISIBLE_DEVICES": "2,3", "CUDA_VISIBLE_DEVICES": "2,3"}),
-        # HIP only reads CUDA's list without its own, and counts in what ROCr leaves.
+        # HIP reads CUDA's list only without its own; its indices refer to the GPUs that ROCr leaves.
         ("rocm:0", 1, {"HIP_VISIBLE_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "5"}, HIP),
         ("rocm:0", 1, {"HIP_VISIBLE_DEVICES": "", "CUDA_VISIBLE_DEVICES": "3"}, HIP),
         ("rocm:3", 1, {"ROCR_VISIBLE_DEVICES": "4,5,6,7"}, HIP),
-        # UUIDs and names of MIG instances are passed on.
+        # UUIDs and names of MIG instances are passed on unchanged.
         ("cuda:0", 1, {"CUDA_VISIBLE_DEVICES": "GPU-8932f937"}, {"CUDA_VISIBLE_DEVICES": "GPU-8932f937"}),
         ("cuda:1", 1, {"CUDA_VISIBLE_DEVICES": "GPU-89, MIG-GPU-5c/1/0"}, {"CUDA_VISIBLE_DEVICES": "MIG-GPU-5c/1/0"}),
         ("cuda:1", 4, {"CUDA_VISIBLE_DEVICES": "6,4,2"}, {"CUDA_VISIBLE_DEVICES": "4,2"}),
@@ -301,9 +305,9 @@ def test_ranks_on_one_gpu_are_refused():
     case = core.Case("deepspeed", "zero", "rocm:0", {"num_ranks": "2"})
     seat = {"address": "0000:10:00.0", "uuid": "a"}
     with mock.patch.dict(os.environ, clear=True):
-        gpus.check_ranks(case, [seat, seat | {"uuid": "b"}])  # Two parts of one GPU.
+        gpus.check_ranks(case, [seat, seat | {"uuid": "b"}])  # Two partitions of one GPU.
         gpus.check_ranks(case, [seat | {"uuid": None}] * 2)  # Unknown.
-        with pytest.raises(core.Failure, match="2 ranks work on 1 of them"):
+        with pytest.raises(core.Failure, match="2 ranks use only 1 of them"):
             gpus.check_ranks(case, [seat, seat])
 
 

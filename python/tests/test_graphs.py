@@ -1,4 +1,4 @@
-"""Networks as graphs: right in each type, refused where they are wrong, and a step that goes on where a decoder is."""
+"""Networks as graphs: correct in each type, wrong results refused, decoder step equal to the decoder."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ SMALL = {"batch_size": "1", "width": "64", "num_layers": "2", "sequence_length":
 
 
 def case(**params):
-    """A small graph on the CPU."""
+    """Returns a small graph on the CPU."""
     return core.Case("onnxruntime", "inference", "cpu:0", SMALL | params)
 
 
@@ -44,7 +44,7 @@ def test_the_first_session_of_a_process_takes_as_much_as_the_next():
     )
     here = Path(__file__).parents[1]
     said = subprocess.run([sys.executable, "-B", "-c", code], cwd=here, check=True, capture_output=True, text=True).stdout
-    if "None" not in said:  # A library that does not tell.
+    if "None" not in said:  # The C library does not report its memory.
         first, second = (float(size) for size in said.split())
         assert first == pytest.approx(second, abs=2e5), "the process's own beginning is 1.3 MB"
 

@@ -1,4 +1,4 @@
-"""What is held, at the most and on the average, and copies that count once or twice."""
+"""Peak and mean memory, and the bytes that copies count."""
 
 import types
 from unittest import mock
@@ -53,7 +53,7 @@ def test_a_peer_is_another_gpu_that_can_be_reached():
 
     last = types.SimpleNamespace(index=1)
     assert pytorch._peer(torch(2, True), last).index == 0
-    for machine, words in ((torch(1, True), "there is 1"), (torch(2, False), "through the host")):
+    for machine, words in ((torch(1, True), "only 1 GPU"), (torch(2, False), "through the host")):
         with pytest.raises(core.Skip, match=words):
             pytorch._peer(machine, last)
 

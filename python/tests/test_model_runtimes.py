@@ -1,4 +1,4 @@
-"""The runtimes of models: what QNN's session says and reads, what a process that dies is, whole numbers, and the schema."""
+"""Runtimes of models: QNN sessions, processes that die, integer types, and the schema of device metrics."""
 
 import importlib.util
 import json
@@ -49,7 +49,7 @@ PROFILE = """Msg Timestamp,Message,Time,Unit of Measurement,Timing Source,Event 
 0,NODE,900,CYCLES,BACKEND,SUB-EVENT,/model/Gather:OpId_18 (cycles)
 0,EXECUTE,1579089,US,BACKEND,ROOT,QNN (execute) time
 """
-# Made up after Apple's manual: nobody here has a Mac.
+# Written after Apple's manual, not recorded on a Mac.
 POWERMETRICS = """*** Sampled system activity (Mon Nov 23 10:00:00 2026 +0000) (503.11ms elapsed) ***
 
 **** GPU usage ****
@@ -62,7 +62,7 @@ GPU Power: 2893 mW
 
 
 def shapes_of_metrics() -> dict:
-    """The names that the metrics of each backend must and may have."""
+    """Returns the required and the allowed names of the metrics of each backend."""
     definitions = json.loads(SCHEMA.read_text(encoding="utf-8"))["definitions"]
     shapes = {}
     for shape in definitions["DeviceMetrics"]["oneOf"]:
@@ -96,7 +96,7 @@ needs_openvino = pytest.mark.skipif(
 
 @pytest.fixture
 def one_thread():
-    """Two threads that wait for each other take long beside other work."""
+    """Sets one thread: synchronized threads are slow beside other load."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -104,7 +104,7 @@ def one_thread():
 
 
 def written(name: str, **params):
-    """A case of eight tokens of two texts, and its fields."""
+    """Runs a case with two texts of eight generated tokens, and returns its fields."""
     wanted = case(name, "generate", **{"runtime": "openvino", "batch_size": "2", "output_length": "8"} | params)
     work = models.generate(wanted)
     return work.fields(work.sample(1))
@@ -115,11 +115,11 @@ def written(name: str, **params):
 @pytest.mark.parametrize(
     ("name", "dtype", "params"),
     [
-        # With keys of their own for each head, with shared ones, and with experts.
+        # With separate keys per head, with shared keys, and with experts.
         pytest.param("stories-15m", "f32", {}, id="stories-15m"),
         pytest.param("mixtral-tiny", "f32", {}, id="mixtral-tiny"),
         pytest.param("stories-15m", "f16", {}, id="stories-15m in f16"),
-        # Behind an encoder of text, and of speech.
+        # After an encoder of text, and of speech.
         pytest.param("t5-efficient-tiny", "f32", {}, id="t5-efficient-tiny"),
         pytest.param("whisper-tiny", "f32", {"batch_size": "1", "output_length": "3"}, id="whisper-tiny"),
     ],
@@ -134,7 +134,7 @@ def test_first_and_later_tokens_are_those_of_pytorch(name, dtype, params):
         pytest.skip(str(skip))
     assert fields["accuracy_error"] < models.TOLERANCES[dtype]
     assert (fields["provider"], fields["output_length"]) == ("openvino", 3 if params else 8)
-    # Both are null if the first token took longer than all of them, which happens on a busy machine.
+    # Both are None if the first token took longer than all of them, which happens on a busy machine.
     first, later = fields["ttft_ms"], fields["tpot_ms"]
     assert (first is None and later is None) or min(first, later) > 0
 
@@ -173,7 +173,7 @@ def test_a_later_token_that_is_wrong_is_a_failure():
     [
         ("mamba-tiny", "f32", "only keys and values"),
         ("llava-tiny", "f32", "pixel_values"),
-        ("stories-15m", "i8", "whole numbers"),
+        ("stories-15m", "i8", "single passes"),
     ],
 )
 def test_what_keeps_something_else_and_whole_numbers_say_what_to_choose(name, dtype, told):
@@ -203,7 +203,7 @@ def test_a_cache_that_lost_something_is_a_failure():
     changed = mock.patch.multiple(model_openvino_text.Text, _step=forgetful, _begin=counting)
     with changed, pytest.raises(core.Failure) as failed:
         written("t5-efficient-tiny")
-    assert "off by" in failed.value.why or "not the likeliest" in failed.value.why
+    assert "off by" in failed.value.why or "not the most likely" in failed.value.why
 
 
 def test_a_request_waits_for_the_one_before_it():
@@ -221,7 +221,7 @@ def test_a_request_waits_for_the_one_before_it():
 
 
 def test_lanes_share_the_requests_and_one_that_breaks_ends_them():
-    done, meet = [], threading.Barrier(2, timeout=60)  # Either lane waits for the other: two work at the same time.
+    done, meet = [], threading.Barrier(2, timeout=60)  # Each lane waits for the other, so both must work at the same time.
     served = model_load.Load([lambda: done.append(meet.wait())] * 2, [0.0, 0.0])
     served.run()
     assert (len(done), len(served.latencies)) == (2, 2)
@@ -244,7 +244,7 @@ def test_a_refused_node_says_what_the_log_says_of_it():
     node = {"name": "/model/GatherND", "op_type": "GatherND", "provider": "CPUExecutionProvider"}
     log = ["[V:x] /model/GatherND: opened", "[W:onnxruntime] Op /model/GatherND is not supported: rank 6", "[W:x] /other failed"]
     assert "rank 6" in qnn_session.why(log, node)
-    assert "does not say" in qnn_session.why([], node)
+    assert "no reason" in qnn_session.why([], node)
     nodes = [node | {"name": f"/layer{at}/GatherND", "why": f"/layer{at}/GatherND has rank {6 + at // 4}"} for at in range(5)]
     refused = model_qnn.refusal("rag", nodes).why
     assert all(one["name"] in refused for one in nodes), refused
@@ -318,7 +318,7 @@ def test_a_pass_is_verified_on_the_threads_of_pytorch_and_its_nodes_are_told():
 @needs_models
 def test_a_pass_is_waited_for_and_what_metal_counts_is_said():
     waits, events = [], mock.Mock()
-    events.return_value.elapsed_time.return_value = -1.0  # Events that contradict the clock.
+    events.return_value.elapsed_time.return_value = -1.0  # Event times that contradict the clock.
     counts = {"current_allocated_memory": 3_000_000, "driver_allocated_memory": 4_000_000, "recommended_max_memory": 8_000_000}
     double = mock.patch.multiple(torch.mps, synchronize=lambda: waits.append(1), **{n: lambda v=v: v for n, v in counts.items()})
     on_cpu = mock.patch.object(model_mps.Mps, "device", "cpu")

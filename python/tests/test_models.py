@@ -1,4 +1,4 @@
-"""The catalogue of models: what each counts, and that one pass of a family is verified and said."""
+"""Catalogue of models: weight counts, and verification and fields of a pass of each family."""
 
 import importlib.util
 import json
@@ -17,10 +17,10 @@ except ImportError:
 
 from rusty_stack_bench.workloads import core, model_build, model_ready, model_runtimes, models
 
-# Counted each time; RSB_EVERY_MODEL=1 counts the whole catalogue.
+# Models that are counted by default; RSB_EVERY_MODEL=1 counts the whole catalogue.
 COUNTED = ("bert-base", "gpt2", "vit-base", "whisper-tiny", "mixtral-8x7b", "llava-1.5-7b", "rag-token-nq")
 
-# Also of the tests of the runtimes.
+# Also used by the tests of the runtimes.
 needs_models = pytest.mark.skipif(
     torch is None or sys.version_info < (3, 11), reason="needs torch, transformers and a Python that reads TOML"
 )
@@ -29,14 +29,14 @@ CATALOGUE = Path(__file__).parents[2] / "crates/rsb-catalog/src/models/catalogue
 
 
 def rows():
-    """The catalogue by name."""
+    """Returns the catalogue by name."""
     import tomllib
 
     return {row["name"]: row for row in tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))["model"]}
 
 
 def case(name: str, workload: str = "forward", **params):
-    """A case of the model on the CPU."""
+    """Returns a case of the model on the CPU."""
     row = rows()[name]
     own = {"model": name, "dtype": "f32", "batch_size": "1", "sequence_length": "16", "runtime": "pytorch", "output_length": "3"}
     return core.Case("models", workload, "cpu:0", own | {"definition": json.dumps(row)} | params)
@@ -57,7 +57,7 @@ def test_work_is_what_a_pass_takes_on_the_meta_device(name):
     row = rows()[name]
     found, told = work.work(row), row["work"]
     assert found["flops"] == told["flops"]
-    # How many kernels PyTorch calls for it depends on its version, and on what the process did before.
+    # The number of kernel calls depends on PyTorch's version, and on earlier work of the process.
     for ours, theirs in zip(found["operations"], told["operations"]):
         assert ours == pytest.approx(theirs, rel=0.2)
 
@@ -114,7 +114,7 @@ def test_a_class_that_is_none_is_told_with_the_nearest(name, library, told):
     with pytest.raises(core.Skip) as refused:
         model_build.class_of({"class": name, "library": library})
     assert told in refused.value.cure
-    assert "none of that name" in refused.value.why
+    assert "no class of this name" in refused.value.why
 
 
 def test_a_key_that_no_configuration_has_is_refused():

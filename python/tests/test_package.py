@@ -1,4 +1,4 @@
-"""The package for people who live in Python: ids, combinations, and processes that break."""
+"""The Python package: ids, combinations of axes, and processes that break."""
 
 import importlib.util
 import inspect
@@ -15,7 +15,7 @@ from rusty_stack_bench.measuring import Settings, measure
 from rusty_stack_bench.results import InferenceResult, MatmulResult, Result
 
 FEW = Settings(replicates=2, runs=3, timeout=30)
-# A value of each parameter that a function has no default for.
+# Values of parameters without a default.
 NEEDED = {
     "sizes": [(8, 8, 8)],
     "inputs": [(1, 1, 8, 8)],
@@ -68,13 +68,13 @@ def test_words_that_mean_nothing_are_named():
 
 @pytest.fixture
 def known_faults():
-    """Lists faults among the workloads."""
+    """Adds faults to the workloads."""
     with mock.patch.dict(AXES, {("python-faults", "fault"): ("fault",)}):
         yield
 
 
 def results_of(fault, settings=FEW):
-    """The results of a fault and of a case without one."""
+    """Returns the results of a fault and of a case without one."""
     return measure(Result, every("python-faults", "fault", "cpu:0", fault=[fault, "none"]), settings)
 
 

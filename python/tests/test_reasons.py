@@ -1,4 +1,4 @@
-"""What cannot be measured says what, why and cure; frameworks are played by modules made up here."""
+"""Reasons of cases that cannot be measured (what, why, cure), with fake frameworks."""
 
 import os
 import sys
@@ -11,12 +11,12 @@ from rusty_stack_bench.workloads import core, deepspeed, migraphx
 
 
 def case(device="cpu:0", **params):
-    """A case of some component."""
+    """Returns a case of a component."""
     return core.Case("pytorch", "matmul", device, {"dtype": "f32", **params})
 
 
 def fake_torch(hip=None, cuda=None, gpus=0):
-    """As much of PyTorch as tells what it was made for."""
+    """Returns a fake PyTorch with only the parts that identify its build."""
     torch = types.ModuleType("torch")
     torch.__version__ = "2.15.0"
     torch.version = types.SimpleNamespace(hip=hip, cuda=cuda)
@@ -26,7 +26,7 @@ def fake_torch(hip=None, cuda=None, gpus=0):
 
 
 def skip(call, *words):
-    """The reason of a skip, which holds these words."""
+    """Asserts that `call` skips with a complete reason that contains these words."""
     with pytest.raises(core.Skip) as caught:
         call()
     for word in words:
@@ -36,7 +36,7 @@ def skip(call, *words):
 
 def test_a_wheel_for_cuda_on_a_machine_of_rocm():
     with mock.patch.dict(sys.modules, torch=fake_torch(cuda="13.2")):
-        skip(lambda: core.torch_device(case("rocm:0")), "made for cuda, not for rocm", "wheel of PyTorch for rocm")
+        skip(lambda: core.torch_device(case("rocm:0")), "built for cuda, not for rocm", "PyTorch wheel for rocm")
 
 
 def test_a_wheel_that_sees_no_gpu():
@@ -44,7 +44,7 @@ def test_a_wheel_that_sees_no_gpu():
         skip(lambda: core.torch_device(case("rocm:0")), "sees 0 GPUs", "doctor")
     with mock.patch.dict(sys.modules, torch=fake_torch(hip="7.0", gpus=1)):
         apart = case("rocm:3")
-        apart.gpu = 3  # Of a process that sees all of them.
+        apart.gpu = 3  # As in a process that sees all GPUs.
         skip(lambda: core.torch_device(apart), "sees 1 GPUs")
         assert core.torch_device(case("rocm:0"))[1] == ("cuda", 0)
 
@@ -71,7 +71,7 @@ def test_inputs_that_do_not_fit_are_not_tried():
 def test_a_result_that_is_no_number_is_refused(wrong):
     with pytest.raises(core.Failure) as caught:
         core.within(case(), wrong, 1.0)
-    assert caught.value.cure.startswith("the framework computes wrongly")
+    assert caught.value.cure.startswith("try another version of the framework")
 
 
 def test_a_coarse_type_may_be_what_is_wrong():
@@ -109,12 +109,12 @@ def test_a_lock_that_a_build_left_behind(tmp_path, monkeypatch):
     lock = tmp_path / "fused_adam" / "lock"
     lock.parent.mkdir()
     lock.touch()
-    deepspeed._refuse_stale_locks()  # Somebody may be building.
+    deepspeed._refuse_stale_locks()  # A recent lock may belong to a running build.
     os.utime(lock, (0, 0))
     skip(deepspeed._refuse_stale_locks, str(lock), "rm ")
 
 
-# Programs in MIGraphX's words: as parsed, compiled for its reference, and for a GPU.
+# MIGraphX programs as text: as parsed, compiled for its reference target, and for a GPU.
 GIVEN = """module: "main"
 main:@0 = @literal{0.5, ...} -> float_type, {16, 16}, {16, 1}
 x = @param:x -> float_type, {2, 16}, {16, 1}
@@ -148,7 +148,7 @@ main:pointwise0:@1 = erf(main:pointwise0:x0) -> half_type, {1}, {0}
 
 
 def fake_migraphx(factor=1.0):
-    """As much of MIGraphX as a reference on the CPU is: the graph is computed in double precision."""
+    """Returns a fake MIGraphX with a reference target that computes the graph in double precision."""
     from rusty_stack_bench.workloads import onnx_graphs
 
     module = types.ModuleType("migraphx")
@@ -160,22 +160,22 @@ def fake_migraphx(factor=1.0):
         return name
 
     class Program:
-        """A program that was compiled."""
+        """A compiled program."""
 
         case = None
         text = GIVEN
 
         def compile(self, target, offload_copy):
-            """For the reference alone."""
+            """Accepts only the reference target."""
             assert (target, offload_copy) == ("ref", False)
             self.text = COMPILED
 
         def get_parameter_shapes(self):
-            """One input."""
+            """Returns one input."""
             return {"x": types.SimpleNamespace(bytes=lambda: 64)}
 
         def run(self, held):
-            """The result in a list."""
+            """Returns the result in a list."""
             return [exact * factor for exact in onnx_graphs.graph(Program.case).exact]
 
         def __str__(self):
@@ -190,12 +190,12 @@ def fake_migraphx(factor=1.0):
 
 @pytest.fixture
 def onnx():
-    """Skips a test without the package."""
+    """Skips a test if onnx is missing."""
     return pytest.importorskip("onnx")
 
 
 def wanted(device):
-    """A case of it."""
+    """Returns a case of MIGraphX."""
     params = {"batch_size": "2", "width": "16", "num_layers": "1", "network": "mlp", "dtype": "f32"}
     return core.Case("migraphx", "inference", device, params)
 
@@ -210,7 +210,7 @@ def test_the_reference_target_is_verified_and_described():
         compiled = migraphx.compilation(module.Program.case).fields(1e6)
     assert (fields["provider"], fields["optimized_nodes"]) == ("migraphx ref", 4)
     for told in (fields, compiled):
-        # One result of 2 x 16 is left out.
+        # Compilation removes one result of 2 x 16.
         assert told["memory_savings_mb"] == 2 * 16 * 4 / 1e6
     assert fields["accuracy_error"] < 1e-5
     assert fields["memory_used_mb"] > 0
@@ -218,7 +218,7 @@ def test_the_reference_target_is_verified_and_described():
 
 def test_what_a_program_holds_is_read_from_its_text():
     assert migraphx.held_bytes(GIVEN, in_place=False) == 4 * (256 + 32 + 32 + 32)
-    # Scratch memory, weights, input and output; what kernels write lies in those.
+    # Scratch memory, weights, input and output; kernels write into these.
     assert migraphx.held_bytes(ON_GPU, in_place=True) == 128 + 2 * (256 + 32 + 32)
     for text in ("", "@1 = dot(x)\n", 'module: "main"\n@1 = topk(x) -> [float_type, {2}, {1}, int64_type, {2}, {1}]\n'):
         assert migraphx.held_bytes(text, in_place=True) is None, "another form is unknown, and not nothing"
@@ -229,7 +229,7 @@ def test_its_provider_saves_against_the_graph_as_it_was_given():
     pytest.importorskip("onnxruntime")
     with mock.patch.dict(sys.modules, migraphx=None):
         for make in (migraphx.inference, migraphx.compilation):
-            # ONNX Runtime's own provider for CPUs stands in for MIGraphX's.
+            # ONNX Runtime's CPU provider replaces MIGraphX's.
             fields = make(wanted("cpu:0")).fields(1e6)
             assert ("memory_savings_mb" in fields) == ("memory_footprint_mb" in fields)
             assert "memory_footprint_mb" in fields

@@ -1,4 +1,4 @@
-"""The statistics of requests, with an engine that is scripted and a clock that jumps."""
+"""Statistics of requests, with a scripted engine and a simulated clock."""
 
 import asyncio
 
@@ -8,12 +8,12 @@ from rusty_stack_bench.workloads import serving
 
 
 class Jumping(asyncio.SelectorEventLoop):
-    """Waits for nothing: its time is that of the next thing to do."""
+    """An event loop that never waits: its clock jumps to the next scheduled event."""
 
     now = 0.0
 
     def time(self) -> float:
-        """Seconds since it was made."""
+        """Returns the simulated seconds since the start."""
         return self.now
 
     def _run_once(self):
@@ -23,7 +23,7 @@ class Jumping(asyncio.SelectorEventLoop):
 
 
 def served_by(script, times):
-    """What is seen of requests whose tokens come as the script says: pauses and counts, or an error."""
+    """Serves requests whose tokens follow a script of pauses and counts or errors."""
 
     async def stream(number):
         for pause, count in script[number]:
@@ -85,7 +85,7 @@ def test_arrivals_are_a_poisson_process_of_the_rate():
     gaps = [later - earlier for earlier, later in zip(times, times[1:])]
     mean = sum(gaps) / len(gaps)
     assert mean == pytest.approx(0.25, abs=0.01)
-    # The spread of an exponential distribution is its mean.
+    # The standard deviation of an exponential distribution equals its mean.
     spread = (sum((gap - mean) ** 2 for gap in gaps) / len(gaps)) ** 0.5
     assert spread == pytest.approx(0.25, abs=0.01)
     assert times == serving.arrivals(20_001, 4.0, 7)

@@ -1,4 +1,4 @@
-"""vLLM, without vLLM: what its engine is told, which prompts its cache could find again, and which models fit."""
+"""vLLM workloads without vLLM: arguments of the engine, prompts that its cache can reuse, and model sizes."""
 
 from unittest import mock
 
@@ -10,12 +10,12 @@ AXES = {"execution": "auto", "prefix_cache": "on", "shared_prefix": "96", "promp
 
 
 def case(device="cpu:0", **params):
-    """A batch of prompts that begin alike."""
+    """Returns a batch of prompts with a common prefix."""
     return core.Case("vllm", "generation", device, AXES | params)
 
 
 def settings(asked):
-    """What an engine for the case is started with."""
+    """Returns the arguments of the engine for the case."""
     model = vllm.Model.__new__(vllm.Model)
     model.own, model._made = "/models/mine", None
     return model.settings(asked)
@@ -48,7 +48,7 @@ def test_each_turn_begins_as_the_one_before_it_and_then_differs():
     assert len({tuple(one[32:]) for one in everyone}) == 4
 
 
-# As their pages at huggingface.co count them.
+# Counts as on the models' pages at huggingface.co.
 @pytest.mark.parametrize(("shape", "count"), [("llama-2-7b", 6_738_415_616), ("llama-3-8b", 8_030_261_248)])
 def test_weights_are_those_of_the_public_models(shape, count):
     assert vllm.weights_of(vllm.SHAPES[shape]) == count
@@ -63,7 +63,7 @@ def test_the_largest_that_fits_is_taken(memory_gib, shape):
 
 
 def sized(device="cuda:0", memory_gib=80, **params):
-    """What is made of a case."""
+    """Returns the name and sizes of the model of a case."""
     case = core.Case("vllm", "generation", device, {"model": "random"} | params)
     with mock.patch.object(vllm, "_memory_bytes", lambda _: memory_gib << 30):
         return vllm.sizes(case)

@@ -1,4 +1,4 @@
-"""The far end of the conversation, asked as the worker's process asks it."""
+"""The worker, with requests as the program sends them."""
 
 import json
 import os
@@ -17,12 +17,12 @@ from rusty_stack_bench.workloads.worker import Worker
 
 
 def asked(worker, **request):
-    """The answer to a request."""
+    """Sends a request and returns the answer."""
     return json.loads(worker.answer(json.dumps(request)))
 
 
 def prepared():
-    """A worker with a case that needs nothing but Python."""
+    """Returns a worker with a prepared case that needs only Python."""
     case = {"benchmark": "python-faults", "device": "cpu:0", "params": {"workload": "fault", "fault": "none"}}
     worker = Worker()
     ready = asked(worker, ask="prepare", case=case)
@@ -55,7 +55,8 @@ def test_a_gpu_is_named_by_its_address_whoever_drives_it():
     seen = mock.Mock(side_effect=[seat, seat, RuntimeError("no HIP GPUs"), SimpleNamespace()])
     torch = SimpleNamespace(cuda=SimpleNamespace(get_device_properties=seen))
     addresses = []
-    # By ONNX Runtime, by nobody but the CPU, with a PyTorch for other GPUs, and with one that does not tell.
+    # With ONNX Runtime, with work that only the CPU does, with a PyTorch for other GPUs, with one
+    # that does not report addresses, and without PyTorch.
     for torch_here, device_type in ((torch, None), (torch, "cpu"), (torch, None), (torch, None), (None, None)):
         work = core.Work(lambda: None, lambda _: {}, device_type=device_type)
         runtime = SimpleNamespace(check=lambda _: None, WORKLOADS={"inference": lambda _, work=work: work})

@@ -1,4 +1,5 @@
-//! The worker that typesets a report as PDF. The main program starts it and holds nothing of it.
+//! The worker that typesets a report as PDF: a separate program, so that the main program does not
+//! contain the typesetter.
 
 use std::process::ExitCode;
 

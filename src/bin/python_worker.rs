@@ -1,4 +1,4 @@
-//! The worker of framework cases, with Python in it. The main program starts it and never links
+//! The worker for framework cases, which embeds Python. The main program starts it and never links
 //! Python itself.
 
 use std::process::ExitCode;
@@ -10,8 +10,8 @@ fn main() -> ExitCode {
     rsb_python::serve(adjust)
 }
 
-/// The time of a sample; made longer where a test of the gate asks for it, in builds for such tests
-/// alone.
+/// Returns the time of a sample. In builds with `fault-injection`, an environment variable can make
+/// it longer, to test the gate.
 fn adjust(id: &CaseId, time_ns: f64) -> f64 {
     if !cfg!(feature = "fault-injection") {
         return time_ns;

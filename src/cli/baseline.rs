@@ -1,4 +1,4 @@
-//! The words of `baseline`.
+//! Arguments of `baseline`.
 
 use clap::{Args, Subcommand};
 
@@ -16,7 +16,7 @@ pub enum BaselineVerb {
         #[arg(long, value_name = "RUN", value_parser = text())]
         run: Vec<String>,
         /// Where things are kept
-        #[command(flatten, next_help_heading = "Places")]
+        #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
     /// List the baselines of every machine
@@ -25,22 +25,22 @@ pub enum BaselineVerb {
         #[arg(long)]
         json: bool,
         /// Where things are kept
-        #[command(flatten, next_help_heading = "Places")]
+        #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
     /// Show a baseline and the regressions accepted into it
     Show {
-        /// Show the baseline of this name or file
+        /// Show this baseline, by name or file
         #[arg(value_parser = text())]
         name: String,
-        /// Require one of this machine; exit 4 without one
+        /// Require a baseline of this machine; exit 4 without one
         #[arg(long)]
         here: bool,
         /// Print one JSON document
         #[arg(long)]
         json: bool,
         /// Where things are kept
-        #[command(flatten, next_help_heading = "Places")]
+        #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
     /// Remeasure baselines and replace them
@@ -54,11 +54,11 @@ pub enum BaselineVerb {
 pub struct RefreshArgs {
     /// Refresh these baselines [default: all of this machine]
     pub name: Vec<String>,
-    /// Replace a baseline even if cases of it can no longer be measured
+    /// Replace a baseline even if some of its cases can no longer be measured
     #[arg(long)]
     pub force: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
@@ -67,7 +67,7 @@ pub struct RefreshArgs {
 pub struct AcceptArgs {
     /// Accept this case, by id or pattern (`*` matches anything)
     pub id: String,
-    /// Record why it is accepted in the baseline
+    /// Record this reason in the baseline
     #[arg(long, value_name = "REASON")]
     pub because: String,
     /// Take the values of this run, by file or id [default: latest]
@@ -76,10 +76,10 @@ pub struct AcceptArgs {
     /// Change the baseline NAME [default: that of the run's machine and suite]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
-    /// Set the threshold of times; `[[threshold]]` entries win [default: 10]
+    /// Set the threshold for times; `[[threshold]]` in the policy wins [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }

@@ -1,4 +1,4 @@
-//! Flags of `chart`.
+//! Arguments of `chart`.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ use super::{FilterArgs, Places};
 /// The form of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ChartFormat {
-    /// For a terminal
+    /// Text for a terminal
     Text,
-    /// A picture; several go into a directory
+    /// A picture; a directory for several
     Svg,
-    /// As `svg`, in pixels; needs the feature `png`
+    /// As `svg`, but a bitmap; needs the feature `png`
     Png,
-    /// A page with every picture in it
+    /// A page with all pictures
     Html,
 }
 
@@ -50,38 +50,39 @@ pub struct ChartArgs {
     /// Write to PATH, a directory for several pictures [default: standard output]
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
-    /// Draw in N columns [default: those of the terminal]
+    /// Draw N columns wide [default: width of the terminal]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..=1000))]
     pub width: Option<u16>,
-    /// Draw with ASCII characters
+    /// Draw with ASCII characters only
     #[arg(long)]
     pub ascii: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
 impl ChartArgs {
-    /// Returns the flags that a chart reads.
+    /// Returns the options of the chart.
     pub const fn options(&self) -> ChartOptions {
         ChartOptions { metric: self.metric }
     }
 }
 
-/// The name of a kind.
+/// Returns the parser for a chart kind.
 fn kind() -> impl TypedValueParser<Value = &'static ChartKind> {
     let values = CHART_KINDS.iter().map(|kind| PossibleValue::new(kind.name).help(kind.about));
     PossibleValuesParser::new(values)
-        .try_map(|name| ChartKind::find(&name).ok_or("no kind has that name"))
+        .try_map(|name| ChartKind::find(&name).ok_or("unknown kind of chart"))
 }
 
-/// The name of a figure.
+/// Parses the name of a metric.
 fn metric(name: &str) -> Result<&'static Field, String> {
     let known = Field::find(name)
         .filter(|field| field.unit != rsb_model::Unit::One || field.better().is_some());
     known.ok_or_else(|| {
         format!(
-            "`{name}` is no figure; docs/glossary.md lists them, such as bandwidth_gb_s or time_ms"
+            "unknown metric `{name}`; docs/glossary.md lists the metrics, such as bandwidth_gb_s \
+             or time_ms"
         )
     })
 }

@@ -1,4 +1,4 @@
-//! The words of `config`.
+//! Arguments of `config`.
 
 use std::path::PathBuf;
 
@@ -9,12 +9,12 @@ use clap::Subcommand;
 pub enum ConfigVerb {
     /// Write a file with every key, commented out
     Save {
-        /// Use this file [default: rusty-stack-bench.toml]
+        /// Write this file [default: rusty-stack-bench.toml]
         file: Option<PathBuf>,
     },
-    /// Check a file; exit 2 and show the place of an error
+    /// Check a file; exit 2 and show the position of an error
     Check {
-        /// Use this file [default: rusty-stack-bench.toml]
+        /// Check this file [default: rusty-stack-bench.toml]
         file: Option<PathBuf>,
     },
 }

@@ -1,12 +1,12 @@
-//! The factors of a machine that `--across` names.
+//! The factors of a machine that `--across` accepts.
 
 use rsb_model::factor;
 
-/// What has a version that must agree, beside the frameworks.
+/// Factors other than the frameworks: software whose versions must agree.
 const SOFTWARE: [&str; 4] = [factor::DRIVER, factor::ROCM, factor::CUDA, factor::PYTHON];
 
-/// `text`, when it names a factor; else what there is. A typo never means that nothing is to be
-/// crossed.
+/// Parses the name of a factor. Unknown names are errors that list the factors, so that a typo is
+/// never ignored.
 pub(super) fn parse(text: &str) -> Result<String, String> {
     let name = text.trim().to_ascii_lowercase().replace('_', "-");
     let name = if name == "pytorch" { "torch".to_owned() } else { name };
@@ -17,10 +17,9 @@ pub(super) fn parse(text: &str) -> Result<String, String> {
     let similar = known.into_iter().map(|known| (strsim::jaro_winkler(&name, known), known));
     let nearest =
         similar.filter(|(similarity, _)| *similarity > 0.75).max_by(|a, b| a.0.total_cmp(&b.0));
-    let near = nearest.map(|(_, known)| format!(", did you mean {known}?")).unwrap_or_default();
+    let near = nearest.map(|(_, known)| format!(" (did you mean {known}?)")).unwrap_or_default();
     Err(format!(
-        "there is no factor `{text}`{near}; there are {} and the names of frameworks, such as \
-         torch",
+        "unknown factor `{text}`{near}; use {} or the name of a framework, such as torch",
         SOFTWARE.join(", ")
     ))
 }

@@ -9,7 +9,7 @@ pub struct FilterArgs {
     /// Show only benchmarks whose name contains NAME
     #[arg(long, value_name = "NAME", alias = "component")]
     pub benchmark: Option<String>,
-    /// Show only ids that contain PATTERN (`*` matches anything)
+    /// Show only cases with PATTERN in their id (`*` matches anything)
     #[arg(long, value_name = "PATTERN")]
     pub case: Option<String>,
 }

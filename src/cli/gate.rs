@@ -1,4 +1,4 @@
-//! The words of `gate`, and those that it shares with `compare`.
+//! Arguments of `gate`, some of them shared with `compare`.
 
 use std::path::PathBuf;
 
@@ -25,23 +25,23 @@ pub struct JudgeArgs {
     /// Print JSON, as --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// Also write the verdict to FILE in FORM, as with --format; repeatable
+    /// Also write the verdict to FILE in the format FORM; repeatable
     #[arg(long, value_name = "FORM=FILE", value_parser = parse_verdict_file)]
     pub output: Vec<VerdictFile>,
-    /// Set the threshold of times; `[[threshold]]` entries win [default: 10]
+    /// Set the threshold for times; `[[threshold]]` in the policy wins [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
-    /// Compare across versions of these factors, such as rocm,driver,torch
+    /// Allow different versions of these factors, such as rocm,driver,torch
     #[arg(long, value_delimiter = ',', value_name = "FACTOR", value_parser = factor::parse)]
     pub across: Vec<String>,
-    /// Read the machine of a side from a file that `probe --json` wrote
+    /// Read the machine of a side from `probe --json`, such as current=a.json
     #[arg(long, value_name = "SIDE=FILE", value_parser = parse_side)]
     pub environment: Vec<(SideName, PathBuf)>,
     /// Also list unchanged cases; with `compare`, add statistics of each case
     #[arg(long, short)]
     pub verbose: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
@@ -74,20 +74,20 @@ pub struct GateArgs {
     /// machine and suite.
     #[arg(long, value_name = "X", value_parser = text())]
     pub baseline: Vec<String>,
-    /// Judge this run file or id, latest~N, or as --baseline [default: latest]
+    /// Judge this run, by file, id or latest~N; repeatable [default: latest]
     ///
-    /// May be repeated: each is a replicate.
+    /// Also accepts what --baseline accepts. Each of several runs is a replicate.
     #[arg(long, value_name = "Y", value_parser = text())]
     pub current: Vec<String>,
     /// Build revision REV and the working tree, and measure both interleaved
     ///
-    /// Works in any cargo project with Criterion or Divan benchmarks, and in any project with
-    /// commands of --custom.
+    /// Works in any cargo project with Criterion or Divan benchmarks, and in any other project with
+    /// --bench or --custom.
     #[arg(long, value_name = "REV", conflicts_with_all = ["baseline", "current"])]
     pub against: Option<String>,
     /// Judge against the last N stored runs of this machine and suite [default: 50]
     ///
-    /// Runs of one commit on the same day are repeats of it.
+    /// Runs of the same commit on the same day count as replicates.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "50", value_parser = clap::value_parser!(u32).range(15..=10_000), conflicts_with_all = ["against", "baseline", "budget", "baseline_optional"])]
     pub against_history: Option<u32>,
     /// Choose the suite, with --against [default: quick]
@@ -96,18 +96,19 @@ pub struct GateArgs {
     /// Measure only this benchmark, with --against; repeatable
     #[arg(long, value_name = "NAME", requires = "against")]
     pub benchmark: Vec<String>,
-    /// Measure only ids that contain PATTERN, with --against; repeatable
+    /// Measure only cases with PATTERN in their id, with --against; repeatable
     #[arg(long, value_name = "PATTERN", requires = "against")]
     pub case: Vec<String>,
     /// Also compare this metric, with --against
     #[arg(long, value_enum, requires = "against")]
     pub metric: Option<ExtraMetric>,
-    /// Judge by this metric alone and measure no time, with --against
+    /// Judge by this metric instead of time, with --against
     ///
-    /// Valgrind, which must be installed, counts the instructions of one iteration of each case;
-    /// load does not change them. It works for the Criterion and Divan benchmarks of other projects.
-    /// The threshold is 2 %, unless the policy sets another for `instructions`. More instructions
-    /// can take less time, and an equal number more. --budget limits the counting.
+    /// Valgrind must be installed; it counts the instructions of one iteration of each case. The
+    /// load of the machine does not change the count. Works for the Criterion and Divan benchmarks
+    /// of other projects. The threshold is 2 %, unless the policy sets another for `instructions`.
+    /// The count is not the time: code with more instructions can be faster. --budget limits the
+    /// time for counting.
     #[arg(
         long,
         value_name = "METRIC",
@@ -119,54 +120,55 @@ pub struct GateArgs {
     /// Also measure this tree's new benchmarks on both sides, with --against
     ///
     /// Their files, `[[bench]]` tables and dev-dependencies are added to REV before it is built.
-    /// Benchmarks that REV has stay as they are there.
+    /// Benchmarks that already exist in REV are not changed.
     #[arg(long, value_name = "SIDE", value_enum, requires = "against")]
     pub benches_from: Option<BenchesFrom>,
-    /// Also measure cases whose code is equal on both sides, with --against
+    /// Also measure cases with identical code on both sides, with --against
     #[arg(long, requires = "against")]
     pub measure_equal: bool,
     /// Link each side in N code layouts and measure them in turn, with --against
     ///
-    /// Functions are in another order and the stack is elsewhere in each layout, so that the
-    /// position of code does not look like a change of it.
+    /// Each layout has another order of functions and another position of the stack, so that an
+    /// effect of the code's position is not mistaken for a change of the code.
     #[arg(long, value_name = "N", requires = "against", value_parser = clap::value_parser!(u32).range(8..=40))]
     pub layouts: Option<u32>,
-    /// Remeasure undecided cases for up to TIME, such as 90s or 3m; 0s never does
+    /// Remeasure undecided cases for up to TIME, such as 90s or 3m; 0s disables it
     ///
-    /// Cases are measured in fresh processes, interleaved with the program that made the baseline.
-    /// The default is 3m for a run that was measured here in the last 15 minutes; with --against, 5 s
-    /// for each case, from 3m to 15m.
+    /// Cases are measured in fresh processes, interleaved with the program that measured the
+    /// baseline. The default is 3m for a run that was measured here in the last 15 minutes; with
+    /// --against, 5 s per case, from 3m to 15m.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub budget: Option<std::time::Duration>,
-    /// Stop at the first case that is confirmed slower, with --against
+    /// Stop at the first confirmed regression, with --against
     ///
-    /// The cases that are undecided by then are listed as not settled. Exit code 3.
+    /// Cases that are still undecided stay Inconclusive. The exit code is 3.
     #[arg(long, requires = "against")]
     pub fail_fast: bool,
-    /// Pause for up to MAX in all while other programs are busy, with --against
+    /// Pause for up to MAX in total while other programs are busy, with --against
     ///
-    /// Busy means that they take more than half of the CPUs. Pauses do not count toward the budget.
+    /// Other programs are busy if they use more than half of the CPUs. Pauses do not count toward
+    /// the budget.
     #[arg(long, value_name = "MAX", requires = "against", value_parser = parse_time)]
     pub wait_for_quiet: Option<std::time::Duration>,
     /// Exit 0 instead of 4 when there is no baseline for this machine
     #[arg(long, conflicts_with = "baseline")]
     pub baseline_optional: bool,
-    /// Accept slow-downs and removals listed in FILE, with --against
+    /// Accept the regressions and removals listed in FILE, with --against
     ///
-    /// FILE must be outside the repository: a change does not accept its own regressions. Each
-    /// [[accept]] has `case`, an id or a pattern, `because`, and `limit_percent` or `removed =
-    /// true`.
+    /// FILE must be outside the repository, so that a change cannot accept its own regressions.
+    /// Each [[accept]] has `case` (an id or a pattern), `because`, and `limit_percent` or
+    /// `removed = true`.
     #[arg(long, value_name = "FILE", requires = "against")]
     pub accept: Option<PathBuf>,
     /// Read baseline and policy from the merge base with REV, such as origin/main
     ///
-    /// A pull request then cannot change what it is judged by.
+    /// A pull request then cannot change its own baseline or policy.
     #[arg(long, value_name = "REV", conflicts_with_all = ["against", "against_history", "baseline"])]
     pub base: Option<String>,
     /// How to compare
     #[command(flatten)]
     pub judge: JudgeArgs,
     /// Another project's benchmarks
-    #[command(flatten, next_help_heading = "Another project, with --against")]
+    #[command(flatten, next_help_heading = "Other projects, with --against")]
     pub project: ProjectArgs,
 }

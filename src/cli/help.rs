@@ -7,10 +7,10 @@ use rsb_report::{Color, Style};
 
 use super::{Cli, command};
 
-/// What is shown without arguments.
+/// The text that is shown without arguments.
 pub const CARD: &str = "\
-rusty-stack-bench measures this machine or your code. It exits with 3 when
-something got more than 10 % slower, and with 4 when it cannot tell.
+rusty-stack-bench measures this machine or your code. Its gate exits with 3 if
+a case is more than 10 % slower, and with 4 if there is no verdict.
 
 Start here:
   rusty-stack-bench run             measure this machine and store the result
@@ -21,7 +21,7 @@ In a Rust project with Criterion or Divan benchmarks:
   rusty-stack-bench gate --against main   did my branch make anything slower?
 
 More:
-  rusty-stack-bench list            what can run on this machine
+  rusty-stack-bench list            benchmarks that can run here
   rusty-stack-bench --help          all commands
   rusty-stack-bench help COMMAND    one command and its flags";
 
@@ -35,7 +35,7 @@ pub struct HelpArgs {
     pub command: Vec<String>,
 }
 
-/// The subcommands by what they are for. Benchmarks are listed by name below them.
+/// The subcommands by purpose. Benchmarks are listed by name below them.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["list", "run", "watch", "tui"]),
     ("Judge", &["gate", "compare", "bisect", "baseline"]),
@@ -58,9 +58,9 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Columns of the overview, on any terminal.
+/// Width of the overview in columns, on any terminal.
 const WIDTH: usize = 80;
-/// Columns of a name in the overview.
+/// Width of the name column in the overview.
 const NAME: usize = 15;
 
 /// Returns the help of the program: its subcommands in groups, and the names of the benchmarks.
@@ -96,7 +96,7 @@ fn heading(text: &str) -> String {
     format!("\u{1b}[1m{text}\u{1b}[0m")
 }
 
-/// The names of all benchmarks, in the order of the catalog.
+/// Returns the names of all benchmarks, in the order of the catalog.
 fn benchmarks() -> impl Iterator<Item = &'static str> {
     let native = rsb_workloads::all().iter().map(|benchmark| benchmark.name());
     native.chain(
@@ -163,7 +163,7 @@ mod tests {
         assert!(text.contains("rusty-stack-bench baseline save") && text.contains("--replicates"));
     }
 
-    /// Flags whose help continues with details keep a first line that fits.
+    /// Flags with detailed help also need a short first line.
     #[test]
     fn help_texts_are_one_short_line() {
         fn check(command: &Command) {

@@ -1,4 +1,4 @@
-//! The arguments of `models`.
+//! Arguments of `models`.
 #![allow(clippy::doc_markdown)] // The comments are the help: backticks would show on the terminal.
 
 use std::path::PathBuf;
@@ -14,13 +14,14 @@ use super::{MeasureArgs, Places};
 /// Examples of `models`.
 pub(super) const EXAMPLES: &str = "\
 Sizes by parameters: tiny < 100 M, small < 500 M, base < 1 B, large < 7 B, xl < 13 B, xxl above
+--backend also accepts the runtimes openvino, onnxruntime, qnn and mps, such as cpu,openvino
 Examples:
   models                                     a tiny model of each family, one pass, PyTorch
   models encoder-only vision --backend cpu,openvino --batch 1,8
                                              PyTorch and OpenVINO side by side
-  models --model gpt2 --workload generate    first and later tokens
-  models --sweep sweep.toml                  scenarios of `benchmark = \"models\"` from a file
-  models --model gpt2 --rate 2,8 --dry-run   what would be measured, and what not and why
+  models --model gpt2 --workload generate    times of the first and later tokens
+  models --sweep sweep.toml                  scenarios with `benchmark = \"models\"` from a file
+  models --model gpt2 --rate 2,8 --dry-run   cases to measure, and skipped ones with reasons
   models show llama-2-7b --sequence 4096     parameters, and memory in each precision";
 
 /// Arguments of `models`.
@@ -48,7 +49,7 @@ pub struct ModelsArgs {
     /// Choose batch sizes
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     pub batch: Vec<String>,
-    /// Choose sequence lengths [default: 128, or the nearest that the model takes]
+    /// Choose sequence lengths [default: 128, or the nearest possible length]
     #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
     pub sequence: Vec<String>,
     /// Choose workloads: forward, generate, load [default: by profile]
@@ -63,7 +64,7 @@ pub struct ModelsArgs {
     /// Measure load with this many concurrent requests
     #[arg(long, value_name = "LANES", value_delimiter = ',')]
     pub concurrency: Vec<String>,
-    /// Take N samples of each case, as --runs
+    /// Take N samples per round, same as --runs
     #[arg(long, value_name = "N", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub iterations: Option<u64>,
     /// Print the plan without measuring
@@ -115,7 +116,7 @@ impl GoalArg {
 /// Arguments of `recommend`.
 #[derive(Debug, Clone, Args)]
 pub struct RecommendArgs {
-    /// Recommend for this model [default: measured ones, one per family and size]
+    /// Recommend for this model [default: measured, and one per family and size]
     pub model: Option<String>,
     /// Add models from a TOML file with [[model]] rows
     #[arg(long, value_name = "FILE")]
@@ -130,15 +131,15 @@ pub struct RecommendArgs {
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
-/// A type that models are verified in.
+/// Parses a type in which models are verified.
 fn precision(text: &str) -> Result<Dtype, String> {
     let known = text.parse().ok().filter(|dtype| PRECISIONS.contains(dtype));
     known.ok_or_else(|| {
-        format!("models are measured in {}", PRECISIONS.map(Dtype::as_str).join(", "))
+        format!("unknown precision; use {}", PRECISIONS.map(Dtype::as_str).join(", "))
     })
 }
 
@@ -161,7 +162,7 @@ pub struct ModelsShowArgs {
     /// Choose the batch size
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub batch: u64,
-    /// Choose sequence lengths [default: 128, or the nearest that the model takes]
+    /// Choose the sequence length [default: 128, or the nearest possible length]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub sequence: Option<u64>,
     /// Choose precisions: f32, f16, bf16, i8 [default: f32,f16,i8]
@@ -182,7 +183,7 @@ pub struct ModelsCompatibilityArgs {
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
@@ -191,13 +192,13 @@ pub struct ModelsCompatibilityArgs {
 pub struct ModelsResultsArgs {
     /// Show this run, by file or id [default: the latest run]
     pub run: Option<String>,
-    /// Leave out samples beyond Tukey's fences instead of marking them
+    /// Exclude outliers (Tukey's fences) instead of marking them
     #[arg(long)]
     pub without_outliers: bool,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }

@@ -1,4 +1,4 @@
-//! The words of what looks at the machine: `probe`, `doctor`, `gpu-capability`.
+//! Arguments of `probe`, `doctor` and `gpu-capability`.
 
 use std::path::PathBuf;
 
@@ -8,18 +8,18 @@ use rsb_probe::ProbeOptions;
 
 use super::Places;
 
-/// Shown below the help of `doctor`.
+/// The text below the help of `doctor`.
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0  no error; with --first-day every check is ok, worth a look or skipped
+  0  no error; with --first-day no check failed
   1  an error; with --first-day a check failed
-  2  usage, configuration, or a directory that cannot be written
-  130  interrupted; with --first-day what was checked is kept";
+  2  invalid usage or configuration, or a directory cannot be written
+  130  interrupted; with --first-day the finished checks are kept";
 
 /// Arguments of `probe` and `gpu-capability`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArgs {
-    /// Read DIR instead of /sys; the rest of the host is left out
+    /// Read DIR instead of /sys; omit the rest of the host
     #[arg(long, value_name = "DIR")]
     pub sysfs_root: Option<PathBuf>,
     /// Print one JSON document
@@ -28,7 +28,7 @@ pub struct ProbeArgs {
 }
 
 impl ProbeArgs {
-    /// Returns what to look at.
+    /// Returns the options of the probe.
     pub fn options(&self) -> ProbeOptions {
         ProbeOptions { sysfs_root: self.sysfs_root.clone() }
     }
@@ -37,19 +37,19 @@ impl ProbeArgs {
 /// Arguments of `doctor`.
 #[derive(Debug, Clone, Args)]
 pub struct DoctorArgs {
-    /// Read DIR instead of /sys; the rest of the host is left out
+    /// Read DIR instead of /sys; omit the rest of the host
     #[arg(long, value_name = "DIR")]
     pub sysfs_root: Option<PathBuf>,
-    /// Measure bandwidth and peak rates, save and compare them as `installation`
+    /// Measure bandwidth and peak rates before and after an installation
     ///
-    /// Takes less than a minute, compares with the values saved before the software changed, and
-    /// exits as `run` does.
+    /// Saves the values as the baseline `installation`, and compares them with those saved before
+    /// the software changed. Takes less than a minute. Exit codes are those of `run`.
     #[arg(long, conflicts_with = "sysfs_root")]
     pub baseline: bool,
-    /// Run 16 checks of a new card, with expected ranges, and write a folder
+    /// Run 16 checks of a new card and write the results to a folder
     ///
-    /// Takes up to 30 minutes with a GPU and 5 minutes without. Exits 1 if a check failed; a value
-    /// outside its range is no failure.
+    /// Shows each value with its expected range. Takes up to 30 minutes with a GPU and 5 minutes
+    /// without. Exits 1 if a check failed; a value outside its range is not a failure.
     #[arg(long, conflicts_with_all = ["sysfs_root", "baseline"])]
     pub first_day: bool,
     /// Run only check N of --first-day, from 1 to 16
@@ -59,18 +59,18 @@ pub struct DoctorArgs {
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places, with --baseline or --first-day")]
+    #[command(flatten, next_help_heading = "Paths, with --baseline or --first-day")]
     pub places: Places,
 }
 
-/// The number of a check of the first day.
+/// Parses the number of a first-day check.
 fn parse_check(text: &str) -> Result<u8, String> {
     let number =
         text.parse().ok().filter(|number| CHECKS.iter().any(|check| check.number == *number));
     number.ok_or_else(|| {
         let names: Vec<String> =
             CHECKS.iter().map(|check| format!("{} {}", check.number, check.name)).collect();
-        format!("the checks are {}", names.join(", "))
+        format!("unknown check; the checks are {}", names.join(", "))
     })
 }
 
@@ -84,7 +84,7 @@ mod tests {
         for wrong in ["0", "17", "x", "-1", "1.5", "", "256"] {
             let why = parse_check(wrong).unwrap_err();
             assert!(
-                why.contains("1 inventory") && why.contains("16 the same again"),
+                why.contains("1 inventory") && why.contains("16 repeatability"),
                 "{wrong}: {why}"
             );
         }

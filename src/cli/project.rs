@@ -1,4 +1,4 @@
-//! The words that `gate --against` and `bisect` have for the benchmarks of another project.
+//! Arguments of `gate --against` and `bisect` for the benchmarks of another project.
 
 use std::path::Path;
 
@@ -28,27 +28,27 @@ pub struct ProjectArgs {
 }
 
 impl ProjectArgs {
-    /// Whether any of them is given.
+    /// Returns whether any of these arguments is given.
     pub const fn is_given(&self) -> bool {
         self.build.is_some() || self.bench.is_some() || !self.cargo.is_empty()
     }
 
-    /// The options that they are, with the file of `--custom`.
+    /// Returns the project options, including the file of `--custom`.
     ///
     /// # Errors
-    /// When they do not fit together.
+    /// If the arguments contradict each other.
     pub fn options(&self, custom: Option<&Path>) -> Result<ProjectOptions> {
         let build = self.build.clone();
         if custom.is_some() && (self.bench.is_some() || !self.cargo.is_empty()) {
             bail!(
-                "--custom names what is measured; leave it out (RSB_CUSTOM too), or leave out \
-                 --bench and arguments for cargo"
+                "--custom (or RSB_CUSTOM) cannot be combined with --bench or arguments for cargo; \
+                 leave one of them out"
             );
         }
         if build.is_some() && custom.is_none() && self.bench.is_none() {
             bail!(
-                "--build says how to build, but not what to measure: add --bench CMD \
-                 --bench-format NAME, or --custom FILE"
+                "--build needs a command to measure; add --bench CMD --bench-format NAME, or \
+                 --custom FILE"
             );
         }
         let custom = custom.map(|file| CustomProject {

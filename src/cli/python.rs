@@ -1,4 +1,4 @@
-//! The arguments of `python`.
+//! Arguments of `python` and `components`.
 #![allow(clippy::doc_markdown)] // The comments are the help: backticks would show on the terminal.
 
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::Places;
 /// Commands for Python environments.
 #[derive(Debug, Subcommand)]
 pub enum PythonVerb {
-    /// Show the environment of the frameworks and its versions
+    /// Show the environment of the frameworks and the installed versions
     List(PythonArgs),
     /// Diagnose the environment; exit 1 when it is broken
     Doctor(PythonArgs),
@@ -39,7 +39,7 @@ pub struct ComponentsArgs {
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 

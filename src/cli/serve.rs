@@ -1,4 +1,4 @@
-//! Flags of `serve`.
+//! Arguments of `serve`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub struct ServeArgs {
     /// Require the token in FILE, a line of at least 16 characters
     #[arg(long, value_name = "FILE", conflicts_with = "no_token")]
     pub token_file: Option<PathBuf>,
-    /// Serve without a token, for this reason: "the network is closed"
+    /// Serve without a token, and show this reason, such as "closed network"
     #[arg(long, value_name = "WHY")]
     pub no_token: Option<String>,
     /// Also accept this host name, as behind a proxy; repeatable
@@ -26,6 +26,6 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["listen", "token_file", "no_token", "host"])]
     pub export: Option<PathBuf>,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }

@@ -1,5 +1,4 @@
-//! The words of what asks and tends the stored runs: `history`, `query`, `import`, `prune`,
-//! `store`.
+//! Arguments of the subcommands for stored runs: `history`, `query`, `import`, `prune`, `store`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,21 +29,21 @@ pub struct HistoryArgs {
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
 const COPY_EXAMPLES: &str = "\
 Examples:
-  store copy benchmark_results postgres://bench@db.example/results     send what is not there yet
-  store copy postgres://bench@db.example/results benchmark_results     take in what other machines have sent";
+  store copy benchmark_results postgres://bench@db.example/results     send the missing runs
+  store copy postgres://bench@db.example/results benchmark_results     fetch the runs of other machines";
 
 /// The named questions.
 #[derive(Debug, Clone, Subcommand)]
 pub enum HistoryVerb {
-    /// List what comparisons called Regressed
+    /// List the regressions that comparisons found
     Regressed {
-        /// Look back to 30d, 6mo, 1y or a date
+        /// Look back this far: 30d, 6mo, 1y or a date
         #[arg(long, value_name = "TIME", value_parser = parse_since, default_value = "30d")]
         since: Since,
         /// How to answer
@@ -53,16 +52,16 @@ pub enum HistoryVerb {
     },
     /// List the slowest cases of the latest run
     Slowest {
-        /// Show N cases
+        /// Show at most N cases
         #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
         /// How to answer
         #[command(flatten)]
         named: NamedArgs,
     },
-    /// List the cases that no run has measured
+    /// List the cases without a recent measurement
     Unmeasured {
-        /// Look back to 30d, 6mo, 1y or a date
+        /// Look back this far: 30d, 6mo, 1y or a date
         #[arg(long, value_name = "TIME", value_parser = parse_since, default_value = "30d")]
         since: Since,
         /// How to answer
@@ -84,7 +83,7 @@ pub enum HistoryVerb {
 }
 
 impl HistoryVerb {
-    /// How to answer it.
+    /// Returns how to answer the query.
     pub fn named_args(&self) -> &NamedArgs {
         match self {
             Self::Regressed { named, .. }
@@ -98,7 +97,7 @@ impl HistoryVerb {
 /// How to answer a named question.
 #[derive(Debug, Clone, Args)]
 pub struct NamedArgs {
-    /// Print the question in SQL, for `query`
+    /// Print the SQL for `query` instead of running it
     #[arg(long)]
     pub sql: bool,
     /// The form of the answer
@@ -119,7 +118,7 @@ pub struct AnswerArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30s")]
     pub timeout: Duration,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
@@ -135,7 +134,7 @@ pub enum QueryEngine {
 /// Arguments of `query`.
 #[derive(Debug, Clone, Args)]
 pub struct QueryArgs {
-    /// Run this SELECT
+    /// Run this SELECT statement
     #[arg(value_parser = text())]
     pub sql: String,
     /// Choose the engine, and its SQL dialect
@@ -155,7 +154,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "NAME", long_help = import_format_help())]
     pub format: Option<String>,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
@@ -168,11 +167,11 @@ pub struct PruneArgs {
     /// Keep the N newest runs of each machine and suite
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub keep: u32,
-    /// Print what would be deleted
+    /// List the runs to delete without deleting them
     #[arg(long)]
     pub dry_run: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
@@ -182,7 +181,7 @@ pub enum StoreVerb {
     /// Check the run files and the index; exit 1 on a mismatch
     Check {
         /// Where things are kept
-        #[command(flatten, next_help_heading = "Places")]
+        #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
     /// Copy missing runs from one store to another
@@ -195,10 +194,10 @@ pub enum StoreVerb {
         #[arg(value_parser = text())]
         to: String,
     },
-    /// Rebuild the index from the run files; keep a damaged one
+    /// Rebuild the index from the run files; keep a damaged index as a copy
     Repair {
         /// Where things are kept
-        #[command(flatten, next_help_heading = "Places")]
+        #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
 }

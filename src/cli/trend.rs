@@ -1,4 +1,4 @@
-//! What `trend` counts as a change, and what it tells of it.
+//! Arguments of `trend`.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub struct TrendArgs {
     /// Show only changes and alerts, without a row for each series
     #[arg(long, conflicts_with = "json")]
     pub summary: bool,
-    /// Also show the page of `health`
+    /// Also show the output of `health`
     #[arg(long, conflicts_with_all = ["json", "summary", "input"])]
     pub dashboard: bool,
     /// Print one JSON document
@@ -33,7 +33,7 @@ pub struct TrendArgs {
 /// Which series are followed.
 #[derive(Debug, Clone, Args)]
 pub struct FollowedArgs {
-    /// Read a CSV file with `timestamp,value[,id,unit,better]`, not the stored runs
+    /// Read a CSV file with `timestamp,value[,id,unit,better]`, not stored runs
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Which cases to follow
@@ -49,12 +49,12 @@ pub struct FollowedArgs {
     #[command(flatten, next_help_heading = "Settings")]
     pub settings: TrendSettingsArgs,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
 impl FollowedArgs {
-    /// Returns what to follow.
+    /// Returns the query for the series to follow.
     pub fn query(&self) -> TrendQuery {
         TrendQuery {
             input: self.input.clone(),
@@ -76,11 +76,11 @@ pub enum TrendVerb {
         /// Record why, in a sentence
         #[arg(long, value_name = "TEXT", value_parser = reason)]
         because: String,
-        /// Mark it as this
+        /// Set the state of the alert
         #[arg(long = "as", value_name = "STATE", value_enum, default_value_t = AckState::Acknowledged)]
         state: AckState,
         /// Where things are kept
-        #[command(flatten, next_help_heading = "Places")]
+        #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
     /// Write the trends to a file
@@ -99,11 +99,11 @@ pub enum TrendVerb {
 /// How a person classifies a change point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AckState {
-    /// Known, and reported in one line
+    /// Known; reported in one line
     Acknowledged,
     /// Caused by another change
     Downstream,
-    /// Not a change
+    /// Not a real change
     Invalid,
 }
 
@@ -131,11 +131,11 @@ pub enum TrendExportFormat {
     Parquet,
 }
 
-/// Why somebody decides something: not nothing.
+/// Parses the reason for a decision, which must not be empty.
 fn reason(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() {
-        Err("give a sentence: later readers have nothing else".to_owned())
+        Err("the reason is empty; give a sentence for later readers".to_owned())
     } else {
         Ok(text.to_owned())
     }
@@ -146,9 +146,9 @@ fn reason(text: &str) -> Result<String, String> {
 pub enum ChangeMethodArg {
     /// Exact up to 5000 points, screened above
     Auto,
-    /// The best of all segmentations
+    /// The best of all possible segmentations
     Exact,
-    /// The best among positions where windows differ
+    /// The best segmentation at positions where the level seems to change
     Screened,
     /// No change points
     Off,
@@ -166,13 +166,13 @@ pub struct TrendSettingsArgs {
     /// Limit the share of false alerts over all series to P
     #[arg(long, value_name = "P", default_value_t = 0.05, value_parser = fraction)]
     pub significance: f64,
-    /// Alert from this change on; twice of it is critical
+    /// Alert on changes of at least PERCENT; twice that is critical
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = positive)]
     pub threshold: f64,
     /// Report changes older than DAYS as information only
     #[arg(long, value_name = "DAYS", default_value_t = 30.0, value_parser = positive)]
     pub lookback_days: f64,
-    /// Judge series of at least N points
+    /// Judge only series with at least N points
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(3))]
     pub min_points: u32,
     /// Fit the recent trend to the last N points
@@ -181,16 +181,16 @@ pub struct TrendSettingsArgs {
     /// Average N points in the rolling mean and median
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(1))]
     pub rolling_window: u32,
-    /// Predict this many days
+    /// Predict this many days ahead
     #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=366))]
     pub days_ahead: u32,
-    /// Choose the probability of the predicted interval
+    /// Set the confidence level of the predicted interval
     #[arg(long, value_name = "P", default_value_t = 0.95, value_parser = fraction)]
     pub confidence: f64,
-    /// Compare a point with the N before it, to detect anomalies
+    /// Compare each point with the N points before it to detect anomalies
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = count(4))]
     pub window: u32,
-    /// Call a point an anomaly from Z standard deviations on
+    /// Set the distance of an anomaly in standard deviations
     #[arg(long, value_name = "Z", default_value_t = 2.5, value_parser = positive)]
     pub z_score: f64,
 }
@@ -226,7 +226,7 @@ fn count(least: i64) -> clap::builder::RangedI64ValueParser<u32> {
 }
 
 fn fraction(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
     if value > 0.0 && value < 1.0 {
         Ok(value)
     } else {
@@ -235,7 +235,7 @@ fn fraction(text: &str) -> Result<f64, String> {
 }
 
 fn positive(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
     if value > 0.0 && value.is_finite() {
         Ok(value)
     } else {

@@ -1,4 +1,4 @@
-//! Flags of `tui`.
+//! Arguments of `tui`.
 
 use clap::{Args, ValueEnum};
 
@@ -7,7 +7,7 @@ use super::Places;
 /// The colors of the terminal interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PaletteArg {
-    /// As many as the terminal reports
+    /// As many colors as the terminal reports
     Auto,
     /// The 16 colors of the terminal
     Ansi,
@@ -30,6 +30,6 @@ pub struct TuiArgs {
     #[arg(long)]
     pub ascii_only: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }

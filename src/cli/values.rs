@@ -1,4 +1,5 @@
-//! How the values of flags are read. What is wrong is said here, where clap adds which flag it is.
+//! Parsers of argument values. Their errors describe the problem with a value; clap adds the name
+//! of the argument.
 
 use std::path::PathBuf;
 
@@ -12,10 +13,10 @@ use rsb_report::GateFormat;
 use rsb_report::gate::UnknownFormat;
 use rsb_store::import::Format;
 
-/// `NAME=V1,V2`.
+/// Parses `NAME=V1,V2`.
 pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
     let (name, values) =
-        text.split_once('=').ok_or("an axis is written NAME=V1,V2, such as dtype=f32,f64")?;
+        text.split_once('=').ok_or("write an axis as NAME=V1,V2, such as dtype=f32,f64")?;
     let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
     if name.is_empty() || values.iter().any(String::is_empty) {
         return Err("an axis needs a name and at least one value, such as dtype=f32,f64".to_owned());
@@ -23,30 +24,30 @@ pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
     Ok((name.trim().to_owned(), values))
 }
 
-/// The form of a verdict.
+/// Returns the parser for a verdict format.
 pub(super) fn gate_format() -> impl TypedValueParser<Value = GateFormat> {
     PossibleValuesParser::new(GateFormat::ALL.map(GateFormat::as_str))
         .try_map(|name| name.parse::<GateFormat>())
 }
 
-/// The format of a report.
+/// Returns the parser for a report format.
 pub(super) fn report_format() -> impl TypedValueParser<Value = ReportFormat> {
     PossibleValuesParser::new(ReportFormat::ALL.map(report_value))
-        .try_map(|name| ReportFormat::find(&name).ok_or("no format has that name"))
+        .try_map(|name| ReportFormat::find(&name).ok_or("unknown format"))
 }
 
 fn report_value(format: ReportFormat) -> PossibleValue {
     PossibleValue::new(format.as_str()).help(format.about())
 }
 
-/// The form of a report, or all of them.
+/// Returns the parser for a report format or `all`.
 pub(super) fn report_form() -> impl TypedValueParser<Value = ReportForm> {
     const ALL: &str = "all";
     let forms = ReportFormat::ALL.into_iter().map(report_value);
-    let values = forms.chain([PossibleValue::new(ALL).help("Every form")]);
+    let values = forms.chain([PossibleValue::new(ALL).help("All formats")]);
     PossibleValuesParser::new(values).try_map(|name| match name.as_str() {
         ALL => Ok(ReportForm::All),
-        name => ReportFormat::find(name).map(ReportForm::One).ok_or("no format has that name"),
+        name => ReportFormat::find(name).map(ReportForm::One).ok_or("unknown format"),
     })
 }
 
@@ -56,28 +57,28 @@ pub(super) fn import_format_help() -> String {
     format!("Name the format [default: detected]\n\n{} or {last}.", names.join(", "))
 }
 
-/// The format of another tool.
+/// Returns the parser for the formats of other tools.
 pub(super) fn import_format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::as_str))
         .try_map(|name| name.parse::<Format>())
 }
 
-/// A file for the verdict, and the form that it takes there.
+/// A file for the verdict, with its format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerdictFile {
-    /// The form.
+    /// The format.
     pub format: GateFormat,
     /// The file.
     pub path: PathBuf,
 }
 
-/// `FORM=FILE`.
+/// Parses `FORM=FILE`.
 pub(super) fn parse_verdict_file(text: &str) -> Result<VerdictFile, String> {
     const FORM: &str = "write FORM=FILE, such as junit=report.xml";
     let (form, file) = text.split_once('=').ok_or(FORM)?;
     match file {
         "" => Err(FORM.to_owned()),
-        "-" => Err("standard output has its form by --format; name a file".to_owned()),
+        "-" => Err("--format sets the format of standard output; name a file".to_owned()),
         file => Ok(VerdictFile {
             format: form.parse().map_err(|error: UnknownFormat| error.to_string())?,
             path: PathBuf::from(file),
@@ -85,62 +86,61 @@ pub(super) fn parse_verdict_file(text: &str) -> Result<VerdictFile, String> {
     }
 }
 
-/// How thoroughly to measure.
+/// Returns the parser for a profile.
 pub(super) fn profile() -> impl TypedValueParser<Value = Profile> {
     let values =
         Profile::ALL.map(|profile| PossibleValue::new(profile.as_str()).help(profile.about()));
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Profile>())
 }
 
-/// The name of a tool that profiles.
+/// Returns the parser for the name of a profiling tool.
 pub(super) fn profiler() -> impl TypedValueParser<Value = String> {
     let values =
         PROFILERS.each_ref().map(|profiler| PossibleValue::new(profiler.name).help(profiler.about));
     PossibleValuesParser::new(values)
 }
 
-/// The name of a suite.
+/// Returns the parser for the name of a suite.
 pub(super) fn suite() -> impl TypedValueParser<Value = Suite> {
     let values = Suite::ALL.map(|suite| PossibleValue::new(suite.as_str()).help(suite.about()));
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Suite>())
 }
 
-/// A percentage that can be a threshold.
+/// Parses a threshold in percent.
 pub(super) fn parse_percent(text: &str) -> Result<f64, String> {
     let percent = text.parse().ok().filter(|percent: &f64| percent.is_finite() && *percent > 0.0);
-    percent.ok_or_else(|| format!("`{text}` is no finite percentage above 0; write 10 or 7.5"))
+    percent.ok_or_else(|| format!("`{text}` is not a finite percentage above 0; write 10 or 7.5"))
 }
 
-/// Text that may be a path. What is not UTF-8 is refused here, where clap says which argument it
-/// is.
+/// Returns a parser for text that may be a path. It rejects arguments that are not UTF-8, so that
+/// clap names the argument.
 pub(super) fn text() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().try_map(|text| {
-        text.into_string().map_err(|_| "it is not UTF-8; give the file a link or a name that is")
+        text.into_string()
+            .map_err(|_| "the text is not UTF-8; rename the file, or use a link with a UTF-8 name")
     })
 }
 
-/// `baseline=FILE` or `current=FILE`.
+/// Parses `baseline=FILE` or `current=FILE`.
 pub(super) fn parse_side(text: &str) -> Result<(SideName, PathBuf), String> {
     let sides = [SideName::Baseline, SideName::Current];
     let parsed = text.split_once('=').and_then(|(name, path)| {
         let side = sides.into_iter().find(|side| side.as_str() == name)?;
         (!path.is_empty()).then(|| (side, PathBuf::from(path)))
     });
-    parsed.ok_or_else(|| {
-        format!("`{text}` names no side and file; write baseline=FILE or current=FILE")
-    })
+    parsed.ok_or_else(|| format!("`{text}` is not SIDE=FILE; write baseline=FILE or current=FILE"))
 }
 
-/// A time as people write it.
+/// Parses a duration such as `90s` or `3m`.
 pub(super) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
     let parsed = text
         .parse::<jiff::SignedDuration>()
         .ok()
         .and_then(|time| std::time::Duration::try_from(time).ok());
-    parsed.ok_or_else(|| format!("`{text}` is no time; write 90s, 3m or 1h30m"))
+    parsed.ok_or_else(|| format!("`{text}` is not a duration; write 90s, 3m or 1h30m"))
 }
 
-/// A time between turns: at least a minute, at most a year.
+/// Parses a period between turns, from 1 minute to 366 days.
 pub(super) fn parse_period(text: &str) -> Result<std::time::Duration, String> {
     const MOST: std::time::Duration = std::time::Duration::from_hours(366 * 24);
     let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
@@ -153,17 +153,17 @@ pub(super) fn parse_period(text: &str) -> Result<std::time::Duration, String> {
     period
         .ok()
         .filter(is_sensible)
-        .ok_or_else(|| format!("`{text}` is no time from 1m to 366d; write 30m, 6h or 1d"))
+        .ok_or_else(|| format!("`{text}` is not a duration from 1m to 366d; write 30m, 6h or 1d"))
 }
 
-/// `30d`, `6mo`, `1y` or a date.
+/// Parses `30d`, `6mo`, `1y` or a date.
 pub(super) fn parse_since(text: &str) -> Result<Since, String> {
     if let Ok(day) = text.parse() {
         return Ok(Since::Day(day));
     }
     let span = text.parse::<jiff::Span>().ok().filter(|span| !span.is_negative());
     span.map(Since::Ago).ok_or_else(|| {
-        format!("`{text}` is no time; write 30d, 2w, 6mo, 1y or a date as 2026-01-31")
+        format!("`{text}` is not a time; write 30d, 2w, 6mo, 1y or a date such as 2026-01-31")
     })
 }
 

@@ -1,4 +1,4 @@
-//! Flags of `watch`.
+//! Arguments of `watch`.
 
 use std::time::Duration;
 
@@ -17,22 +17,24 @@ pub struct WatchArgs {
     /// Choose the suite
     #[arg(long, value_name = "NAME", default_value = Suite::Quick.as_str(), value_parser = suite())]
     pub suite: Suite,
-    /// Skip a turn while the load is above LOAD [default: half of the usable threads]
+    /// Skip a run above this load average [default: half of the usable threads]
     #[arg(long, value_name = "LOAD", value_parser = parse_load)]
     pub max_load: Option<f64>,
-    /// Take one turn and exit, for a timer
+    /// Measure once and exit, for a timer
     #[arg(long)]
     pub once: bool,
     /// Print a systemd timer and a cron line, and measure nothing
     #[arg(long, conflicts_with = "once")]
     pub print_unit: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
+    #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
-/// A load average.
+/// Parses a load average, which must be positive.
 fn parse_load(text: &str) -> Result<f64, String> {
     let load = text.parse().ok().filter(|load: &f64| load.is_finite() && *load > 0.0);
-    load.ok_or_else(|| format!("`{text}` is no load average; write a number above 0, such as 0.5"))
+    load.ok_or_else(|| {
+        format!("`{text}` is not a load average; write a number above 0, such as 0.5")
+    })
 }

@@ -1,4 +1,4 @@
-//! Answers in SQL, shown in the form that was asked for.
+//! Results of SQL queries, printed in the requested format.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -12,7 +12,7 @@ use crate::cli::AnswerArgs;
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
 
-/// Shows the index's answer to `sql`.
+/// Runs `sql` on the index and prints the result.
 pub(super) fn show(sql: &str, args: &AnswerArgs, style: Style) -> CliResult {
     let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
     let waiting = end_after(args.timeout);
@@ -21,7 +21,7 @@ pub(super) fn show(sql: &str, args: &AnswerArgs, style: Style) -> CliResult {
     print(&answer, args, style)
 }
 
-/// Prints `answer`.
+/// Prints the result of a query.
 pub(super) fn print(answer: &SqlAnswer, args: &AnswerArgs, style: Style) -> CliResult {
     if args.json {
         show::json(&query::document(answer))?;
@@ -35,12 +35,12 @@ pub(super) fn print(answer: &SqlAnswer, args: &AnswerArgs, style: Style) -> CliR
     Ok(Exit::Pass)
 }
 
-/// How long after its time an answer may still come.
+/// Grace period for a query after its time limit.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Ends the program where nobody drops what this gives soon after `limit`: the clock is looked at
-/// between the steps of a database, and one step may take for ever. Nothing is lost with a program
-/// that only reads.
+/// Terminates the program if the returned sender is not dropped soon after `limit`. Databases check
+/// their time limit only between steps, and a single step can take arbitrarily long. The program
+/// only reads, so no data is lost.
 pub(super) fn end_after(limit: Duration) -> mpsc::Sender<()> {
     let (waiting, answered) = mpsc::channel();
     thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Saves, lists and shows baselines, measures them again, and accepts regressions into them.
+//! `baseline`: saves, lists, shows and remeasures baselines, and accepts regressions into them.
 
 use rsb_app::ProjectContext;
 use rsb_app::baseline::refresh::Refresh;
@@ -12,10 +12,10 @@ use crate::cli::{AcceptArgs, BaselineVerb, Places, RefreshArgs};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `baseline`.
+/// Runs the subcommand `baseline`.
 ///
 /// # Errors
-/// When a run or baseline cannot be read, or the directory cannot be written.
+/// If a run or baseline cannot be read, or the directory cannot be written.
 pub fn run(verb: &BaselineVerb, style: Style) -> CliResult {
     match verb {
         BaselineVerb::Save { name, run, places } => save(name.as_deref(), run, places),
@@ -83,7 +83,7 @@ fn remeasure(args: &RefreshArgs, style: Style) -> CliResult {
             && (!args.force || new.run.counts().measured == 0)
         {
             console::say(&format!(
-                "{objection}\n{} stays as it was; the run {} is kept",
+                "{objection}\n{} is not changed; the run {} is stored",
                 path.display(),
                 new.run.run_id
             ));
@@ -92,7 +92,8 @@ fn remeasure(args: &RefreshArgs, style: Style) -> CliResult {
         }
         refresh.replace(&new.run)?;
         show::text(&format!(
-            "\nreplaced {}\nCommit it. Only git keeps the old one: `git diff` shows what changed.",
+            "\nreplaced {}\nCommit it. The old baseline is only in git; `git diff` shows the \
+             changes.",
             path.display()
         ))?;
         baseline::keep_program_or_warn(std::slice::from_ref(&new.run), &mut console::tell);
@@ -111,7 +112,7 @@ fn accept_regression(args: &AcceptArgs, style: Style) -> CliResult {
     };
     let changed = accept::accept(&args.places.paths(), &request, &mut console::tell)?;
     show::text(&format!(
-        "{}\nwritten to {}\nCommit it: later runs are judged against these figures.",
+        "{}\nwritten to {}\nCommit it: later runs are judged against these values.",
         baseline::accepted_table(&changed.accepted, style),
         changed.path.display()
     ))?;

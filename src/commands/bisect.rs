@@ -1,4 +1,4 @@
-//! `bisect GOOD BAD --case ID`: the first commit that made a case slower.
+//! `bisect GOOD BAD --case ID`: finds the first commit that made a case slower.
 
 use rsb_app::{bisect as report, project};
 use rsb_gate::revisions::bisect::{self, BisectRequest};
@@ -9,10 +9,10 @@ use crate::cli::BisectArgs;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `bisect`.
+/// Runs the subcommand `bisect`.
 ///
 /// # Errors
-/// When the revisions or the case make no sense, or nothing can be built here.
+/// If the revisions or the case are invalid, or nothing can be built here.
 pub fn run(args: &BisectArgs, style: Style) -> CliResult {
     let settings = project::open_at(&args.places.paths(), &args.good, "bisect")?;
     let policy = settings.project.policy(args.threshold, &mut console::tell)?;

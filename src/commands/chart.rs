@@ -1,4 +1,5 @@
-//! Draws charts of a run, of two, or of the history: for a terminal, as pictures, as a page.
+//! `chart`: draws charts of one run, of two runs, or of the history, for a terminal, as pictures or
+//! as a page.
 
 use rsb_app::chart::picture_files::{self, PictureFormat, Pictures};
 use rsb_app::chart::{self, ChartRequest, config_error};
@@ -12,14 +13,14 @@ use crate::cli::{ChartArgs, ChartFormat};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `chart`.
+/// Runs the subcommand `chart`.
 ///
 /// # Errors
-/// When what is asked for cannot be read, or holds nothing that could be drawn.
+/// If the requested data cannot be read, or contain nothing to draw.
 pub fn run(args: &ChartArgs, style: Style) -> CliResult {
     if args.input.is_some() && args.kind.is_none_or(|kind| kind.source != ChartSource::History) {
         return Err(CliError::usage(anyhow::anyhow!(
-            "--input is a series over time: draw it as `trend` or `sparkline`"
+            "--input is a series over time; draw it with `chart trend` or `chart sparkline`"
         )));
     }
     let width = if style.width == usize::MAX { show::DRAWING_WIDTH } else { style.width };
@@ -41,7 +42,7 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
     write(&charts, args, &project.config.charts, style)
 }
 
-/// Writes the charts as they are asked for.
+/// Writes the charts in the requested format.
 fn write(charts: &[Chart], args: &ChartArgs, section: &ChartsSection, style: Style) -> CliResult {
     let to_file = named_file(args.output.as_deref());
     match args.format {

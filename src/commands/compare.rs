@@ -1,4 +1,5 @@
-//! Compares two sides, for a look, textbook statistics included; with `--check`, for a verdict.
+//! `compare`: compares two sides and adds textbook statistics, for information; with `--check`, for
+//! a verdict.
 
 use rsb_app::compare::{ComparedSides, compare_sides};
 use rsb_app::{chart, judge};
@@ -10,17 +11,17 @@ use crate::cli::CompareArgs;
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `compare`.
+/// Runs the subcommand `compare`.
 ///
 /// # Errors
-/// When a side cannot be read.
+/// If a side cannot be read.
 pub fn run(args: &CompareArgs, style: Style) -> CliResult {
     let paths = args.judge.places.paths();
     let (project, judge) = judge::open(&paths, &args.judge.options(), &mut console::tell)?;
     let ComparedSides { baseline, current, result } =
         compare_sides(&judge, &args.baseline, args.current.as_slice())?;
     judge::keep(&judge, &result, &mut console::tell);
-    // For a reader only: what is kept, and what decides, is the verdict without them.
+    // The statistics are only displayed; the verdict and the stored comparison do not include them.
     let exit = if args.check { judge::exit_of(&result) } else { Exit::Pass };
     let shown = rsb_stats::with_statistics(result, &baseline, &current);
     if verdict::format(&args.judge) == GateFormat::Text && show::has_room_for_pictures(style) {

@@ -1,12 +1,12 @@
-//! Completions for a shell.
+//! `completions`: shell completions.
 
 use crate::exit::{CliResult, Exit};
 use crate::{cli, show};
 
-/// Prints them.
+/// Prints the completions for `shell`.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// If standard output cannot be written.
 pub fn run(shell: clap_complete::Shell) -> CliResult {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut cli::command(), "rusty-stack-bench", &mut script);

@@ -1,5 +1,5 @@
-//! How each framework component stands: what its last run says, and what is missing where it never
-//! ran.
+//! `components`: the status of each framework component, with the results of its last run, or the
+//! missing requirements if it never ran.
 
 use rsb_app::{ProjectContext, components};
 use rsb_report::Style;
@@ -8,10 +8,10 @@ use crate::cli::ComponentsArgs;
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `components`.
+/// Runs the subcommand `components`.
 ///
 /// # Errors
-/// When the results or the policy cannot be read.
+/// If the results or the policy cannot be read.
 pub fn run(args: &ComponentsArgs, style: Style) -> CliResult {
     let rows = components::rows(&ProjectContext::open(&args.places.paths())?, &mut console::tell)?;
     if args.json {

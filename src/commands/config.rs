@@ -1,4 +1,4 @@
-//! `config`: a configuration file with every key, and whether one can be used.
+//! `config`: writes a configuration file with every key, or checks one.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use crate::cli::ConfigVerb;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
-/// Every key with what it means.
+/// Every key with its description.
 const EXAMPLE: &str = include_str!("../../docs/rusty-stack-bench.example.toml");
 
-/// The verb `config`.
+/// Runs the subcommand `config`.
 ///
 /// # Errors
-/// When the file is there already, cannot be written, or cannot be used.
+/// If the file to write already exists or cannot be written, or the file to check is invalid.
 pub fn run(verb: &ConfigVerb) -> CliResult {
     match verb {
         ConfigVerb::Save { file } => save(&path(file.as_deref())),
@@ -33,12 +33,12 @@ fn save(path: &Path) -> CliResult {
     if path.symlink_metadata().is_ok() {
         let path = path.display();
         return Err(CliError::usage(anyhow!(
-            "{path} is there already; name another file, or edit it and `config check` it"
+            "{path} already exists; name another file, or edit it and run `config check`"
         )));
     }
     output::write(path, &commented_out(EXAMPLE)).map_err(rsb_app::output_error)?;
     show::text(&format!(
-        "wrote {}: every key is commented out, so nothing has changed yet",
+        "wrote {}; every key is commented out, so the defaults still apply",
         path.display()
     ))?;
     Ok(Exit::Pass)
@@ -46,11 +46,12 @@ fn save(path: &Path) -> CliResult {
 
 fn check(path: &Path) -> CliResult {
     Config::read(path).map_err(CliError::usage)?;
-    show::text(&format!("{} can be used", path.display()))?;
+    show::text(&format!("{} is valid", path.display()))?;
     Ok(Exit::Pass)
 }
 
-/// `example` with every key behind a `#`: it means the defaults, also of what depends on the suite.
+/// Returns `example` with every key commented out, so that it is equivalent to the defaults,
+/// including those that depend on the suite.
 fn commented_out(example: &str) -> String {
     let mut text = String::new();
     for line in example.lines() {
@@ -82,7 +83,7 @@ mod tests {
         );
         assert!(std::fs::read_to_string(&file).unwrap().contains("# runs = 100"));
         assert!(matches!(check(&file), Ok(Exit::Pass)));
-        assert!(save(&file).unwrap_err().error.to_string().contains("there already"));
+        assert!(save(&file).unwrap_err().error.to_string().contains("already exists"));
         std::fs::write(&file, "[run]\nrunz = 3\n").unwrap();
         assert!(check(&file).unwrap_err().error.to_string().contains("runz"));
         let missing = check(&dir.path().join("b.toml")).unwrap_err().error.to_string();

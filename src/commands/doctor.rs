@@ -1,4 +1,5 @@
-//! What is wrong here, and how to cure it; on demand also what the machine reaches.
+//! `doctor`: diagnoses this machine and suggests fixes; on request, it also measures bandwidths and
+//! peak rates.
 
 mod first_day;
 mod installation;
@@ -11,11 +12,11 @@ use crate::cli::DoctorArgs;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
-/// The verb `doctor`.
+/// Runs the subcommand `doctor`.
 ///
 /// # Errors
-/// When the directory named is not there, or a baseline or a first day is asked for and cannot be
-/// measured or kept.
+/// If the given directory does not exist, or a requested baseline or first-day check cannot be
+/// measured or stored.
 pub fn run(args: &DoctorArgs, style: Style) -> CliResult {
     if args.baseline {
         return installation::establish(args, style);

@@ -1,4 +1,4 @@
-//! Every stored result, for other programs.
+//! `export`: writes all stored results for other programs.
 
 use rsb_app::{ProjectContext, export};
 
@@ -6,10 +6,10 @@ use crate::cli::{ExportArgs, ExportFormat};
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `export`.
+/// Runs the subcommand `export`.
 ///
 /// # Errors
-/// When the results cannot be read, or the file cannot be written.
+/// If the results cannot be read, or the file cannot be written.
 pub fn run(args: &ExportArgs) -> CliResult {
     let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
     let path = args.output.as_deref();

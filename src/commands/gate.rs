@@ -1,4 +1,5 @@
-//! Judges a run against a baseline, this tree against a revision, or a run against the stored ones.
+//! `gate`: judges a run against a baseline, the working tree against a revision, or a run against
+//! stored runs.
 
 use std::time::Duration;
 
@@ -14,10 +15,10 @@ use crate::cli::{ExtraMetric, GateArgs};
 use crate::console;
 use crate::exit::{CliError, CliResult, Exit};
 
-/// The verb `gate`.
+/// Runs the subcommand `gate`.
 ///
 /// # Errors
-/// When a side cannot be read or there is nothing to compare.
+/// If a side cannot be read, or there is nothing to compare.
 pub fn run(args: &GateArgs, style: Style) -> CliResult {
     let base = args.base.as_deref().map(MergeBase::of).transpose()?;
     let judged_by = match (&args.against, &base) {
@@ -74,7 +75,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             judgment.result = list.apply(judgment.result, judge.policy());
         }
         let again = Some(again_against(args, revision));
-        // No baseline was saved that could hold an accepted regression.
+        // No baseline was saved, so there is none to accept a regression into (`accept: None`).
         let budget = || gate::default_budget(judgment.result.comparisons.len());
         let common = judge::request(&judge, &paths, &[], &[]);
         let request = VerdictRequest {
@@ -89,8 +90,8 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     }
     if args.project.is_given() {
         return Err(CliError::usage(anyhow!(
-            "--build, --bench and arguments for cargo belong to `gate --against REV`, which builds \
-             both sides"
+            "--build, --bench and arguments for cargo need `gate --against REV`, which builds both \
+             sides"
         )));
     }
     if let Some(runs) = args.against_history {
@@ -113,14 +114,15 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         is_remeasured: judgment.basis == Basis::Figures { remeasured: true }
             && args.budget != Some(Duration::ZERO),
         more_runs: gate::more_runs(&args.baseline, &args.current),
-        // A pull request does not accept its own regressions.
+        // A pull request must not accept its own regressions.
         accept: named.accept.clone().filter(|_| args.base.is_none()),
         ..named
     };
     Ok(verdict::conclude(&judge, &args.judge, &judgment, &request, style, without))
 }
 
-/// Returns the subcommand that judges the same cases by `revision` again, without a budget.
+/// Returns the subcommand that repeats the comparison of the same cases with `revision`, without a
+/// budget.
 fn again_against(args: &GateArgs, revision: &str) -> String {
     let mut again = format!("gate --against {}", shell_quote(revision));
     let flags = [("--benchmark", &args.benchmark), ("--case", &args.case)];
@@ -140,14 +142,14 @@ fn again_against(args: &GateArgs, revision: &str) -> String {
     again
 }
 
-/// Returns the arguments for cargo, as they stand at the end of a command.
+/// Returns the arguments for cargo as the end of a command line, or an empty string.
 fn cargo_arguments(args: &GateArgs) -> String {
     let words: Vec<String> = args.project.cargo.iter().map(|word| shell_quote(word)).collect();
     if words.is_empty() { String::new() } else { format!(" -- {}", words.join(" ")) }
 }
 
-/// Returns the subcommand that measures the run again; `None` for files and several runs, which
-/// cannot be.
+/// Returns the subcommand that measures the run again. `None` for files and several runs, which
+/// cannot be measured again.
 fn again(args: &GateArgs) -> Option<String> {
     match (args.baseline.as_slice(), args.current.as_slice()) {
         ([], []) => Some("gate".to_owned()),

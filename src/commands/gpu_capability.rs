@@ -1,5 +1,5 @@
-//! What the GPUs here can do: from files alone, so that it works before anything is installed.
-//! Nothing is measured and nothing is stored.
+//! `gpu-capability`: shows the capabilities of the GPUs. Reads files only, so that it works before
+//! anything is installed; measures and stores nothing.
 
 use rsb_app::gpu_capability::describe;
 use rsb_model::Timestamp;
@@ -9,16 +9,16 @@ use crate::cli::ProbeArgs;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
-/// The verb `gpu-capability`.
+/// Runs the subcommand `gpu-capability`.
 ///
 /// # Errors
-/// When the directory named is not there.
+/// If the given directory does not exist.
 pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     let options = args.options();
     options.check().map_err(CliError::usage)?;
     let run = describe(&options, Timestamp::now());
     if args.json {
-        // As a file of a run, so that whatever reads runs takes it.
+        // In the format of a run file, so that programs that read runs can read it.
         show::text(&rsb_store::sealed_text(&run)?)?;
     } else {
         show::text(&rsb_report::capability::text(&run, style))?;

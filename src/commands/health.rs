@@ -1,5 +1,5 @@
-//! One page: what became worse or better, what is too noisy, missing or long unmeasured, and what
-//! to do.
+//! `health`: one page that lists changes for worse or better and cases that are too noisy, missing
+//! or not measured for long, with advice.
 
 use rsb_app::{ProjectContext, health, trend};
 use rsb_insight::health::HealthLimits;
@@ -9,10 +9,10 @@ use crate::cli::HealthArgs;
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `health`.
+/// Runs the subcommand `health`.
 ///
 /// # Errors
-/// When the results cannot be read.
+/// If the results cannot be read.
 pub fn run(args: &HealthArgs, style: Style) -> CliResult {
     let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
     let limits = HealthLimits {

@@ -1,4 +1,4 @@
-//! Shows the help of the program, of one command, or of all.
+//! `help`: shows the help of the program, of one command, or of all.
 
 use anyhow::anyhow;
 use rsb_report::Style;
@@ -7,10 +7,10 @@ use crate::cli::{self, HelpArgs};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
-/// The subcommand `help`.
+/// Runs the subcommand `help`.
 ///
 /// # Errors
-/// When there is no such command, or standard output cannot be written.
+/// If the command does not exist, or standard output cannot be written.
 pub fn run(args: &HelpArgs, style: Style) -> CliResult {
     if args.all {
         show::text(&cli::everything(style))?;

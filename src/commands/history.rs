@@ -1,5 +1,5 @@
-//! What was measured before: runs, the values of a case in each run, comparisons. Of many the
-//! latest are shown.
+//! `history`: lists stored runs, the values of a case in each run, or comparisons, limited to the
+//! latest.
 
 use rsb_app::ProjectContext;
 use rsb_app::history::{self, commit, cut};
@@ -12,10 +12,10 @@ use crate::cli::{HistoryArgs, HistoryVerb};
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `history`.
+/// Runs the subcommand `history`.
 ///
 /// # Errors
-/// When the results cannot be read.
+/// If the results cannot be read.
 pub fn run(args: &HistoryArgs, style: Style) -> CliResult {
     if let Some(verb) = &args.question {
         return named_question(verb, style);
@@ -44,7 +44,7 @@ pub fn run(args: &HistoryArgs, style: Style) -> CliResult {
     Ok(Exit::Pass)
 }
 
-/// A question that has a name: its answer, or how SQL says it.
+/// Prints the result of a built-in query, or its SQL.
 fn named_question(verb: &HistoryVerb, style: Style) -> CliResult {
     let question = match verb {
         HistoryVerb::Regressed { since, .. } => {
@@ -66,8 +66,8 @@ fn named_question(verb: &HistoryVerb, style: Style) -> CliResult {
     answer::show(&sql, &verb.named_args().answer, style)
 }
 
-/// The rows of the latest runs or comparisons, as many as were asked for; how many others there are
-/// is said. `name` is that of the run or comparison which a row is of.
+/// Returns the rows of the latest runs or comparisons, up to the limit, and prints how many others
+/// are left out. `name` returns the id of a row's run or comparison.
 fn latest<R>(mut rows: Vec<R>, args: &HistoryArgs, name: impl Fn(&R) -> &str) -> Vec<R> {
     let (end, left_out) = cut(rows.iter().map(name), args.limit as usize);
     if left_out > 0 {
@@ -77,7 +77,7 @@ fn latest<R>(mut rows: Vec<R>, args: &HistoryArgs, name: impl Fn(&R) -> &str) ->
             format_count(left_out, "earlier run is", "earlier runs are")
         };
         console::say(&format!(
-            "note: {count} left out; show more with --limit {}",
+            "note: {count} not shown; show more with --limit {}",
             args.limit as usize + left_out
         ));
     }

@@ -1,4 +1,4 @@
-//! Takes in what another tool has measured, as a run of its own.
+//! `import`: imports the results of another tool as a new run, or the runs of another directory.
 
 use anyhow::anyhow;
 use rsb_app::{ProjectContext, import};
@@ -9,10 +9,10 @@ use crate::cli::ImportArgs;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `import`.
+/// Runs the subcommand `import`.
 ///
 /// # Errors
-/// When the file cannot be read as what it is said to be, or the results cannot be kept.
+/// If the file is not of the given format, or the results cannot be stored.
 pub fn run(args: &ImportArgs) -> CliResult {
     let project = ProjectContext::open(&args.places.paths())?;
     if args.file.is_dir() || import::is_parquet(&args.file) {
@@ -23,7 +23,7 @@ pub fn run(args: &ImportArgs) -> CliResult {
     let exit = if counts.measured == 0 { Exit::Nothing } else { Exit::Pass };
     if !imported.is_new {
         show::text(&format!(
-            "nothing was taken in: the run {} holds these results already",
+            "nothing imported: the run {} already has these results",
             imported.run.run_id
         ))?;
         return Ok(exit);
@@ -32,7 +32,7 @@ pub fn run(args: &ImportArgs) -> CliResult {
         console::say(&line);
     }
     show::text(&format!(
-        "{} taken in ({} skipped, {} failed) as {}",
+        "{} imported ({} skipped, {} failed) as {}",
         format_count(counts.measured, "case", "cases"),
         counts.skipped,
         counts.failed,
@@ -41,7 +41,7 @@ pub fn run(args: &ImportArgs) -> CliResult {
     Ok(exit)
 }
 
-/// How many files came to what.
+/// Numbers of merged files, by outcome.
 #[derive(Default)]
 struct MergeCounts {
     taken: usize,
@@ -49,12 +49,12 @@ struct MergeCounts {
     left_out: usize,
 }
 
-/// Takes in the runs of a directory or a file of Parquet. Each is acknowledged once it is on disk.
+/// Imports the runs of a directory or of a Parquet file. Each run is acknowledged once it is on
+/// disk.
 fn merge(args: &ImportArgs, project: &ProjectContext) -> CliResult {
     if args.format.is_some() {
         return Err(CliError::usage(anyhow!(
-            "--format is of a file of another tool; a directory holds runs of this program, whose \
-             format is known"
+            "--format applies to a file of another tool; leave it out for runs of this program"
         )));
     }
     let mut counts = MergeCounts::default();
@@ -66,14 +66,13 @@ fn merge(args: &ImportArgs, project: &ProjectContext) -> CliResult {
     shown?;
     if counts.taken + counts.duplicates + counts.left_out == 0 {
         return Err(CliError::usage(anyhow!(
-            "there is no run in {}; name a directory of results, which holds `runs/`, one of run \
-             files, or a file of \
-             `export --format parquet`",
+            "no run in {}; name a results directory (with `runs/`), a directory of run files, or a \
+             file of `export --format parquet`",
             args.file.display()
         )));
     }
     show::text(&format!(
-        "{} taken in, {} known, {} left out",
+        "{} imported, {} already stored, {} left out",
         format_count(counts.taken, "run", "runs"),
         counts.duplicates,
         counts.left_out
@@ -85,19 +84,19 @@ fn acknowledge(file: &MergedFile, counts: &mut MergeCounts) -> std::io::Result<(
     match file {
         MergedFile::Taken { run_id, .. } => {
             counts.taken += 1;
-            return show::text(&format!("taken in: {run_id}"));
+            return show::text(&format!("imported: {run_id}"));
         }
         MergedFile::Duplicate { path, of } => {
             counts.duplicates += 1;
             console::say(&format!(
-                "note: `{}` holds what the run {of} here holds: it is not taken in twice",
+                "note: `{}` is a duplicate of the stored run {of}, and is not imported",
                 path.display()
             ));
         }
         MergedFile::Conflict { path, run_id } => {
             counts.left_out += 1;
             console::say(&format!(
-                "left out `{}`: another run here has the id {run_id}; take it into another \
+                "left out `{}`: another stored run has the id {run_id}; import it into another \
                  directory with --results-dir",
                 path.display()
             ));
@@ -107,9 +106,8 @@ fn acknowledge(file: &MergedFile, counts: &mut MergeCounts) -> std::io::Result<(
             console::say(&format!("left out: {error}"));
         }
         MergedFile::ClockWentBack { first, second } => console::say(&format!(
-            "note: the clock went back between the runs {first} and {second}, which was measured \
-             after it; both lie by the \
-             times that they have"
+            "note: the clock went back between the runs {first} and {second}: the second was \
+             measured later but has an earlier time; runs are ordered by time"
         )),
     }
     Ok(())

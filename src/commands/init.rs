@@ -1,4 +1,4 @@
-//! `init`: what a project starts with, its policy and the configuration of its CI.
+//! `init`: the initial files of a project, namely its policy and the configuration of its CI.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::{console, show};
 /// Looks for bench targets, then prints the files or writes those that do not exist.
 ///
 /// # Errors
-/// Fails if the project has no bench target that can be measured, or a file cannot be written.
+/// If the project has no bench target that can be measured, or a file cannot be written.
 pub fn run(args: &InitArgs) -> CliResult {
     let here = Path::new(".");
     let targets = revisions::survey(here)?;
@@ -29,7 +29,8 @@ pub fn run(args: &InitArgs) -> CliResult {
     match &targets {
         Some(targets) => console::say(&init::describe(targets)),
         None => console::say(
-            "note: no cargo project here; give the gate a command: `--bench CMD --bench-format NAME`",
+            "note: no cargo project here; give the gate a command: `--bench CMD --bench-format \
+             NAME`",
         ),
     }
     if !args.write {
@@ -43,9 +44,9 @@ pub fn run(args: &InitArgs) -> CliResult {
         let name = file.path;
         let from = if file.is_at_top { top.as_deref().unwrap_or(here) } else { here };
         let path = from.join(name);
-        // An existing file stays, also a link that leads nowhere.
+        // Keep an existing file, even if it is a dangling link.
         if path.symlink_metadata().is_ok() {
-            console::say(&format!("{name} is there already, and stays as it is"));
+            console::say(&format!("{name} already exists and is not changed"));
             continue;
         }
         if let Some(parent) = path.parent() {
@@ -55,6 +56,6 @@ pub fn run(args: &InitArgs) -> CliResult {
         std::fs::write(&path, &file.text).with_context(|| format!("cannot write {name}"))?;
         console::say(&format!("wrote {name}"));
     }
-    console::say("the gate measures for 5 s for each case, from 3 to 15 minutes in all");
+    console::say("the gate measures for 5 s per case, from 3 to 15 minutes in total");
     Ok(Exit::Pass)
 }

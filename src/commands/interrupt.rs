@@ -1,15 +1,15 @@
-//! Ctrl-C asks the engine to stop; what was measured is kept.
+//! Ctrl-C requests the engine to stop; completed measurements are kept.
 
 use rsb_engine::measure::interrupt;
 
-/// Begins to listen. A second signal ends the process at once.
+/// Installs the handler. A second signal terminates the process immediately.
 pub(super) fn listen() {
     let installed = ctrlc::set_handler(|| {
         if interrupt::ask() {
             std::process::exit(130);
         }
     });
-    // Another handler (a test harness) may be there already: then Ctrl-C is theirs.
+    // If there already is another handler, as in a test harness, it receives Ctrl-C.
     if let Err(error) = installed {
         tracing::warn!("cannot install the Ctrl-C handler: {error}");
     }

@@ -1,4 +1,4 @@
-//! The benchmarks, and where each can run here: every one on every backend, or why not.
+//! `list`: lists the benchmarks, and for each backend whether they can run here, or why not.
 
 use rsb_app::config::Config;
 use rsb_app::{list, project};
@@ -10,13 +10,14 @@ use crate::cli::ListArgs;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
-/// The verb `list`.
+/// Runs the subcommand `list`.
 ///
 /// # Errors
-/// When the settings are wrong, or standard output cannot be written.
+/// If the settings are invalid, or standard output cannot be written.
 pub fn run(args: &ListArgs, style: Style) -> CliResult {
     project::load_custom(args.custom.as_deref())?;
-    // Nothing of it counts here, but a file that the next `run` refuses should not pass.
+    // `list` does not use the configuration, but it should not succeed with a file that the next
+    // `run` rejects.
     Config::find(args.config.as_deref()).map_err(CliError::usage)?;
     let machine = machine::here();
     let rows = list::rows(&machine);

@@ -1,14 +1,14 @@
-//! The manual page: the program, then a section for each verb with its flags.
+//! `man`: the manual page, with a section for each subcommand and its flags.
 
 use clap::Command;
 
 use crate::exit::{CliResult, Exit};
 use crate::{cli, show};
 
-/// Prints it, for `man -l -`.
+/// Prints the manual page, for `man -l -`.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// If standard output cannot be written.
 pub fn run() -> CliResult {
     show::text(&page()?)?;
     Ok(Exit::Pass)
@@ -24,7 +24,7 @@ fn page() -> std::io::Result<String> {
     Ok(page)
 }
 
-/// A section for each verb of `command`, and for those below it.
+/// Appends a section for each subcommand of `command`, and for their subcommands.
 fn verbs(command: &Command, above: &str, page: &mut String) -> std::io::Result<()> {
     for verb in command.get_subcommands() {
         if verb.is_hide_set() || verb.get_name() == "help" {
@@ -38,9 +38,9 @@ fn verbs(command: &Command, above: &str, page: &mut String) -> std::io::Result<(
         if verb.get_arguments().any(|argument| !argument.is_hide_set()) {
             man.render_options_section(&mut part)?;
         }
-        // What is a section of a page of its own is a part of one here.
+        // Sections of a separate page become subsections here.
         let part = String::from_utf8_lossy(&part).replace(".SH ", ".SS ");
-        page.extend([".SH \"VERB ", &name.to_uppercase(), "\"\n", &part]);
+        page.extend([".SH \"COMMAND ", &name.to_uppercase(), "\"\n", &part]);
         verbs(verb, &format!("{name} "), page)?;
     }
     Ok(())
@@ -57,7 +57,7 @@ mod tests {
             [("RUN", "replicates"), ("GATE", "against"), ("TREND", "input"), ("BASELINE SAVE", "")]
         {
             let section = page
-                .split(&format!(".SH \"VERB {verb}\""))
+                .split(&format!(".SH \"COMMAND {verb}\""))
                 .nth(1)
                 .unwrap_or_else(|| panic!("no {verb}"));
             let own = section.split(".SH ").next().unwrap();

@@ -1,4 +1,4 @@
-//! Measuring as `run` and `models` do it: plan, measure, store, show.
+//! Measurements for `run` and `models`: plan, measure, store, show.
 
 use rsb_app::{ProjectContext, after_run, judge, measure, project, report, store_copy};
 use rsb_catalog::plan::Plan;
@@ -14,15 +14,16 @@ use crate::cli::RunArgs;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// Measures what `args` name, stores and shows it.
+/// Measures the cases selected by `args`, then stores and shows the run.
 ///
 /// # Errors
-/// When the arguments or the configuration are invalid, or the results cannot be kept.
+/// If the arguments or the configuration are invalid, or the results cannot be stored.
 pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
-    // Checked here and not by clap, which repeats what is wrong: an address may hold a password.
+    // Checked here because clap would print the invalid value, and an address may contain a
+    // password.
     if args.store.as_deref().is_some_and(|address| !rsb_store::address::is_address(address)) {
         return Err(CliError::usage(anyhow::anyhow!(
-            "--store (or RSB_STORE) holds no address of PostgreSQL; write \
+            "--store (or RSB_STORE) is not a PostgreSQL address; write \
              postgres://USER@HOST/DATABASE"
         )));
     }
@@ -100,7 +101,8 @@ pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
         RunStatus::Interrupted => Exit::Interrupted,
         RunStatus::Complete | RunStatus::OutOfTime => measure::exit_of(run.counts()),
     };
-    // A script that asks for the id goes on by itself, and a comparison has said what to do.
+    // No hint for scripts, which read the id from the file, or after a comparison, which prints its
+    // own.
     let is_last = args.id_file.is_none() && !config.run.compare_with_baseline && !args.measure.json;
     if exit == Exit::Pass && is_last {
         console::say(after_run::next_step(&project.directories, run));
@@ -108,7 +110,8 @@ pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
     Ok(exit)
 }
 
-/// Says what follows a run; on standard error where standard output is a document.
+/// Prints `text` to standard output, or to standard error if standard output carries a JSON
+/// document.
 fn tell(args: &RunArgs, text: &str) -> Result<(), CliError> {
     if args.measure.json {
         console::say(text);
@@ -117,7 +120,7 @@ fn tell(args: &RunArgs, text: &str) -> Result<(), CliError> {
     Ok(show::text(text)?)
 }
 
-/// Writes the reports that were asked for, and says where.
+/// Writes the requested reports and prints their paths.
 fn write_reports(
     args: &RunArgs,
     project: &ProjectContext,
@@ -141,7 +144,7 @@ pub(super) fn with_progress<R>(
     show_progress(ResultLines::First, measures)
 }
 
-/// Runs `measures` and shows its progress, with the result lines that `lines` names.
+/// Runs `measures` and shows its progress, with the result lines selected by `lines`.
 fn show_progress<R>(
     lines: ResultLines,
     measures: impl FnOnce(&mut Listener<'_>) -> Result<R, CliError>,
@@ -150,8 +153,7 @@ fn show_progress<R>(
     measures(&mut |event: &Event| progress.on_event(event))
 }
 
-/// Shows the targets that the user's policy sets; with `built_in`, also those that come with the
-/// program.
+/// Shows the targets set by the user's policy; with `built_in`, also the built-in ones.
 fn show_targets(
     built_in: bool,
     project: &ProjectContext,
@@ -164,13 +166,13 @@ fn show_targets(
             show::text(&format!("\n{}", rsb_report::targets::text(&targets, style).trim_end()))?;
         }
         Err(error) => {
-            console::say(&format!("warning: no targets are shown: {}", show::chain(&error.error)));
+            console::say(&format!("warning: cannot show targets: {}", show::chain(&error.error)));
         }
     }
     Ok(())
 }
 
-/// What would be measured, and what not and why.
+/// Prints the cases that would be measured, and the others with the reasons.
 fn show_plan(plan: &Plan, json: bool) -> CliResult {
     if json {
         let skipped: Vec<_> = plan

@@ -1,5 +1,5 @@
-//! Models of eleven families: measures them, lists them, shows what one needs, and what a run says
-//! of each.
+//! `models`: measures models of eleven families, lists them, shows the requirements of one, and
+//! shows the results of a run per model.
 
 use anyhow::anyhow;
 use rsb_app::models::{self as app, ModelSheet, ModelsRequest};
@@ -19,10 +19,10 @@ use crate::cli::{
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `models`.
+/// Runs the subcommand `models`.
 ///
 /// # Errors
-/// When the arguments are invalid, or the results cannot be kept or read.
+/// If the arguments are invalid, or the results cannot be stored or read.
 pub fn run(args: &ModelsArgs, style: Style) -> CliResult {
     match &args.verb {
         None => measure(args, style),
@@ -99,7 +99,7 @@ fn results(args: &ModelsResultsArgs, style: Style) -> CliResult {
     let document = model_results::document(&run, outliers);
     if document.models.is_empty() && document.skipped.is_empty() {
         return Err(CliError::usage(anyhow!(
-            "the run {} measured no models; `models` measures some",
+            "the run {} measured no models; measure some with `models`",
             run.run_id
         )));
     }

@@ -1,4 +1,4 @@
-//! What is here.
+//! `probe`: shows the hardware and software of this machine.
 
 use rsb_report::Style;
 
@@ -6,10 +6,10 @@ use crate::cli::ProbeArgs;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
-/// The verb `probe`.
+/// Runs the subcommand `probe`.
 ///
 /// # Errors
-/// When the directory named is not there.
+/// If the given directory does not exist.
 pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     let options = args.options();
     options.check().map_err(CliError::usage)?;
@@ -23,7 +23,7 @@ pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     Ok(Exit::Pass)
 }
 
-/// The environment with its version first.
+/// Returns the environment as JSON, with the format version first.
 fn document(environment: &rsb_model::Environment) -> anyhow::Result<String> {
     let mut document = serde_json::Map::new();
     document.insert("format_version".to_owned(), rsb_model::format::FORMAT_VERSION.into());

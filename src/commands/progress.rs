@@ -1,5 +1,4 @@
-//! Progress on standard error while cases are measured. It draws between cases, never while one is
-//! timed.
+//! Progress on standard error. It is drawn between cases, never while one is timed.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -13,17 +12,16 @@ use rsb_report::{Color, Style, run};
 
 use crate::console;
 
-/// Which results have a line.
+/// The results that are printed as lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResultLines {
-    /// The first of each case, on a terminal.
+    /// The first result of each case, on a terminal.
     First,
-    /// All, wherever standard error goes.
+    /// Every result, with or without a terminal.
     Every,
 }
 
-/// Shows a run as it goes on: on a terminal the results and a bar, elsewhere a line for each
-/// benchmark.
+/// Progress display of a run: results and a bar on a terminal, otherwise one line per benchmark.
 pub(super) struct Progress {
     lines: ResultLines,
     began: Instant,
@@ -34,7 +32,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Begins without a bar; the first case brings it.
+    /// Creates a display without a bar; the first case adds it.
     pub(super) fn new(lines: ResultLines) -> Self {
         Self {
             lines,
@@ -46,7 +44,7 @@ impl Progress {
         }
     }
 
-    /// Shows what happened.
+    /// Shows an event.
     pub(super) fn on_event(&mut self, event: &Event) {
         match event {
             Event::ReplicateStarted { case, step, steps } if self.is_terminal => {
@@ -54,7 +52,7 @@ impl Progress {
             }
             Event::ReplicateStarted { case, step, steps } => self.announce(case, *step, *steps),
             Event::CaseUpdated(result) => self.show_result(result),
-            // Each check measures a plan of its own, with a bar of its own.
+            // Each check measures its own plan, with its own bar.
             Event::CheckStarted { .. } => self.began = Instant::now(),
             Event::CheckEnded(_) => {
                 if let Some(bar) = self.bar.take() {
@@ -72,7 +70,7 @@ impl Progress {
         self.above_the_bar(|| console::tell(event));
     }
 
-    /// Moves the bar to the step of `case`, counted from 1.
+    /// Moves the bar to `step`, counted from 1, and shows `case`.
     fn draw(&mut self, case: &Case, step: usize, steps: usize) {
         let bar = self.bar.get_or_insert_with(|| bar(steps));
         let left = format_left(self.began.elapsed(), step, steps).unwrap_or_default();
@@ -82,7 +80,7 @@ impl Progress {
         bar.tick();
     }
 
-    /// Names the benchmark of `case` when it is the first of it.
+    /// Prints the benchmark of `case` if it is the first case of it.
     fn announce(&mut self, case: &Case, step: usize, steps: usize) {
         if self.benchmarks.insert(case.benchmark.clone()) {
             console::say(&format!("[{step}/{steps}] {}", case.benchmark));
@@ -105,7 +103,7 @@ impl Progress {
         }
     }
 
-    /// Lets `write` write lines without tearing the bar.
+    /// Runs `write`, which prints lines, without disturbing the bar.
     fn above_the_bar(&self, write: impl FnOnce()) {
         match &self.bar {
             Some(bar) => bar.suspend(write),
@@ -114,10 +112,10 @@ impl Progress {
     }
 }
 
-/// A bar of `steps` in one line, however narrow the terminal is.
+/// Creates a bar of `steps` that fits in one line of any terminal.
 fn bar(steps: usize) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
-    // The template is fixed and correct; without it indicatif's own look would do.
+    // The template is a valid constant; if it were not, indicatif's default style would be used.
     if let Ok(style) = ProgressStyle::with_template("{bar:16} {pos}/{len}  {prefix}  {wide_msg}") {
         bar.set_style(style.progress_chars("━╸─"));
     }

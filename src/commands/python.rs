@@ -1,4 +1,4 @@
-//! The Python environment that frameworks are measured in: shown, examined, made.
+//! `python`: shows, diagnoses or creates the Python environment of the frameworks.
 
 use rsb_app::python::EnvironmentReport;
 use rsb_app::python_setup::{self, SetupRequest};
@@ -7,10 +7,10 @@ use crate::cli::{PythonArgs, PythonVerb, SetupArgs};
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `python`.
+/// Runs the subcommand `python`.
 ///
 /// # Errors
-/// When words are off, or an environment cannot be made.
+/// If the arguments are invalid, or an environment cannot be created.
 pub fn run(verb: &PythonVerb) -> CliResult {
     match verb {
         PythonVerb::List(args) => list(args),

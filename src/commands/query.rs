@@ -1,4 +1,4 @@
-//! Asks the stored results in SQL: read, and nothing else.
+//! `query`: queries the stored results in SQL, read-only.
 
 use rsb_app::{ProjectContext, query};
 use rsb_report::Style;
@@ -8,10 +8,10 @@ use crate::cli::{QueryArgs, QueryEngine};
 use crate::console;
 use crate::exit::CliResult;
 
-/// The verb `query`.
+/// Runs the subcommand `query`.
 ///
 /// # Errors
-/// When the results cannot be read, or the question has no answer.
+/// If the results cannot be read, or the query fails.
 pub fn run(args: &QueryArgs, style: Style) -> CliResult {
     if args.engine == QueryEngine::Sqlite {
         return answer::show(&args.sql, &args.answer, style);

@@ -1,4 +1,5 @@
-//! The best device, runtime and precision for each model, from the stored runs of all machines.
+//! `recommend`: recommends a device, runtime and precision for each model, from the stored runs of
+//! all machines.
 
 use rsb_app::ProjectContext;
 use rsb_app::recommend::{self, AdviceRequest};
@@ -8,10 +9,10 @@ use crate::cli::RecommendArgs;
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `recommend`.
+/// Runs the subcommand `recommend`.
 ///
 /// # Errors
-/// When the results or prices cannot be read, or hold no model, or not the one that was asked for.
+/// If the results or prices cannot be read, or contain no model, or not the requested one.
 pub fn run(args: &RecommendArgs, style: Style) -> CliResult {
     let project = ProjectContext::open(&args.places.paths())?;
     let request = AdviceRequest {

@@ -1,5 +1,5 @@
-//! Writes reports of a run: Markdown with charts beside it, an HTML page that holds everything, its
-//! PDF, or the run in another form.
+//! `report`: writes reports of a run: Markdown with separate charts, a self-contained HTML page,
+//! its PDF, or another format.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -13,21 +13,19 @@ use crate::cli::ReportArgs;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `report`.
+/// Runs the subcommand `report`.
 ///
 /// # Errors
-/// When the run cannot be read or the report cannot be written.
+/// If the run cannot be read, or the report cannot be written.
 pub fn run(args: &ReportArgs, style: Style) -> CliResult {
     if args.no_data && args.format != ReportFormat::Html {
-        return Err(CliError::usage(anyhow::anyhow!(
-            "--no-data is about the page of `--format html`"
-        )));
+        return Err(CliError::usage(anyhow::anyhow!("--no-data needs `--format html`")));
     }
     if args.format == ReportFormat::Pdf {
         report::check_pdf()?;
         if args.output.is_some() && named_file(args.output.as_deref()).is_none() {
             return Err(CliError::usage(anyhow::anyhow!(
-                "PDF is no text: name a file with --output FILE"
+                "PDF cannot go to standard output; name a file with --output FILE"
             )));
         }
     }
@@ -67,7 +65,7 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
     }
 }
 
-/// How to open a report that was written to `path`.
+/// Returns a hint how to open a report that was written to `path`.
 fn next_step(form: ReportFormat, path: &Path) -> String {
     let path = path.display();
     match form {

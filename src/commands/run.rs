@@ -1,4 +1,4 @@
-//! Measures a suite or the benchmarks named.
+//! `run`: measures a suite or named benchmarks.
 
 use rsb_catalog::frameworks;
 use rsb_report::Style;
@@ -7,10 +7,10 @@ use super::measuring;
 use crate::cli::{self, MeasureArgs, RunArgs};
 use crate::exit::CliResult;
 
-/// The verb of one benchmark, or `all`.
+/// Runs the subcommand of one benchmark, or `all`.
 ///
 /// # Errors
-/// As [`run`].
+/// As for [`run`].
 pub fn benchmark(name: &str, args: &MeasureArgs, style: Style) -> CliResult {
     let names = if name == cli::ALL {
         let native = rsb_workloads::all().iter().map(|benchmark| benchmark.name());
@@ -24,10 +24,10 @@ pub fn benchmark(name: &str, args: &MeasureArgs, style: Style) -> CliResult {
     run(&RunArgs { names, measure: args.clone(), ..RunArgs::default() }, style)
 }
 
-/// The verb `run`.
+/// Runs the subcommand `run`.
 ///
 /// # Errors
-/// When the arguments or the configuration are invalid, or the results cannot be kept.
+/// If the arguments or the configuration are invalid, or the results cannot be stored.
 pub fn run(args: &RunArgs, style: Style) -> CliResult {
     measuring::run(args, style)
 }

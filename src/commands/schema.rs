@@ -1,4 +1,5 @@
-//! The JSON Schemas of the documents. `cargo xtask codegen` generates the files from the types.
+//! `schema`: the JSON Schemas of the documents. `cargo xtask codegen` generates the files from the
+//! types.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::show;
 
 static SCHEMAS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
 
-/// The name and the schema (draft-07) of each document.
+/// Returns the schemas (draft-07) of all documents by name.
 fn by_name() -> BTreeMap<&'static str, &'static [u8]> {
     let mut schemas = BTreeMap::new();
     for file in SCHEMAS.files() {
@@ -24,10 +25,10 @@ fn by_name() -> BTreeMap<&'static str, &'static [u8]> {
     schemas
 }
 
-/// Lists, prints or writes them.
+/// Lists, prints or writes the schemas.
 ///
 /// # Errors
-/// When there is none of that name, or the directory cannot be written.
+/// If no schema has the given name, or the directory cannot be written.
 pub fn run(args: &SchemaArgs) -> CliResult {
     let schemas = by_name();
     match (&args.dir, &args.name) {
@@ -42,7 +43,7 @@ pub fn run(args: &SchemaArgs) -> CliResult {
             let Some(schema) = schemas.get(name.as_str()) else {
                 let names = schemas.keys().copied().collect::<Vec<_>>().join(", ");
                 return Err(CliError::usage(anyhow::anyhow!(
-                    "there is no schema `{name}`; there are {names}"
+                    "unknown schema `{name}`; the schemas are {names}"
                 )));
             };
             show::text(String::from_utf8_lossy(schema).trim_end())?;

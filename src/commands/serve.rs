@@ -1,4 +1,4 @@
-//! The dashboard: served, or written as files.
+//! `serve`: serves the dashboard, or writes it as files.
 
 #[cfg(feature = "serve")]
 use std::path::Path;
@@ -16,11 +16,11 @@ use crate::exit::{CliError, CliResult};
 #[cfg(feature = "serve")]
 use crate::{console, exit::Exit, show};
 
-/// The verb `serve`.
+/// Runs the subcommand `serve`.
 ///
 /// # Errors
-/// When the results cannot be read, the address cannot be listened at, or nobody says why it may be
-/// without a token.
+/// If the results cannot be read, the address cannot be bound, or it requires a token or a reason
+/// for serving without one.
 #[cfg(feature = "serve")]
 pub fn run(args: &ServeArgs, _: Style) -> CliResult {
     let stored = Arc::new(Stored::new(&args.places.paths(), console::tell)?);
@@ -43,14 +43,14 @@ pub fn run(args: &ServeArgs, _: Style) -> CliResult {
 fn export(stored: &Arc<Stored>, dir: &Path) -> CliResult {
     let count = serve::export(stored, dir)?;
     show::text(&format!(
-        "{} in {}: begin at index.html",
+        "{} in {}; start with index.html",
         format_count(count, "file", "files"),
         dir.display()
     ))?;
     Ok(Exit::Pass)
 }
 
-/// Says where the pages are, and who can read them.
+/// Prints the address of the pages, and a warning if other machines can reach them.
 #[cfg(feature = "serve")]
 fn announce(args: &ServeArgs, server: &Server) -> Result<(), CliError> {
     let address = server.address();
@@ -58,13 +58,13 @@ fn announce(args: &ServeArgs, server: &Server) -> Result<(), CliError> {
         console::say(&match &args.no_token {
             Some(why) => {
                 format!(
-                    "warning: everybody who reaches {address} can read the results; given as the \
-                     reason: {why}"
+                    "warning: everyone who can reach {address} can read the results; reason given: \
+                     {why}"
                 )
             }
             None => format!(
-                "warning: {address} can be reached from other machines; HTTP hides neither the \
-                 token nor the results on the way"
+                "warning: other machines can reach {address}, and HTTP encrypts neither the token \
+                 nor the results"
             ),
         });
     }
@@ -73,21 +73,21 @@ fn announce(args: &ServeArgs, server: &Server) -> Result<(), CliError> {
     } else {
         address.to_string()
     };
-    let token = if server.has_token() { "?token=TOKEN, the line in the token file" } else { "" };
+    let token =
+        if server.has_token() { "?token=TOKEN (TOKEN is the line in the token file)" } else { "" };
     show::text(&format!("http://{host}/{token}"))?;
-    console::say("read only; Ctrl-C ends it");
+    console::say("read-only; press Ctrl-C to stop");
     Ok(())
 }
 
-/// The verb `serve`, which this build lacks.
+/// Rejects the subcommand `serve`, which this build lacks.
 ///
 /// # Errors
-/// Always: it says what has it.
+/// Always, with the build command that includes it.
 #[cfg(not(feature = "serve"))]
 pub fn run(_: &ServeArgs, _: Style) -> CliResult {
     Err(CliError::usage(anyhow::anyhow!(
-        "this build has no dashboard: `cargo install --path . --features serve` builds one that \
-         has; \
-         `rusty-stack-bench report --format html`, `compare`, `trend` and `health` show the same"
+        "this build has no dashboard; rebuild with `cargo install --path . --features serve`, or \
+         use `rusty-stack-bench report --format html`, `compare`, `trend` or `health`"
     )))
 }

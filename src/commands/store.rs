@@ -1,4 +1,4 @@
-//! Checks and repairs a directory of results.
+//! `store`: checks, copies and repairs a results directory.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::cli::StoreVerb;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `store`.
+/// Runs the subcommand `store`.
 ///
 /// # Errors
-/// When there is no directory of results, or its index is of a later program.
+/// If the results directory does not exist, or a newer program wrote its index.
 pub fn run(verb: &StoreVerb) -> CliResult {
     match verb {
         StoreVerb::Check { places } => {
@@ -29,7 +29,7 @@ pub fn run(verb: &StoreVerb) -> CliResult {
 fn check_store(results: &Path) -> CliResult {
     if !results.is_dir() {
         return Err(CliError::usage(anyhow::anyhow!(
-            "there is no directory `{}`; name one of results with --results-dir",
+            "no results directory `{}`; name one with --results-dir",
             results.display()
         )));
     }
@@ -39,9 +39,8 @@ fn check_store(results: &Path) -> CliResult {
     }
     for (first, second) in &found.clock_jumps {
         console::say(&format!(
-            "note: by their numbers in the sequence of runs {second} was measured after {first}, \
-             by their times before it: a \
-             clock went back, or a number is not the run's own; runs are ordered by time"
+            "note: run {second} has a higher sequence number than {first} but an earlier time: the \
+             clock went back, or a sequence number is wrong; runs are ordered by time"
         ));
     }
     let (runs, values) =
@@ -73,7 +72,8 @@ fn repair_store(results: &Path) -> CliResult {
 fn copy(from: &str, to: &str) -> CliResult {
     let counts = store_copy::copy(from, to, &mut console::say)?;
     let runs = format_count(counts.copied, "run", "runs");
-    let known = if counts.known > 0 { format!(", {} known", counts.known) } else { String::new() };
+    let known =
+        if counts.known > 0 { format!(", {} already there", counts.known) } else { String::new() };
     let left_out =
         if counts.left_out > 0 { format!(", {} left out", counts.left_out) } else { String::new() };
     show::text(&format!("{runs} copied{known}{left_out}"))?;

@@ -1,5 +1,5 @@
-//! Where metrics go over the stored runs, or over a CSV file; what changed there, and what people
-//! said of it.
+//! `trend`: shows metrics over time, from the stored runs or a CSV file, with change points and how
+//! users classified them.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::cli::{FollowedArgs, TrendArgs, TrendExportFormat, TrendVerb};
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
 
-/// The verb `trend`.
+/// Runs the subcommand `trend`.
 ///
 /// # Errors
-/// When the input cannot be read, or no alert has the name given.
+/// If the input cannot be read, or no alert has the given name.
 pub fn run(args: &TrendArgs, style: Style) -> CliResult {
     match &args.verb {
         Some(TrendVerb::Ack { alert, because, state, places }) => {
@@ -44,8 +44,7 @@ fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
             "no stored series matches --benchmark, --case and --metric; `rusty-stack-bench trend \
              --metric all` shows all"
         } else {
-            "there is nothing to follow yet; each `rusty-stack-bench run` adds a point to every \
-             metric"
+            "no stored values yet; each `rusty-stack-bench run` adds a point to every metric"
         })?;
         return Ok(Exit::Pass);
     }

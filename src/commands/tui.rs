@@ -1,4 +1,4 @@
-//! The terminal interface.
+//! `tui`: the terminal interface.
 
 #[cfg(feature = "tui")]
 use rsb_app::tui::{self, PaletteChoice, SessionOptions};
@@ -11,10 +11,10 @@ use crate::exit::CliResult;
 #[cfg(feature = "tui")]
 use crate::{cli::PaletteArg, console};
 
-/// The verb `tui`.
+/// Runs the subcommand `tui`.
 ///
 /// # Errors
-/// When there is no terminal, or the settings are wrong.
+/// If there is no terminal, or the settings are invalid.
 #[cfg(feature = "tui")]
 pub fn run(args: &TuiArgs, _: Style) -> CliResult {
     let palette = match args.palette {
@@ -28,15 +28,14 @@ pub fn run(args: &TuiArgs, _: Style) -> CliResult {
     tui::run(&SessionOptions { palette, ascii_only: args.ascii_only, paths }, console::tell)
 }
 
-/// The verb `tui`, which this build lacks.
+/// Rejects the subcommand `tui`, which this build lacks.
 ///
 /// # Errors
-/// Always: it says what has it.
+/// Always, with the build command that includes it.
 #[cfg(not(feature = "tui"))]
 pub fn run(_: &TuiArgs, _: Style) -> CliResult {
     Err(CliError::usage(anyhow::anyhow!(
-        "this build has no terminal interface: `cargo install --path . --features tui` builds one \
-         that has; \
-         `rusty-stack-bench run`, `compare` and `trend` show the same"
+        "this build has no terminal interface; rebuild with `cargo install --path . --features \
+         tui`, or use `rusty-stack-bench run`, `compare` or `trend`"
     )))
 }

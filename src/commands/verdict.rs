@@ -1,4 +1,4 @@
-//! A verdict shown, written and kept, as `gate` and `compare` do it.
+//! Prints, writes and stores verdicts, for `gate` and `compare`.
 
 use anyhow::Context;
 use rsb_app::error_chain;
@@ -15,9 +15,9 @@ use crate::cli::{JudgeArgs, VerdictFile};
 use crate::exit::Exit;
 use crate::{console, show};
 
-/// Shows and writes `judgment` as the arguments ask for, keeps a comparison of figures, and says
-/// what to do next; returns the exit code, which is `without` if there is no baseline to compare
-/// with.
+/// Shows and writes `judgment` as requested by the arguments, stores the comparison if values were
+/// compared, and prints hints. Returns the exit code, which is `without` if there is no baseline to
+/// compare with.
 pub(super) fn conclude(
     judge: &Judge,
     args: &JudgeArgs,
@@ -48,16 +48,16 @@ pub(super) fn conclude(
     exit
 }
 
-/// Prints what to do after `result`.
+/// Prints hints about `result`.
 pub(super) fn advise(result: &ComparisonResult, sides: &JudgedSides, request: &VerdictRequest) {
     for hint in judge::advice(result, sides, request) {
         console::say(&format!("hint: {hint}"));
     }
 }
 
-/// Shows `result`, or the sentence that says it all, and writes it to every file that was asked
-/// for. What could not be written is said; it is a failure where `exit` would pass, and changes no
-/// verdict.
+/// Shows `result`, or only `sentence` if there is one, and writes the result to every requested
+/// file. Failures to write are reported; they turn a pass into a failure, but change no other exit
+/// code.
 pub(super) fn deliver(
     args: &JudgeArgs,
     result: &ComparisonResult,
@@ -78,13 +78,14 @@ pub(super) fn deliver(
     if exit == Exit::Pass && !problems.is_empty() { Exit::Failure } else { exit }
 }
 
-/// Shows the comparison in the format that was asked for.
+/// Shows the comparison in the requested format.
 fn print(args: &JudgeArgs, result: &ComparisonResult, style: Style) -> anyhow::Result<()> {
     show::text(&rsb_report::gate::write(result, format(args), style, detail(args))?)
         .context(show::FAILED)
 }
 
-/// A verdict that needs no table: the sentence for people, the document for programs.
+/// Shows a verdict without a table: `sentence` as text; in other formats, the document on standard
+/// output and the sentence on standard error.
 fn say(args: &JudgeArgs, result: &ComparisonResult, sentence: &str) -> anyhow::Result<()> {
     let format = format(args);
     if format == GateFormat::Text {
@@ -105,7 +106,7 @@ fn detail(args: &JudgeArgs) -> Detail {
     if args.verbose { Detail::Full } else { Detail::Brief }
 }
 
-/// The format that was asked for.
+/// Returns the requested format.
 pub(super) fn format(args: &JudgeArgs) -> GateFormat {
     if args.json { GateFormat::Json } else { args.format }
 }

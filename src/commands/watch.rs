@@ -1,4 +1,4 @@
-//! Measures again and again: at a low priority, and only while nothing else needs the machine.
+//! `watch`: measures periodically, at a low priority and only while the machine is idle.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -16,20 +16,20 @@ use crate::cli::{Places, WatchArgs};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// How much less urgent than other work a turn is, on the scale of nice(1).
+/// Niceness of a turn, as for nice(1).
 const NICE: i32 = 10;
 
-/// How often the wait for the next turn looks whether somebody asked to stop.
+/// Interval at which the wait for the next turn checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The verb `watch`.
+/// Runs the subcommand `watch`.
 ///
 /// # Errors
-/// When this program cannot be started again.
+/// If this program cannot be started again.
 pub fn run(args: &WatchArgs, _: Style) -> CliResult {
-    let program = std::env::current_exe().context("cannot tell where this program lies")?;
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
     if args.print_unit {
-        let here = std::env::current_dir().context("cannot tell the current directory")?;
+        let here = std::env::current_dir().context("cannot find the current directory")?;
         let mut words: Vec<OsString> = vec!["watch".into(), "--once".into()];
         words.extend(turn_arguments(args));
         words.extend(
@@ -39,16 +39,16 @@ pub fn run(args: &WatchArgs, _: Style) -> CliResult {
         return Ok(Exit::Pass);
     }
     ctrl_c::listen();
-    // What is started inherits it. Where the system refuses, turns are as urgent as anything else.
+    // Child processes inherit the priority. If the system refuses, turns run at the usual priority.
     if let Err(error) = rustix::process::nice(NICE) {
-        console::say(&format!("note: turns run at the usual priority: {error}"));
+        console::say(&format!("note: cannot lower the priority of runs: {error}"));
     }
     let began = Instant::now();
     let mut turn = 0_u32;
     loop {
         let ended = match not_now(args.max_load) {
             Some(why) => {
-                console::say(&format!("this turn is left out: {why}"));
+                console::say(&format!("skipped this run: {why}"));
                 Exit::Pass
             }
             None => take_turn(&program, args)?,
@@ -59,11 +59,11 @@ pub fn run(args: &WatchArgs, _: Style) -> CliResult {
         if args.once {
             return Ok(ended);
         }
-        // Turns that passed while one was measured are not made up for.
+        // Turns missed while one was measured are not made up for.
         turn = next_turn(turn, began.elapsed(), args.every);
         let due = args.every.saturating_mul(turn);
         console::say(&format!(
-            "the next turn begins in {}",
+            "the next run starts in {}",
             wait_text(due.saturating_sub(began.elapsed()))
         ));
         while began.elapsed() < due {
@@ -75,7 +75,7 @@ pub fn run(args: &WatchArgs, _: Style) -> CliResult {
     }
 }
 
-/// One turn: a run, and what the history then shows. How the run ended is how the turn ended.
+/// Takes one turn: a run, then the trend. Returns how the run ended.
 fn take_turn(program: &Path, args: &WatchArgs) -> Result<Exit, CliError> {
     let mut words: Vec<OsString> = vec!["run".into()];
     words.extend(turn_arguments(args));
@@ -99,7 +99,7 @@ fn start(program: &Path, words: &[OsString]) -> Result<ExitStatus, CliError> {
     Ok(started.with_context(|| format!("cannot start {}", program.display()))?)
 }
 
-/// What a turn measures, and where it is kept.
+/// Returns the arguments for the suite and the directories of a turn.
 fn turn_arguments(args: &WatchArgs) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec!["--suite".into(), args.suite.as_str().into()];
     words.extend(place_arguments(&args.places));

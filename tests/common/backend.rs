@@ -1,12 +1,11 @@
-//! A suite of native kernels on one backend, as a user runs it: what the tests of each backend
-//! share.
+//! A suite of native kernels on one backend, as users run it. Shared by the tests of each backend.
 
 use serde_json::Value;
 
 use super::{Bench, SMALL, words};
 
-/// Whether `list` says that `backend` runs here, which the test needs; else it is said what is
-/// missing.
+/// Returns whether `list` reports that `backend`, which the test needs, runs here. If not, prints
+/// the reason.
 pub fn is_here(backend: &str) -> bool {
     let missing = absence(backend);
     if let Some(why) = &missing {
@@ -15,7 +14,7 @@ pub fn is_here(backend: &str) -> bool {
     missing.is_none()
 }
 
-/// Why `backend` does not run here, as `list` says it.
+/// Returns why `backend` does not run here, according to `list`.
 pub fn absence(backend: &str) -> Option<String> {
     let document = Bench::new().run("list --json").expect(0).json();
     let rows = document["benchmarks"].as_array().unwrap();
@@ -32,17 +31,18 @@ pub fn absence(backend: &str) -> Option<String> {
     Some(format!("{}: {}; {}", row["what"], row["why"], row["cure"]))
 }
 
-/// What the suite that compares backends does not have, small, on one backend.
+/// Measures the benchmarks that the hardware comparison suite lacks, at small sizes, on one
+/// backend.
 pub fn measured_rest(backend: &str) -> Vec<Value> {
     let names = "memory-latency memory-transfer memory-tiers launch-latency inference tensor-core";
-    // Large arrays would take drivers for CPUs minutes, and say nothing more.
+    // Large arrays would take CPU drivers minutes, without testing more.
     let arguments = format!("run {names} --backend {backend} --axis size=64KiB --json");
     let document = Bench::new().run(&[&words(&arguments)[..], &SMALL].concat()).expect(0).json();
     verified(&document)
 }
 
-/// The results of `document`: every one that was measured is verified, every skip has its reason,
-/// and nothing failed.
+/// Returns the results of `document`, and checks that every measured one is verified, every skip
+/// has a reason, and none failed.
 pub fn verified(document: &Value) -> Vec<Value> {
     let results = document["benchmarks"].as_array().unwrap().clone();
     for result in &results {
@@ -72,12 +72,12 @@ pub fn verified(document: &Value) -> Vec<Value> {
     results
 }
 
-/// Those of `results` that were measured.
+/// Returns the measured results.
 pub fn measured(results: &[Value]) -> Vec<&Value> {
     results.iter().filter(|result| result["outcome"] == "measured").collect()
 }
 
-/// The benchmarks that must have been measured at least once.
+/// Checks that each of `benchmarks` was measured at least once.
 pub fn covers(results: &[Value], benchmarks: &[&str]) {
     let ids: Vec<&str> =
         measured(results).iter().map(|result| result["benchmark_id"].as_str().unwrap()).collect();

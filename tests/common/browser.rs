@@ -1,5 +1,5 @@
-//! A headless Chromium, driven through its driver over HTTP (`WebDriver` of the W3C), as a reader
-//! would use it.
+//! A headless Chromium, driven over HTTP with the WebDriver protocol of the W3C, as a reader would
+//! use it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// The longest that something may take to come true.
+/// Maximum time to wait for a condition.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// A browser with one page in it. It ends with this value.
+/// A browser with one page. It exits when this value is dropped.
 pub struct Browser {
     driver: Child,
     port: u16,
@@ -21,7 +21,7 @@ pub struct Browser {
     profile: tempfile::TempDir,
 }
 
-/// How wide the page is, and in which colors the reader's system is.
+/// Width of the page, and color scheme of the reader's system.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader {
     pub width: u32,
@@ -29,14 +29,14 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// At a desk, in light.
+    /// Desktop, light mode.
     pub const DESK: Self = Self { width: 1280, dark: false };
-    /// With a phone, in the dark.
+    /// Phone, dark mode.
     pub const PHONE: Self = Self { width: 390, dark: true };
 }
 
 impl Browser {
-    /// Begins, or says what is missing.
+    /// Starts a browser, or prints the missing program.
     pub fn begin() -> Option<Self> {
         let said = |why: &str| {
             test_needs::missing("chromium", why);
@@ -64,7 +64,8 @@ impl Browser {
             profile: tempfile::tempdir().unwrap(),
         };
         let profile = format!("--user-data-dir={}", browser.profile.path().display());
-        // Nothing is confined for root, as in most containers; only pages of this test are opened.
+        // Chromium cannot use its sandbox as root, as in most containers. Only pages of this test
+        // are opened.
         let arguments =
             ["--headless", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", &profile];
         let session = browser.call(
@@ -79,7 +80,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Opens `address`, and waits until it is loaded.
+    /// Opens `address` and waits until it is loaded.
     pub fn open(&self, address: &str) {
         self.ask("url", &json!({ "url": address }));
     }
@@ -89,17 +90,17 @@ impl Browser {
         self.open(&format!("file://{}", path.display()));
     }
 
-    /// What the body `script` of a function returns on the page; of a promise what it becomes.
+    /// Runs `script` as a function body on the page and returns its result. Promises are awaited.
     pub fn run(&self, script: &str) -> Value {
         self.ask("execute/sync", &json!({ "script": script, "args": [] }))
     }
 
-    /// As [`Browser::run`], of what is a text.
+    /// Runs `script` like [`Browser::run`] and returns its result as text.
     pub fn text(&self, script: &str) -> String {
         self.run(script).as_str().unwrap_or_else(|| panic!("`{script}` gives no text")).to_owned()
     }
 
-    /// Waits until the page is whole and `condition` holds on it.
+    /// Waits until the page is complete and `condition` holds on it.
     pub fn wait_until(&self, condition: &str) {
         let began = Instant::now();
         let holds = format!("return document.readyState === 'complete' && ({condition})");
@@ -109,7 +110,7 @@ impl Browser {
         }
     }
 
-    /// Presses `key` on what has the focus.
+    /// Presses `key` on the focused element.
     pub fn press(&self, key: char) {
         let actions =
             json!([{ "type": "keyDown", "value": key }, { "type": "keyUp", "value": key }]);
@@ -128,7 +129,7 @@ impl Browser {
         self.devtools("Emulation.setDeviceMetricsOverride", &size);
     }
 
-    /// What stands in the way of readers who do not see, or see little, by the rules of axe-core.
+    /// Returns the accessibility violations found by axe-core.
     pub fn barriers(&self) -> Vec<String> {
         self.run(&format!("if (!window.axe) {{ {} }}", self.axe));
         let script = "const { violations } = await axe.run(document, { resultTypes: ['violations'] }); return violations.flatMap(
@@ -137,7 +138,7 @@ impl Browser {
         found.as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned()).collect()
     }
 
-    /// What the page wrote to its console, or the browser about it, since it was last asked.
+    /// Returns the console messages of the page and of the browser since the last call.
     pub fn console(&self) -> Vec<String> {
         self.log("browser")
             .iter()
@@ -145,13 +146,13 @@ impl Browser {
             .collect()
     }
 
-    /// The addresses that pages asked for since it was last asked.
+    /// Returns the addresses that pages requested since the last call.
     pub fn requests(&self) -> Vec<String> {
         let events = self.log("performance");
         let address = |entry: &Value| {
             let event: Value = serde_json::from_str(entry["message"].as_str()?).ok()?;
             let (method, request) = (&event["message"]["method"], &event["message"]["params"]);
-            // The browser's own first page asks for what is in the browser.
+            // The browser's own first page requests internal resources.
             let is_of_a_page = |address: &&str| !address.starts_with("chrome://");
             request["documentURL"]
                 .as_str()
@@ -198,7 +199,7 @@ impl Browser {
                 Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
                     length = value.trim().parse().unwrap();
                 }
-                // The status is of no interest: an error has its message in the body.
+                // Skip the status: errors have a message in the body.
                 None if line.trim_end().is_empty() => break,
                 _ => {}
             }
@@ -210,7 +211,7 @@ impl Browser {
     }
 }
 
-/// The port that the driver says it took.
+/// Returns the port that the driver printed.
 fn port(driver: &mut Child) -> u16 {
     let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
     let told = lines.map_while(Result::ok).find_map(|line| {
@@ -224,7 +225,7 @@ fn port(driver: &mut Child) -> u16 {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The driver ends the browser with its session.
+        // The driver closes the browser with its session.
         let _ = self.send("DELETE", &self.session, &json!({}));
         let _ = self.driver.kill();
         let _ = self.driver.wait();

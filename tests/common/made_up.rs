@@ -1,12 +1,12 @@
-//! A run with made-up times and the baseline made of it: what tests of verdicts rest on, since real
-//! times on a shared machine are noise.
+//! A run with made-up times and a baseline made from it. Verdict tests use them because real times
+//! on a shared machine are noisy.
 
 use serde_json::Value;
 
 use super::{Bench, SMALL};
 
-/// `bench` with a baseline of twelve cases, three replicates each about 1 % apart; and the run that
-/// it was made of.
+/// Returns `bench` with a baseline of twelve cases, with three replicates each about 1 % apart, and
+/// the run that it was made from.
 pub fn with_baseline(bench: Bench) -> (Bench, Value) {
     bench
         .run(
@@ -23,7 +23,7 @@ pub fn with_baseline(bench: Bench) -> (Bench, Value) {
     (bench, run)
 }
 
-/// `measured` with other times, as a case of its own.
+/// Returns a copy of `measured` with other times and its own id.
 pub fn made_up(measured: &Value, index: u32) -> Value {
     let mut case = measured.clone();
     case["benchmark_id"] = format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
@@ -38,8 +38,8 @@ pub fn made_up(measured: &Value, index: u32) -> Value {
     case
 }
 
-/// `run` measured again under another name: nothing changed, and no two measurements are the same
-/// to the last digit.
+/// Returns a copy of `run` under another name: nothing changed, but no two measurements are
+/// identical to the last digit.
 pub fn again(run: &Value, name: &str) -> Value {
     let mut again = run.clone();
     again["run_id"] = name.into();
@@ -49,7 +49,7 @@ pub fn again(run: &Value, name: &str) -> Value {
     again
 }
 
-/// Makes every time of `case` so many times as long.
+/// Multiplies every time of `case` by `factor`.
 pub fn scale(case: &mut Value, factor: f64) {
     for replicate in case["samples"].as_array_mut().unwrap() {
         for time in replicate["times_ns"].as_array_mut().unwrap() {

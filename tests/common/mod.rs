@@ -1,4 +1,4 @@
-//! The real binary in a temporary directory, as a user runs it.
+//! Runs the real binary in a temporary directory, as users do.
 #![allow(dead_code)] // Each test uses its own part.
 
 pub mod backend;
@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// Arguments of a program: one text that is split at spaces, or a list.
+/// Arguments of a program: a text that is split at spaces, or a list.
 pub trait Arguments {
     fn words(&self) -> Vec<&str>;
 }
@@ -48,12 +48,12 @@ impl Arguments for Vec<&str> {
     }
 }
 
-/// The words of `text`, which spaces separate.
+/// Splits `text` at white space.
 pub fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
-/// Checks that each of `parts` is in `text`.
+/// Checks that `text` contains each of `parts`.
 #[track_caller]
 pub fn says(text: &str, parts: &[&str]) {
     for part in parts {
@@ -65,12 +65,12 @@ pub fn says(text: &str, parts: &[&str]) {
 pub struct Bench {
     /// The directory.
     pub dir: tempfile::TempDir,
-    /// The directory for caches, outside `dir`: it may be a repository that is judged.
+    /// The directory for caches, outside `dir`, which may be a repository that is judged.
     pub cache: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
 
-/// What a run of the program gave.
+/// Output of a run of the program.
 pub struct ProgramOutput {
     /// Its exit code.
     pub code: i32,
@@ -89,14 +89,14 @@ impl ProgramOutput {
         }
     }
 
-    /// Standard output as the one JSON document that it must be.
+    /// Parses standard output, which must be one JSON document.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("{error}\n{}\n{}", self.stdout, self.stderr))
     }
 
-    /// The failed cases of a run's JSON, with what and why: they are easily lost in the long
-    /// document.
+    /// Returns the failed cases of a run's JSON with their reasons, which are easily lost in the
+    /// long document.
     fn failed(&self) -> Vec<String> {
         let document: Value = serde_json::from_str(&self.stdout).unwrap_or_default();
         let benchmarks = document["benchmarks"].as_array().into_iter().flatten();
@@ -106,7 +106,7 @@ impl ProgramOutput {
             .collect()
     }
 
-    /// Panics with what failed, then both streams, when the exit code is another.
+    /// Panics with the failed cases and both streams if the exit code is not `code`.
     pub fn expect(self, code: i32) -> Self {
         let failed = self.failed();
         assert_eq!(
@@ -136,7 +136,7 @@ impl Bench {
         path
     }
 
-    /// Writes a run or a baseline as the program does: with the checksum of what it is now.
+    /// Writes a run or a baseline with a correct checksum, as the program does.
     pub fn write_sealed(&self, name: &str, document: &serde_json::Value) -> PathBuf {
         let mut document = document.clone();
         document.as_object_mut().unwrap().shift_remove("checksum");
@@ -152,7 +152,7 @@ impl Bench {
         self.command_of(Path::new(env!("CARGO_BIN_EXE_rusty-stack-bench")), arguments)
     }
 
-    /// As [`Bench::command`], of another program that is made with this one.
+    /// Returns a command like [`Bench::command`] for another program built with this one.
     pub fn command_of(&self, program: &Path, arguments: &(impl Arguments + ?Sized)) -> Command {
         let mut command = Command::new(program);
         command.args(arguments.words()).current_dir(self.dir.path()).stdin(Stdio::null());
@@ -161,7 +161,7 @@ impl Bench {
         {
             command.env_remove(name);
         }
-        // Never the user's own.
+        // Never use the user's cache.
         command.env("RSB_CACHE_DIR", self.cache.path());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
@@ -171,12 +171,12 @@ impl Bench {
         self.run_of(Path::new(env!("CARGO_BIN_EXE_rusty-stack-bench")), arguments)
     }
 
-    /// As [`Bench::run`], of another program that is made with this one.
+    /// Runs another program built with this one, like [`Bench::run`].
     pub fn run_of(&self, program: &Path, arguments: &(impl Arguments + ?Sized)) -> ProgramOutput {
         ProgramOutput::of(&self.command_of(program, arguments).output().unwrap())
     }
 
-    /// The run files stored so far.
+    /// Returns the stored run files.
     pub fn run_files(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(self.path("benchmark_results/runs")) else {
             return Vec::new();
@@ -192,5 +192,5 @@ fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "json")
 }
 
-/// Arguments that make any benchmark small: for tests of everything but the figures.
+/// Arguments that make any benchmark small, for tests that ignore its results.
 pub const SMALL: [&str; 6] = ["--replicates", "1", "--runs", "10", "--warmup", "1"];

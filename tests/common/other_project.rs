@@ -1,13 +1,13 @@
-//! A cargo project that knows nothing of this program. Its bench target speaks the command line of
-//! Criterion and leaves its files, with made-up times, so that no Criterion needs to be compiled
-//! and no noise decides.
+//! A cargo project unrelated to this program. Its bench target has the command line and output
+//! files of Criterion, but made-up times, so that Criterion need not be compiled and noise cannot
+//! decide.
 #![allow(dead_code)] // Each test uses its own part.
 
 use super::Bench;
 use super::revisions::git;
 
-/// The bench target, but for `CASES`: names, and nanoseconds of an iteration. Every process that
-/// measures leaves a line in the file `measured`.
+/// The bench target without `CASES`: names, and nanoseconds per iteration. Every measuring process
+/// appends a line to the file `measured`.
 const TARGET: &str = r##"
 use std::io::Write;
 
@@ -68,7 +68,7 @@ fn iterate(iterations: u64, level: f64) -> f64 {
 /// A bench target and its cases.
 pub type Target<'a> = (&'a str, &'a [(&'a str, f64)]);
 
-/// A repository with a project in `directory`, and no commit yet.
+/// Returns a repository with a project in `directory`, without commits.
 pub fn repository(directory: &str) -> Bench {
     let bench = Bench::new();
     let log = bench.path("measured");
@@ -82,7 +82,7 @@ pub fn repository(directory: &str) -> Bench {
     bench
 }
 
-/// Puts `targets` into the project in `directory`.
+/// Writes `targets` to the project in `directory`.
 pub fn write(bench: &Bench, directory: &str, targets: &[Target<'_>]) {
     let at = |name: &str| {
         if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
@@ -107,7 +107,7 @@ pub fn commit(bench: &Bench, subject: &str) -> String {
     git(bench, &["rev-parse", "HEAD"])
 }
 
-/// The cases that were measured since the last call, each once.
+/// Returns the distinct cases that were measured since the last call.
 pub fn measured(bench: &Bench) -> Vec<String> {
     let text = std::fs::read_to_string(bench.path("measured")).unwrap_or_default();
     drop(std::fs::remove_file(bench.path("measured")));

@@ -1,15 +1,15 @@
-//! A tiny git repository whose program speaks the worker's protocol and answers with made-up times:
-//! what is found between its revisions depends on them alone, not on this machine's noise.
+//! A tiny git repository whose program implements the worker protocol with made-up times, so that
+//! differences between its revisions do not depend on this machine's noise.
 #![allow(dead_code)] // Each test uses its own part.
 
 use std::process::Command;
 
 use super::Bench;
 
-/// The program, but for the constants of [`Source`]. It really takes the time of an iteration,
-/// because Criterion plans by it; what it says it took is exact. The noisy one takes a fifth and
-/// five times as long by turns. It has a case that runs nowhere, and where `ALIGNED` is set refuses
-/// to work unless its functions begin at cache lines.
+/// The program without the constants of [`Source`]. An iteration really takes its time, because
+/// Criterion plans with it, but the reported time is exact. The noisy variant alternates between a
+/// fifth and five times the time. One of its cases runs nowhere; if `ALIGNED` is set, it fails
+/// unless its functions begin at cache lines.
 const PROGRAM: &str = r##"
 use std::io::{BufRead, Write};
 
@@ -115,12 +115,12 @@ fn factor() -> f64 {
 }
 "##;
 
-/// Nanoseconds of an iteration.
+/// Nanoseconds per iteration.
 pub const FAST: u32 = 20_000;
-/// The same, 20 % slower.
+/// Nanoseconds per iteration of a program that is 20 % slower.
 pub const SLOW: u32 = 24_000;
 
-/// What git answers in the repository.
+/// Runs git in the repository and returns its output.
 pub fn git(bench: &Bench, arguments: &[&str]) -> String {
     let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
     let output = Command::new("git")
@@ -133,7 +133,7 @@ pub fn git(bench: &Bench, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A repository with the program and no commit yet.
+/// Returns a repository with the program, without commits.
 pub fn repository() -> Bench {
     let bench = Bench::new().set("CARGO_TARGET_DIR", "target");
     bench.write(
@@ -150,30 +150,30 @@ pub fn repository() -> Bench {
     bench
 }
 
-/// The constants of the program.
+/// Constants of the program.
 #[derive(Clone, Copy)]
 pub struct Source {
-    /// `LEVEL_NS`, of every case.
+    /// `LEVEL_NS` of every case.
     pub level: u32,
-    /// How many times as long the case `two` takes.
+    /// Factor for the time of the case `two`.
     pub two: &'static str,
-    /// Something without effect that makes it another program.
+    /// A text without effect that makes it a different program.
     pub mark: &'static str,
-    /// Whether its times are of no use.
+    /// Whether the times are too noisy for a verdict.
     pub noisy: bool,
-    /// How many of its cases it has.
+    /// Number of cases.
     pub cases: usize,
-    /// Instructions of an iteration; 0 for a program that cannot count them.
+    /// Instructions per iteration; 0 for a program that cannot count them.
     pub instructions: u32,
 }
 
 impl Source {
-    /// A program that takes `level` nanoseconds.
+    /// Returns a program that takes `level` nanoseconds per iteration.
     pub const fn of(level: u32) -> Self {
         Self { level, two: "1.0", mark: "", noisy: false, cases: 3, instructions: 0 }
     }
 
-    /// Puts it into the tree.
+    /// Writes the program to the working tree.
     pub fn write(&self, bench: &Bench) {
         let Self { level, two, mark, noisy, cases, instructions } = self;
         let constants = format!(
@@ -186,7 +186,7 @@ impl Source {
     }
 }
 
-/// What a commit makes of the program.
+/// A change of the program in a commit.
 pub enum Change {
     Source(u32, &'static str),
     Noisy,
@@ -196,7 +196,7 @@ pub enum Change {
     Revert,
 }
 
-/// Commits `change`; the commit.
+/// Commits `change` and returns the commit.
 pub fn commit(bench: &Bench, change: &Change, subject: &str) -> String {
     match change {
         Change::Source(level, mark) => Source { mark, ..Source::of(*level) }.write(bench),

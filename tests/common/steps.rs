@@ -1,9 +1,10 @@
-//! Tests of a program that has no test harness, because it starts itself again as something else.
+//! Test runner for a program without a test harness, because it starts itself again as another
+//! program.
 #![allow(clippy::print_stdout)]
 
 use std::process::ExitCode;
 
-/// Answers a test runner: lists the tests, or runs those that it names.
+/// Handles the command line of a test runner: lists the tests, or runs the named ones.
 pub fn run(steps: &[(&str, fn())]) -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let is_asked = |name: &str| {

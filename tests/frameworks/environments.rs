@@ -1,5 +1,5 @@
-//! Environments that are broken, of another version, or without a package: each a skip with its
-//! cure.
+//! Environments that are broken, of an unsupported version, or without a package: each is a skip
+//! with a cure.
 
 use std::process::Command;
 
@@ -39,7 +39,7 @@ fn a_missing_package_is_a_skip_with_its_cure() {
     assert!(result["cure"].as_str().unwrap().contains("pip install torch"), "{result}");
 }
 
-/// An interpreter of which the program is told what `answer` says.
+/// Returns an interpreter that gives `answer` to the program's query.
 fn scripted(bench: &Bench, answer: &str) -> String {
     let script = format!("#!/bin/sh\necho 'rsb-answer:{answer}'\n");
     let path = bench.write("python3", &script);

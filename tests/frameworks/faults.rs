@@ -1,4 +1,4 @@
-//! Whatever a framework does to its own process is one failed case, and leaves no process behind.
+//! Faults in the process of a framework: each is one failed case and leaves no process behind.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::common::Bench;
 use super::{FEW, assert_no_process_left, find, why};
 
-/// Runs `python-faults` with one fault, and a case without one before and after it.
+/// Runs `python-faults` with one fault, with a fault-free case before and after it.
 fn broken(fault: &str, more: &[&str]) -> Value {
     let bench = Bench::new();
     let axis = format!("fault=none,{fault}");

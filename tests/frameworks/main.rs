@@ -1,5 +1,5 @@
-//! Framework cases with the real worker: what it measures, and that nothing a framework does to its
-//! process hurts the run.
+//! Framework cases with the real worker: correct results, and isolation of the run from faults of a
+//! framework's process.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 #[path = "../common/mod.rs"]
@@ -33,7 +33,7 @@ fn find(document: &Value, part: &str) -> Value {
     found.unwrap_or_else(|| panic!("no {part}: {document}")).clone()
 }
 
-/// Whether anything still runs in the bench's directory: the worker, or a child of it.
+/// Checks that no process runs in the bench's directory: neither the worker nor a child of it.
 fn assert_no_process_left(bench: &Bench) {
     let here = bench.dir.path().canonicalize().unwrap();
     let left = || {
@@ -51,16 +51,16 @@ fn assert_no_process_left(bench: &Bench) {
     }
 }
 
-/// The Python that cases run in when no other is named.
+/// Returns the Python that cases use by default.
 fn python() -> PathBuf {
     rsb_probe::python_program().expect("a Python")
 }
 
-/// A temporary directory where an environment with `package` is named, else why the test says
-/// nothing.
+/// Returns a temporary directory if the environment has `package`. Otherwise prints why the test is
+/// skipped.
 fn bench_with(package: &str) -> Option<Bench> {
-    // One thread: tests run beside each other, and threads that wait for one another would be torn
-    // apart.
+    // One thread, because tests run in parallel and threads that wait for each other would be
+    // descheduled.
     let bench = Bench::new().set("OMP_NUM_THREADS", "1");
     let listed = bench.run("python list --json").expect(0).json();
     if listed["packages"].get(package).is_none() {
@@ -76,7 +76,7 @@ fn bench_with(package: &str) -> Option<Bench> {
     Some(bench)
 }
 
-/// The results of the sweep `text` on the CPU, where an environment with `package` is named.
+/// Returns the results of the sweep `text` on the CPU, if the environment has `package`.
 fn swept(package: &str, text: &str) -> Option<(Bench, Vec<Value>)> {
     let bench = bench_with(package)?;
     bench.write("sweep.toml", text);
@@ -87,8 +87,8 @@ fn swept(package: &str, text: &str) -> Option<(Bench, Vec<Value>)> {
     Some((bench, results))
 }
 
-/// The results of `arguments` where an environment with `package` is named, else why the test says
-/// nothing.
+/// Returns the results of `arguments` if the environment has `package`. Otherwise prints why the
+/// test is skipped.
 fn with(package: &str, arguments: &[&str]) -> Option<(Bench, Vec<Value>)> {
     let bench = bench_with(package)?;
     let arguments = [arguments, &["--json"], FEW.as_slice()].concat();
@@ -97,8 +97,8 @@ fn with(package: &str, arguments: &[&str]) -> Option<(Bench, Vec<Value>)> {
     Some((bench, results))
 }
 
-/// Every result measured has its fields in the table, is verified and says its version; every other
-/// its cure.
+/// Checks that every measured result has known fields, is verified and has a component version, and
+/// every other result has a cure.
 fn check(results: &[Value], least: usize) {
     let mut measured = 0;
     for result in results {

@@ -1,5 +1,5 @@
-//! Models by the real worker: two families measured and verified, told model by model, and what
-//! cannot be beside them.
+//! Models with the real worker: two families measured and verified, reported per model, with errors
+//! for invalid combinations.
 
 use super::{FEW, assert_no_process_left, bench_with};
 use crate::common::words;
@@ -59,7 +59,8 @@ fn tokens_by_openvino_are_told_beside_those_of_pytorch() {
         let figures = &model["batch_results"]["b1_s16_fp32"];
         let number = |figure: &str| figures[figure].as_f64();
         assert!(number("tokens_per_second").is_some_and(|rate| rate > 0.0), "{backend}: {model}");
-        // Both are null where the machine is too busy to tell the first token from all.
+        // Both are null if the machine is too busy to distinguish the time of the first token from
+        // the total.
         let is_told = match (number("ttft_ms"), number("tpot_ms")) {
             (Some(first), Some(later)) => first > 0.0 && later > 0.0,
             (first, later) => first.is_none() && later.is_none(),
@@ -68,7 +69,7 @@ fn tokens_by_openvino_are_told_beside_those_of_pytorch() {
     }
     let refused = document.to_string();
     assert!(
-        refused.contains("openvino writes tokens of decoder-only, encoder-decoder"),
+        refused.contains("openvino generates tokens only for decoder-only, encoder-decoder"),
         "{document}"
     );
 }
@@ -118,7 +119,7 @@ fn a_wrong_name_is_skipped_beside_others_and_a_mistake_alone() {
     );
     assert!(asked("bert-tny").expect(2).stderr.contains("did you mean `bert-tiny`"));
     assert!(asked("bert-tny,org/absent").expect(2).stderr.contains("bert-tiny"));
-    // In a file, too: one scenario that is wrong is none of the others.
+    // In a file too, one wrong scenario does not affect the others.
     let scenario = |model: &str| {
         format!(
             "[[scenario]]\nbenchmark = \"models\"\nworkload = \"forward\"\naxes = \

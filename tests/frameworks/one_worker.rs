@@ -1,6 +1,5 @@
-//! Many cases in one process of the real worker. Loading a framework takes seconds, and the program
-//! gives each case a process of its own: what is proven of a case is asked for here, what is proven
-//! of the program by few cases there.
+//! Many cases in one process of the real worker. The program starts a process per case, and loading
+//! a framework takes seconds, so this tests the cases; a few cases test the program.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
@@ -16,8 +15,8 @@ use serde_json::{Value, json};
 use super::common::Bench;
 use super::{assert_no_process_left, bench_with};
 
-/// The results of every case of `grids`, such as `pytorch workload=matmul dtype=f32,bf16`, on the
-/// CPU, in the form in which a run has them; nothing where no environment with `package` is named.
+/// Returns the results of every case of `grids`, such as `pytorch workload=matmul dtype=f32,bf16`,
+/// on the CPU, in the format of a run; `None` if the environment does not have `package`.
 pub fn answered(package: &str, grids: &[&str]) -> Option<Vec<Value>> {
     let bench = bench_with(package)?;
     let cases: Vec<Case> = grids.iter().flat_map(|grid| cases_of(grid)).collect();
@@ -45,7 +44,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// As the program starts it.
+    /// Starts the worker as the program does.
     fn start(bench: &Bench, component: &str) -> Self {
         let how = command(Path::new(env!("CARGO_BIN_EXE_rusty-stack-bench")), component).unwrap();
         let mut worker = Command::new(how.program);
@@ -64,7 +63,7 @@ impl Worker {
         serde_json::from_str(&answer).unwrap()
     }
 
-    /// Prepared and verified, one iteration, its fields.
+    /// Prepares and verifies a case, runs one iteration and returns its result.
     fn result(&mut self, case: &Case) -> Value {
         let ready = self.ask(&Request::Prepare { case: case.clone() });
         let Response::Ready { device_type, .. } = ready else { return skipped(case, ready) };

@@ -1,4 +1,4 @@
-//! The Python package: its own tests, and that it calls every case as the program does.
+//! The Python package: its own tests, and that it calls every case in the same way as the program.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ fn python_s_own_tests_pass() {
         let why = format!("pytest is not in {}; {install}", python().display());
         return test_needs::missing("pytest", &why);
     }
-    // It fails if there are no tests.
+    // pytest fails if there are no tests.
     let output = Command::new(python())
         .args(["-B", "-m", "pytest", "--quiet", "--color=no"])
         .arg(tests)
@@ -35,7 +35,7 @@ fn python_s_own_tests_pass() {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stdout}{stderr}");
-    // The last line counts skips: `155 passed, 53 skipped in 35.03s`.
+    // The last line has the number of skips: `155 passed, 53 skipped in 35.03s`.
     let counts = stdout.lines().last().unwrap_or_default();
     let skipped = counts.split(", ").find_map(|count| Some(count.split_once(" skipped")?.0));
     if let Some(count) = skipped.filter(|_| !has("torch")) {

@@ -1,4 +1,4 @@
-//! How a component stands: gated like any benchmark, and shown among the components.
+//! Status of a component: gated like any benchmark, and shown in the list of components.
 
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,7 @@ fn row(bench: &Bench, name: &str) -> Value {
     rows.iter().find(|row| row["component_id"] == name).unwrap().clone()
 }
 
-/// A product, and a case that needs Python alone: each process that loads PyTorch takes seconds to
-/// do so.
+/// A product, and a case that needs only Python: each process that loads PyTorch takes seconds.
 const SWEEP: &str = r#"
 [[scenario]]
 benchmark = "pytorch"
@@ -28,7 +27,7 @@ axes = { fault = "none" }
 "#;
 const RUN: [&str; 5] = ["run", "--sweep", "sweep.toml", "--backend", "cpu"];
 
-/// What is stored of one run serves every question; then the same is measured again, slowed.
+/// Uses one stored run for all checks, then measures the same cases again, slowed down.
 #[test]
 fn a_component_stands_as_its_last_run_its_targets_and_the_gate_say() {
     let Some(bench) = bench_with("torch") else { return };
@@ -60,7 +59,7 @@ fn a_component_stands_as_its_last_run_its_targets_and_the_gate_say() {
     assert_eq!(row(&bench, "pytorch")["status"], "failed", "what must be met and is not");
     std::fs::remove_file(policy).unwrap();
 
-    // So much slower that no neighbor of a test can hide it.
+    // A slowdown so large that concurrent tests cannot hide it.
     let slowed = bench.set("RSB_TEST_SLOWDOWN", "/128x128x128=100000.0");
     slowed.run(&arguments).expect(0);
     let result = slowed.run("gate --json --budget 0s").expect(3).json();

@@ -1,4 +1,4 @@
-//! Scenarios from a file, and components in a suite of one's own.
+//! Scenarios from a file, and components in a user-defined suite.
 
 use super::common::Bench;
 use super::why;

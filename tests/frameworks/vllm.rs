@@ -1,9 +1,9 @@
-//! vLLM with its real engine, where an environment has it: it stands apart, and is large.
+//! vLLM with its real engine, if an environment has it. Separate because it is large.
 
 use super::common::{Bench, words};
 use super::{FEW, assert_no_process_left, check, find};
 
-/// The results of `arguments`, or why there are none here.
+/// Returns the results of `arguments`, or prints why there are none.
 fn vllm(arguments: &[&str]) -> Option<serde_json::Value> {
     let bench = Bench::new();
     let doctor = bench.run("python doctor --json").expect(0).json();

@@ -1,4 +1,4 @@
-//! Every workload that a CPU can run is measured, verified and stored; the rest says why not.
+//! Every workload that a CPU can run is measured, verified and stored; the others have a reason.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -86,7 +86,7 @@ fn a_provider_that_falls_back_silently_is_refused() {
         );
         return;
     }
-    // A build for CPUs that says it has CUDA's provider: the session is made, on the CPU.
+    // A CPU build that claims to have CUDA's provider: the session is created on the CPU.
     let script = "
 import onnxruntime
 from rusty_stack_bench.workloads import core, onnxruntime as workload
@@ -121,7 +121,7 @@ fn triton_compiles_for_gpus_that_are_not_here_and_never_times_its_interpreter() 
     );
     let interpreted = find(&document, "/operation/");
     assert_eq!(interpreted["outcome"], "skipped");
-    assert!(why(&interpreted).contains("computes it rightly"), "{interpreted}");
+    assert!(why(&interpreted).contains("computes it correctly"), "{interpreted}");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn deepspeed_trains_as_one_process_would() {
     ] {
         assert!(fields[name].as_f64().is_some_and(|value| value > 0.0), "{name}: {fields}");
     }
-    // Weights and two moments of Adam in f32, of which each rank holds half.
+    // Weights and two moments of Adam in f32, half of which each rank holds.
     let whole = 12.0 * fields["parameter_count"].as_f64().unwrap() / 1e9;
     let saved = fields["memory_saved_gb"].as_f64().unwrap() / whole;
     assert!((0.4..=0.6).contains(&saved), "{saved} of {whole} GB: {fields}");
@@ -155,7 +155,7 @@ fn document(results: &[Value]) -> Value {
     serde_json::json!({ "benchmarks": results })
 }
 
-/// The number called `name` of the case that holds `part`.
+/// Returns the value `name` of the case whose id contains `part`.
 fn number(results: &[Value], part: &str, name: &str) -> f64 {
     let result = find(&document(results), part);
     result["results"][0][name].as_f64().unwrap_or_else(|| panic!("{part}: no {name}: {result}"))
@@ -186,7 +186,8 @@ fn a_transformer_prefills_and_decodes_with_and_without_its_cache_and_may_be_a_lo
     for name in ["total_time_ms", "tokens_per_second", "memory_used_mb"] {
         assert!(number(&results, "/decode/", name) >= 0.0);
     }
-    // On a machine too busy to tell the first token from all of them, neither is told.
+    // If the machine is too busy to distinguish the first token from the total, neither is
+    // reported.
     let decoded = find(&document(&results), "/decode/")["results"][0].clone();
     match (decoded["ttft_ms"].as_f64(), decoded["tpot_ms"].as_f64()) {
         (Some(first), Some(each)) => assert!(first > 0.0 && each > 0.0, "{decoded}"),
@@ -198,14 +199,14 @@ fn a_transformer_prefills_and_decodes_with_and_without_its_cache_and_may_be_a_lo
     assert_eq!(find(&document(&results), "use_cache=no")["results"][0]["input_shape"], "1x32");
     let local = find(&document(&results), "/model=");
     assert_eq!(local["results"][0]["num_layers"], 1, "the directory's, not the axis's: {local}");
-    // Tables of words and positions, four matrices with biases, and three norms; the last table is
-    // the first again.
+    // Token and position embeddings, four matrices with biases, and three norms; the output
+    // embedding is shared with the token embedding.
     let weights = (100 + 64) * 32 + 12 * 32 * 32 + 9 * 32 + 3 * 2 * 32;
     assert_eq!(local["results"][0]["parameter_count"], weights, "{local}");
     assert_eq!(local["results"][0]["architecture_type"], "gpt2");
 }
 
-/// Saves a model of one layer as its library would, which would take seconds to load for it.
+/// Saves a model of one layer in the format of its library, which would take seconds to load.
 const MODEL: &str = r#"
 import json, os, sys
 import numpy
@@ -247,7 +248,7 @@ fn the_rest_of_pytorch_is_right() {
     check(&results, 10);
     let skipped: Vec<&Value> =
         results.iter().filter(|result| result["outcome"] == "skipped").collect();
-    // Of four combinations of weights and groups two are impossible.
+    // Two of the four combinations of weights and groups are impossible.
     assert_eq!(
         skipped.iter().filter(|result| why(result).contains("groups")).count(),
         2,
@@ -260,10 +261,10 @@ fn the_rest_of_pytorch_is_right() {
     assert!(number(&results, "/backward", "gradient_norm") > 0.0);
     assert!(number(&results, "/backward", "memory_allocated_mb") > 0.0);
     assert!(
-        why(&find(&document(&results), "/graph")).contains("a CPU has no graphs"),
+        why(&find(&document(&results), "/graph")).contains("only GPUs can replay"),
         "{skipped:?}"
     );
-    // Where there is no compiler of C++, two more are skipped.
+    // Without a C++ compiler, two more are skipped.
     if skipped.len() == 4 {
         assert!(
             number(&results, "/torch-compile/f32/cold", "compile_time_ms")
@@ -329,7 +330,7 @@ fn triton_s_kernels_are_right_on_a_cpu() {
     let Some(results) = answered("triton", &[grid]) else { return };
     assert_eq!(results.len(), 4);
     for result in &results {
-        assert!(why(result).contains("computes it rightly"), "{result}");
+        assert!(why(result).contains("computes it correctly"), "{result}");
     }
 }
 
@@ -343,7 +344,7 @@ fn deepspeed_cuts_layers_among_ranks_and_refuses_what_cannot_be_shared() {
     check(&results, 2);
     assert!(number(&results, "/zero/0", "memory_saved_gb") <= 0.0, "nobody to share with");
     assert!(why(&find(&document(&results), "/zero/4")).contains("stages 0 to 3"));
-    assert!(why(&find(&document(&results), "num_ranks=3")).contains("no multiple"));
+    assert!(why(&find(&document(&results), "num_ranks=3")).contains("not a multiple"));
     for name in [
         "forward_time_ms",
         "backward_time_ms",

@@ -1,6 +1,6 @@
-//! `gate --against` by the real binary: what it decides before it builds anything, and two builds
-//! of a small program with made-up times. What it says of this program itself takes minutes; the
-//! command for that is in CONTRIBUTING.md.
+//! `gate --against` with the real binary: decisions before building anything, and two builds of a
+//! small program with made-up times. Judging this program itself takes minutes; CONTRIBUTING.md has
+//! the command.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::common::revisions::{Change, FAST, Source, commit, git, repository};
 use crate::common::{Bench, says};
 use serde_json::Value;
 
-/// The rows of a comparison, as `(case, verdict)`.
+/// Returns the rows of a comparison, as `(case, verdict)`.
 fn verdicts(result: &Value) -> Vec<(&str, &str)> {
     let rows = result["comparisons"].as_array().unwrap().iter();
     rows.map(|row| (row["id"].as_str().unwrap(), row["verdict"].as_str().unwrap())).collect()
@@ -28,7 +28,7 @@ fn what_became_slower_is_named_alone() {
     assert_eq!(verdicts(&result), [(ONE, "Unchanged"), (TWO, "Regressed")], "{result:#}");
     let change = result["comparisons"][1]["difference_percent"].as_f64().unwrap();
     assert!((change - 20.0).abs() < 1.0, "{change}");
-    // What runs on neither side is neither new nor missing.
+    // A case that runs on neither side is neither new nor missing.
     assert_eq!(
         (&result["new"], &result["missing"]),
         (&Value::Array(vec![]), &Value::Array(vec![]))
@@ -54,8 +54,7 @@ fn each_side_is_measured_in_several_layouts() {
     assert!(refused.stderr.contains("--against"), "{}", refused.stderr);
 }
 
-/// Stands in for Valgrind, where the CPU does not count: the program tells what was counted on
-/// standard error.
+/// Replaces Valgrind if the CPU has no counters: the program prints the count on standard error.
 const VALGRIND: &str = r#"#!/bin/sh
 while :; do case $1 in --log-file=*) log=${1#*=};; --*) ;; *) break;; esac; shift; done
 "$@" 2> "$log"
@@ -78,7 +77,7 @@ fn added_instructions_are_a_regression_while_the_time_is_as_before() {
             bench.run(&[&JSON[..], &["--metric", "instructions"]].concat()).expect(code).json();
         let rows = result["comparisons"].as_array().unwrap();
         assert_eq!((rows.len(), &rows[0]["verdict"]), (2, &Value::from("Unchanged")), "{result:#}");
-        assert!(result["notes"].to_string().contains("instructions are counted of"), "{result:#}");
+        assert!(result["notes"].to_string().contains("instructions are counted for"), "{result:#}");
         (
             rows[1]["verdict"].as_str().unwrap().to_owned(),
             rows[1]["reason"].as_str().unwrap().to_owned(),
@@ -156,7 +155,7 @@ fn what_had_no_turn_within_the_budget_has_no_verdict_and_is_named() {
         "{result:#}"
     );
     assert!(unmeasured[0]["reason"].as_str().unwrap().contains("--budget"));
-    // One runs on neither side; every other of the plan is there.
+    // One case runs on neither side; every other planned case is listed.
     let ids: std::collections::BTreeSet<&str> =
         rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert!(ids.len() >= cases - 1, "{ids:?}");
@@ -166,7 +165,8 @@ fn what_had_no_turn_within_the_budget_has_no_verdict_and_is_named() {
     );
 }
 
-/// A package of the right name that does not build: it has no source.
+/// Returns a repository with a package of the right name that does not build, because it has no
+/// source.
 fn without_source() -> Bench {
     let bench = Bench::new();
     bench.write("file", "one");

@@ -1,18 +1,18 @@
-//! `gate --against-history` by the real binary, on a store of made-up runs: what counts as history,
-//! what as a repeat, and how each verdict ends.
+//! `gate --against-history` with the real binary, on a store of made-up runs: which runs count as
+//! history or as repeats, and the exit code of each verdict.
 
 use crate::common::{Bench, ProgramOutput, SMALL, says};
 use serde_json::{Value, json};
 
 const CASES: u32 = 12;
 
-/// What makes a run unlike the others.
+/// A modification that distinguishes a run from the others.
 type Change<'a> = &'a dyn Fn(&mut Value);
 
 const SLOW: &str = "cpu_performance/tensor-ops/cpu:0/made-up-2";
 
-/// A bench, and a run that the program wrote there, from which the others are made. It is no longer
-/// stored.
+/// Returns a bench and a run that the program wrote there, as a template for other runs. It is no
+/// longer stored.
 fn bench() -> (Bench, Value) {
     let bench = Bench::new();
     bench
@@ -27,8 +27,8 @@ fn bench() -> (Bench, Value) {
     (bench, run)
 }
 
-/// The run of hour `hour`, in which every case wobbles by 1 % and made-up-2 takes `factor` times as
-/// long.
+/// Returns the run of hour `hour`, in which every case varies by 1 % and made-up-2 takes `factor`
+/// times as long.
 fn made_up(run: &Value, hour: u32, factor: f64) -> Value {
     let mut made_up = run.clone();
     made_up["run_id"] = format!("hour-{hour:03}").into();
@@ -45,7 +45,7 @@ fn made_up(run: &Value, hour: u32, factor: f64) -> Value {
                 + 1e-6 * f64::from(hour);
             let time =
                 1000.0 * f64::from(index + 1) * wobble * if index == 2 { factor } else { 1.0 };
-            // No two runs hold the same samples.
+            // No two runs have the same samples.
             let sample = |at: u32| time * (1.0 + f64::from(hour * 100 + at * 7 % 20) / 1e7);
             let times: Vec<f64> = (0..20).map(sample).collect();
             case["samples"] = json!([{ "replicate": 0, "iters": vec![1; 20], "times_ns": times }]);
@@ -62,7 +62,7 @@ fn store(bench: &Bench, run: &Value) {
     );
 }
 
-/// A bench with this many runs, one an hour.
+/// Returns a bench with `hours` runs, one per hour.
 fn with_history(hours: u32) -> (Bench, Value) {
     let (bench, run) = bench();
     (0..hours).for_each(|hour| store(&bench, &made_up(&run, hour, 1.0)));
@@ -105,7 +105,7 @@ fn the_latest_run_is_judged_by_those_before_it() {
     assert!(
         row(&result, SLOW)["reason"].as_str().unwrap().contains("slower than the 15 runs before")
     );
-    // What came later does not judge an earlier run, and the number of runs is heeded.
+    // Later runs are not used to judge an earlier one, and the number of runs is respected.
     let named = bench.run("gate --against-history 20 --current hour-070 --json").expect(0).json();
     assert_eq!(named["baseline_run_id"], "hour-040..hour-059");
     let kept = bench.run("history --comparisons --json").expect(0).json();
@@ -115,7 +115,7 @@ fn the_latest_run_is_judged_by_those_before_it() {
 #[test]
 fn a_doubtful_run_asks_to_be_repeated_and_repeats_at_its_commit_decide() {
     let (bench, run) = with_history(30);
-    // One of the last runs was slow as well: a first look cannot tell.
+    // One of the recent runs was slow as well, so a single run cannot decide.
     store(&bench, &made_up(&run, 25, 1.5));
     store(&bench, &made_up(&run, 40, 1.25));
     let ended = bench.run("gate --against-history").expect(4);
@@ -132,7 +132,7 @@ fn a_doubtful_run_asks_to_be_repeated_and_repeats_at_its_commit_decide() {
     assert_eq!(regressed(&result), [SLOW]);
     assert_eq!(result["current_run_id"], "hour-040,hour-041,hour-042");
     assert!(row(&result, SLOW)["reason"].as_str().unwrap().starts_with("2 repeats together"));
-    // Another program, changes that no commit holds, or a day later: each is another question.
+    // Another program, uncommitted changes, or a run a day later are no repeats.
     let another_program = |run: &mut Value| run["program"] = "another".into();
     let uncommitted = |run: &mut Value| {
         run["environment"]["git"]["dirty"] = true.into();
@@ -162,18 +162,18 @@ fn too_short_a_history_is_no_verdict() {
     says(&ended.stdout, &["NO VERDICT: no earlier run", &run]);
     assert_eq!(gate(&bench, 4)["verdict"], "Inconclusive");
     assert!(
-        Bench::new().run("gate --against-history").expect(4).stdout.contains("there is no run in")
+        Bench::new().run("gate --against-history").expect(4).stdout.contains("no run is stored in")
     );
 }
 
-/// A bench with nothing but one run, and its suite.
+/// Returns a bench with a single run, and the suite of that run.
 fn bench_with_one_run() -> (Bench, String) {
     let (bench, run) = bench();
     store(&bench, &made_up(&run, 0, 1.0));
     (bench, run["suite"].as_str().unwrap().to_owned())
 }
 
-/// Makes every case of `run` one that depends on ROCm.
+/// Makes every case of `run` depend on ROCm.
 fn with_rocm(run: &mut Value, version: &str) {
     for case in run["benchmarks"].as_array_mut().unwrap() {
         case["factors"] = json!({ "rocm": version });
@@ -250,14 +250,13 @@ fn unreadable_runs_and_wrong_words_are_exit_2() {
     ] {
         bench.run(&[&["gate"], words].concat()).expect(2);
     }
-    // One earlier run that cannot be read is said, and is no history; what is judged must be
-    // readable.
+    // An unreadable earlier run is reported and ignored; the run under test must be readable.
     let broken = bench.write("benchmark_results/runs/hour-010.json", "{");
     let file = std::fs::File::options().write(true).open(&broken).unwrap();
     file.set_modified(std::time::UNIX_EPOCH).unwrap();
     let ended = bench.run("gate --against-history").expect(0);
     assert!(ended.stderr.contains("hour-010"), "{}", ended.stderr);
-    // One that may be the latest is no history: without it nobody knows what is to be judged.
+    // If an unreadable run may be the latest, the run to judge is unknown.
     bench.write("benchmark_results/runs/hour-050.json", "{");
     let ended = bench.run("gate --against-history").expect(4);
     assert!(ended.stdout.contains("hour-050.json` may be a later run"), "{}", ended.stdout);

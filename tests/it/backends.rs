@@ -1,5 +1,4 @@
-//! The suite that compares backends, for real on whatever drivers are installed, lavapipe and PoCL
-//! among them.
+//! The suite that compares backends, on the installed drivers, such as lavapipe and PoCL.
 
 use crate::common::backend::{covers, is_here, verified};
 use crate::common::{Bench, SMALL, words};

@@ -1,13 +1,13 @@
-//! `baseline accept` and `baseline refresh` by the real binary. What is accepted rests on made-up
-//! times; what is refreshed is really measured, and only whether it was is looked at.
+//! `baseline accept` and `baseline refresh` with the real binary. Accepting uses made-up times;
+//! refreshing really measures, and only checks that it did.
 
 use crate::common::{Bench, ProgramOutput, SMALL, says, words};
 use serde_json::Value;
 
 const ID: &str = "cpu_performance/tensor-ops/cpu:0/made-up-2";
 
-/// A bench with a baseline of twelve cases, three replicates each, in a git repository of a person
-/// called Ada; and the run that the baseline was made of.
+/// Returns a bench with a baseline of twelve cases, with three replicates each, in a git repository
+/// of a user called Ada, and the run that the baseline was made from.
 fn with_baseline() -> (Bench, Value) {
     let bench = Bench::new().set("GIT_CONFIG_GLOBAL", "gitconfig");
     bench.write("gitconfig", "[user]\n\tname = Ada\n");
@@ -21,7 +21,8 @@ fn read(path: &std::path::Path) -> Value {
     document
 }
 
-/// Writes `run` as `current.json`, with the cases of `slower` that many times as slow.
+/// Writes `run` as `current.json`, with the times of the cases in `slower` multiplied by their
+/// factors.
 fn write_current(bench: &Bench, run: &Value, slower: &[(usize, f64)]) {
     let mut current = crate::common::made_up::again(run, "current");
     for (index, factor) in slower {
@@ -78,7 +79,7 @@ fn an_accepted_regression_does_not_fail_again_and_its_reason_is_kept() {
     let shown = bench.run("baseline show tensor-ops").expect(0).stdout;
     says(&shown, &["Accepted regressions", "exact rounding costs a fifth"]);
 
-    // A pattern takes what has regressed, and nothing else.
+    // A pattern accepts only regressed cases.
     accept(&bench, "*made-up-*", "the rest of it").expect(0);
     gate(&bench).expect(0);
     let baseline = self::baseline(&bench);
@@ -140,7 +141,7 @@ fn what_cannot_be_accepted_changes_nothing_and_says_why() {
     assert_eq!(baseline(&bench), before);
 }
 
-/// A bench with a real baseline of one case, and its file.
+/// Returns a bench with a real baseline of one case, and its file.
 fn measured() -> (Bench, std::path::PathBuf) {
     let bench = Bench::new();
     let arguments = words("tensor-ops --axis shape=8x64 --axis operation=add --axis dtype=f32");
@@ -203,7 +204,7 @@ fn a_baseline_that_would_lose_a_case_is_only_replaced_by_force() {
     bench.write_sealed(path.to_str().unwrap(), &old);
     let ended = bench.run("baseline refresh tensor-ops").expect(1);
     for expected in [
-        "no figures of cpu_performance/tensor-ops/cpu:0/broken: ",
+        "no values for cpu_performance/tensor-ops/cpu:0/broken: ",
         "cpu:0/f32: this program",
         "--force",
     ] {
@@ -233,7 +234,10 @@ fn what_cannot_be_refreshed_is_exit_2_with_the_cure() {
     let mut criterion = whole.clone();
     criterion["runs"][0]["profile"] = "criterion".into();
     bench.write_sealed(path.to_str().unwrap(), &criterion);
-    assert!(bench.run("baseline refresh").expect(2).stderr.contains("measured under `criterion`"));
+    assert!(bench.run("baseline refresh").expect(2).stderr.contains(
+        "measured with the profile \
+                                                                     `criterion`"
+    ));
     let mut elsewhere = whole;
     elsewhere["environment"]["cpu"]["model"] = "Another Processor".into();
     elsewhere["fingerprint"]["hardware"]["cpu_model"] = "Another Processor".into();

@@ -1,4 +1,4 @@
-//! `bisect` by the real binary, on a history of made-up times.
+//! `bisect` with the real binary, on a history with made-up times.
 
 use std::os::unix::process::ExitStatusExt;
 
@@ -10,7 +10,7 @@ fn history(bench: &Bench, changes: &[(Change, &str)]) -> Vec<String> {
     changes.iter().map(|(change, subject)| commit(bench, change, subject)).collect()
 }
 
-/// `(commit, outcome, reason)` of each step, the commit by its place in `commits`.
+/// Returns `(commit, outcome, reason)` of each step, with the commit as an index into `commits`.
 fn steps(document: &Value, commits: &[String]) -> Vec<(usize, String, String)> {
     let text = |step: &Value, name: &str| step[name].as_str().unwrap().to_owned();
     let place =
@@ -58,7 +58,7 @@ fn the_first_slow_commit_is_found_and_nothing_is_measured_twice() {
     for (step, reason) in [
         (1, "does not build"),
         (2, "builds the same machine code as"),
-        (4, "holds the same source as"),
+        (4, "has the same source as"),
     ] {
         assert!(steps[step].2.contains(reason), "{:?}", steps[step]);
     }
@@ -157,16 +157,16 @@ fn wrong_words_are_exit_2_with_the_cure() {
     git(&bench, &["add", "file"]);
     git(&bench, &["commit", "--quiet", "-m", "beside"]);
     for (good, bad, case, expected) in [
-        ("nonexistent", "main", "one", "`git log` shows"),
+        ("nonexistent", "main", "one", "`git log` lists"),
         ("main", "main", "one", "the same commit"),
         ("main", &commits[0], "one", "name the good one first"),
         ("branch", "main", "one", &commits[0][..10]),
-        ("elsewhere", "main", "one", "no ancestor in common"),
+        ("elsewhere", "main", "one", "no common ancestor"),
         (
             &commits[0],
             "main",
             "made-up",
-            "fits 2 cases; name one of them:\n  cpu_performance/made-up/cpu:0/one",
+            "matches 2 cases; name one of them:\n  cpu_performance/made-up/cpu:0/one",
         ),
         (
             &commits[0],

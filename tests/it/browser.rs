@@ -1,5 +1,5 @@
-//! Pages as a browser shows them: the report and the dashboard, at a desk and on a phone, in light
-//! and in dark, to eyes and to ears.
+//! The report and the dashboard in a browser: on a desktop and on a phone, in light and dark mode,
+//! on screen and for screen readers.
 
 use crate::common::Bench;
 use crate::common::browser::{Browser, Reader};
@@ -7,11 +7,11 @@ use crate::common::made_up::{again, scale, with_baseline};
 #[cfg(feature = "serve")]
 use crate::serve::Server;
 
-/// A name that wants to run, to load and to leave its place.
+/// A name that tries to run code, to load a file and to leave its place in the page.
 const HOSTILE: &str =
     "</td><img src=//example.invalid/x onerror=hacked=1><script>hacked=1</script>&lt;\u{202e}";
 
-/// A run with a regression, a failure, a skip, and hostile names of each kind, as a page.
+/// Writes the page of a run with a regression, a failure, a skip, and hostile names of each kind.
 fn hostile_report(bench: &Bench, run: &serde_json::Value) -> std::path::PathBuf {
     let mut worse = again(run, "worse");
     for at in [2, 3] {
@@ -37,8 +37,8 @@ fn hostile_report(bench: &Bench, run: &serde_json::Value) -> std::path::PathBuf 
     bench.path("page.html")
 }
 
-/// None of `readers` meets a barrier or has to move the page sideways, nothing is complained of,
-/// and nothing is asked for elsewhere.
+/// Checks that the page has no accessibility violations, no horizontal scrolling, no console
+/// messages and no requests to other hosts, for each of `readers`.
 fn check(browser: &Browser, own: &str, readers: &[Reader]) {
     for reader in readers {
         browser.read_as(*reader);
@@ -66,7 +66,7 @@ fn a_report_is_read_by_everybody_and_asks_nobody() {
     assert_eq!(browser.text("return document.title + typeof hacked"), format!("{title}undefined"));
     let told = browser.text("return document.querySelector('#verdict').innerText");
     assert!(told.contains("Regressed: 2") && told.contains("Failed: 1"), "{told}");
-    // The first key leads to the verdict; nothing on the way is out of sight.
+    // The first key leads to the verdict; every focused element on the way is visible.
     browser.press('\u{e004}');
     assert_eq!(browser.text("return document.activeElement.textContent"), "Skip to the verdict");
     browser.press('\u{e007}');
@@ -77,8 +77,8 @@ fn a_report_is_read_by_everybody_and_asks_nobody() {
     browser.read_as(Reader::DESK);
     assert_ne!(browser.text(colors), dark);
 
-    // A run of a real machine; each chart is so much to look through that the largest run takes as
-    // long as all else.
+    // A run of a real machine. Each chart takes long to check: the largest run would double the
+    // total time.
     let gallery = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/gallery/cpu-before.json");
     bench.run(&["report", gallery, "--format", "html", "--output", "real.html"]).expect(0);
     browser.open_file(&bench.path("real.html"));
@@ -91,7 +91,7 @@ fn a_report_is_read_by_everybody_and_asks_nobody() {
     check(&browser, "file://", &[Reader::DESK, Reader::PHONE]);
 }
 
-/// What `serve` shows of a case that became slower, in runs with hostile names.
+/// Checks the pages that `serve` shows of a slower case, in runs with hostile names.
 #[cfg(feature = "serve")]
 #[test]
 fn the_dashboard_is_read_by_everybody_and_asks_nobody_else() {
@@ -116,7 +116,7 @@ fn the_dashboard_is_read_by_everybody_and_asks_nobody_else() {
     check(&browser, &own, &[Reader::DESK, Reader::PHONE]);
     assert_eq!(browser.text("return typeof hacked"), "undefined");
 
-    // A filter shows more rows; what was hidden was counted.
+    // A filter also shows the rows that were only counted before.
     open("compare?from=20990101&to=20990106");
     check(&browser, &own, &[Reader::PHONE, Reader::DESK]);
     let rows = || {
@@ -131,13 +131,13 @@ fn the_dashboard_is_read_by_everybody_and_asks_nobody_else() {
     browser.wait_until("location.search.includes('show=all')");
     assert!(rows() > changed && changed > 0, "{changed} rows, then {}", rows());
 
-    // By keys alone: the chart says its figures, and shows fewer runs.
+    // With the keyboard only: the chart announces its values, and can show fewer runs.
     open("case?id=cpu_performance/tensor-ops/cpu:0/made-up-2");
     check(&browser, &own, &[Reader::PHONE, Reader::DESK]);
     let has_png = "return [...document.querySelectorAll('.files a')].some(link => link.textContent \
                    === 'PNG')";
     assert_eq!(browser.run(has_png), cfg!(feature = "png"));
-    // The page makes one itself where the server cannot.
+    // The page creates the PNG itself if the server cannot.
     browser.run(
         "const figure = document.querySelector('figure.chart');
         [...figure.querySelectorAll('.files a')].filter(link => link.textContent === 'PNG').forEach(link => link.remove());

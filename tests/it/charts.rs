@@ -1,8 +1,8 @@
-//! `chart`: what the gallery says, what it refuses, and what a hostile name can do.
+//! `chart`: the runs of the gallery, errors, and hostile names.
 
 use crate::common::Bench;
 
-/// A file of the gallery.
+/// Returns the path of a file of the gallery.
 fn of_gallery(name: &str) -> String {
     format!("{}/docs/gallery/{name}", env!("CARGO_MANIFEST_DIR"))
 }
@@ -64,7 +64,7 @@ fn what_cannot_be_drawn_says_what_would_give_it() {
     let bench = Bench::new();
     let run = of_gallery("cpu-before.json");
     for (words, cure) in [
-        (&["chart", "memory-timeline", &run][..], "it is made from pytorch"),
+        (&["chart", "memory-timeline", &run][..], "this chart needs pytorch"),
         (&["chart", "pie", &run], "roofline"),
         (&["chart", "bar", &run, "--metric", "speed"], "bandwidth_gb_s"),
         (&["chart", "delta", &run], "--against previous"),
@@ -95,7 +95,7 @@ fn hostile_names_stay_text_in_every_form() {
     }
 }
 
-/// The field of a result that holds the value of `axis`, where it is called otherwise.
+/// Returns the field that holds the value of `axis`, whose name may differ.
 fn field_of(benchmark: &str, axis: &str) -> &'static str {
     match (benchmark, axis) {
         ("gemm", "shape") => "m, n, k",
@@ -121,8 +121,8 @@ fn field_of(benchmark: &str, axis: &str) -> &'static str {
     }
 }
 
-/// Two cases of one benchmark that differ in nothing that tells lines apart would be points of one
-/// line at one place.
+/// Two cases of a benchmark that do not differ in any axis that separates lines would be points of
+/// one line at the same position.
 #[test]
 fn no_two_cases_of_a_grid_are_one_point_of_one_line() {
     let gpu = |device: &str| rsb_device::DeviceInfo {

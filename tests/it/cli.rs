@@ -1,4 +1,4 @@
-//! What people and scripts see of the command line: words, streams, exit codes.
+//! The command line as users and scripts see it: text, streams, exit codes.
 
 use crate::common::{Bench, SMALL, words};
 
@@ -119,7 +119,7 @@ fn what_cannot_run_here_is_skipped_with_the_reason_and_exit_5() {
             assert!(!case[field].as_str().unwrap().is_empty());
         }
     }
-    // vLLM may have an environment of its own in the directory of the user's data.
+    // vLLM may have a separate environment in the user's data directory.
     let without_python = bench
         .set("MLSTACK_BENCHMARK_PYTHON", "/nonexistent/python")
         .set("XDG_DATA_HOME", "/nonexistent/data");

@@ -1,7 +1,7 @@
-//! A committed baseline on a fresh checkout, where nobody kept the program that made it: the
-//! revision is built. And the baseline of a pull request, which is that of the merge base.
+//! A committed baseline on a fresh checkout that has no copy of the program that made it, so its
+//! revision is built. Also the baseline of a pull request, which is that of the merge base.
 //!
-//! The revision's program is a small one that starts the real one, so that the figures are real and
+//! The program of the revision is a small one that starts the real one, so that values are real and
 //! the build takes a second.
 
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::common::revisions::{git, repository};
 use crate::common::{Bench, says};
 use crate::gate_beside::{GATE, MEASURE, regressed, save_a_record_of_better_days};
 
-/// A program that becomes the real one.
+/// Writes a program that becomes the real one.
 fn write_program(bench: &Bench, mark: &str) {
     let real = env!("CARGO_BIN_EXE_rusty-stack-bench");
     bench.write(
@@ -31,15 +31,15 @@ fn commit_all(bench: &Bench, subject: &str) -> String {
     git(bench, &["rev-parse", "HEAD"])
 }
 
-/// Where the user's caches are: outside every working tree.
+/// Moves the user's caches outside every working tree.
 fn with_cache_outside(bench: Bench) -> (Bench, tempfile::TempDir) {
     let cache = tempfile::tempdir().unwrap();
     let path = cache.path().display().to_string();
     (bench.set("RSB_CACHE_DIR", &path), cache)
 }
 
-/// A repository of this program with a committed baseline, from a revision that is no longer the
-/// last one; that revision, and the baseline's file. Nothing is kept, as on a fresh checkout.
+/// Returns a repository of this program with a committed baseline from a revision that is no longer
+/// the latest, that revision, and the baseline's file. No program is kept, as on a fresh checkout.
 fn fresh_checkout() -> (Bench, String, String) {
     let bench = repository();
     bench.write(
@@ -72,9 +72,16 @@ fn where_no_program_was_kept_the_revision_is_built_once_and_decides() {
         );
     }
     let notes = result["notes"].to_string();
-    assert!(!notes.contains("names what is not here"), "{notes}");
-    says(&notes, &[&format!("the revision {} that made it, built here on", &revision[..12])]);
-    // Once more about another run: what was built is kept.
+    assert!(!notes.contains("match no case"), "{notes}");
+    says(
+        &notes,
+        &[&format!(
+            "the revision {} that made the baseline, built here \
+                             on",
+            &revision[..12]
+        )],
+    );
+    // Judging another run uses the kept build.
     bench.run(MEASURE).expect(0);
     let again = bench.run(&GATE).expect(0);
     assert!(
@@ -121,7 +128,7 @@ fn what_the_code_did_is_named_alone_against_the_revision() {
     assert!(slower.len() == 1 && slower[0].contains("/gelu/"), "{slower:?}");
 }
 
-/// What the result says of why nothing but the record was judged by.
+/// Returns the notes that explain why only the stored baseline was used.
 fn record_alone(result: &Value) -> String {
     let notes = result["notes"]
         .as_array()
@@ -148,7 +155,7 @@ fn without_a_revision_the_record_alone_counts_and_says_so() {
     let said = with_revision(&revision, true);
     assert!(said.contains("records no revision") && said.contains("changed tree"), "{said}");
     let said = with_revision(&"0123456789".repeat(4), false);
-    assert!(said.contains("is not here: `git fetch origin 0123456789"), "{said}");
+    assert!(said.contains("is not in this repository: `git fetch origin 0123456789"), "{said}");
     bench.write("src/main.rs", "fn main() { does not compile }\n");
     let broken = commit_all(&bench, "broken");
     bench.run(MEASURE).expect(0); // A run of an earlier commit is not judged unasked.
@@ -173,7 +180,7 @@ fn a_baseline_of_a_changed_tree_or_of_several_commits_records_no_revision() {
     bench.write(".gitignore", "target\ncache\nbenchmark_results\n");
     bench.run(MEASURE).expect(0);
     bench.run("baseline save").expect(0);
-    assert_eq!(commit(), Value::Null, "the tree was changed");
+    assert_eq!(commit(), Value::Null, "the tree had changes");
     git(&bench, &["checkout", "--quiet", "--", "."]);
     std::fs::remove_dir_all(bench.path("baselines")).unwrap();
     std::fs::remove_dir_all(bench.cache.path().join("programs")).unwrap();
@@ -201,8 +208,8 @@ fn a_baseline_of_a_changed_tree_or_of_several_commits_records_no_revision() {
 fn a_pull_request_is_judged_by_the_baseline_and_the_policy_of_its_merge_base() {
     let (bench, _, file) = fresh_checkout();
     git(&bench, &["checkout", "--quiet", "-b", "change"]);
-    // The change brings a judge of its own: no threshold to speak of, and a baseline that is easy
-    // to meet.
+    // The change brings its own policy and baseline: a huge threshold, and times that are easy to
+    // beat.
     bench.write("baselines/policy.toml", "threshold_percent = 1e6\n");
     let mut baseline: Value =
         serde_json::from_str(&std::fs::read_to_string(bench.path(&file)).unwrap()).unwrap();
@@ -227,13 +234,13 @@ fn a_pull_request_is_judged_by_the_baseline_and_the_policy_of_its_merge_base() {
     );
     let in_pairs = bench.run(&[&GATE[..], &["--base", "main"]].concat()).expect(0);
     assert!(in_pairs.stdout.contains("the machine changed, not the code"), "{}", in_pairs.stdout);
-    // Asked again, it agrees with itself: the files of the merge base are as old as it.
+    // A repeated call gives the same verdict: the files of the merge base are as old as it.
     let again = bench.run(&[&GATE[..], &["--base", "main"]].concat()).expect(0);
-    assert!(again.stderr.contains("that verdict stands"), "{}", again.stderr);
-    // Nor is that verdict one by the baseline of the tree.
+    assert!(again.stderr.contains("that verdict still applies"), "{}", again.stderr);
+    // That verdict does not count for the baseline in the working tree.
     let by_the_tree = bench.run(&GATE);
-    assert!(!by_the_tree.stderr.contains("that verdict stands"), "{}", by_the_tree.stderr);
-    // However the directory is spelled, it is that of the merge base, and so is the policy in it.
+    assert!(!by_the_tree.stderr.contains("that verdict still applies"), "{}", by_the_tree.stderr);
+    // However the directory is spelled, the baselines and the policy of the merge base are used.
     let whole = bench.path("baselines").display().to_string();
     let spelled = bench
         .run(&[&stored[..], &["--base", "main", "--baselines-dir", &whole]].concat())
@@ -245,7 +252,7 @@ fn a_pull_request_is_judged_by_the_baseline_and_the_policy_of_its_merge_base() {
         .run(&[&stored[..], &["--base", "main", "--baselines-dir", &elsewhere]].concat())
         .expect(2);
     assert!(outside.stderr.contains("outside this repository"), "{}", outside.stderr);
-    // A change that says that its baselines are elsewhere is not asked.
+    // A change cannot move the baselines elsewhere.
     bench.write("rusty-stack-bench.toml", "[run]\nbaselines_dir = \"nowhere\"\n");
     bench.run(&[&stored[..], &["--base", "main", "--baseline-optional"]].concat()).expect(3);
     std::fs::remove_file(bench.path("rusty-stack-bench.toml")).unwrap();
@@ -268,11 +275,11 @@ fn a_revision_that_is_no_ancestor_or_was_not_fetched_is_no_verdict_and_names_the
         + &String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{text}");
     assert!(text.contains(&revision[..12]) && text.contains("`git fetch --unshallow`"), "{text}");
-    // The branch is written anew from a commit beside the one that made the baseline.
+    // The branch is rewritten from a commit that is a sibling of the one that made the baseline.
     let files = git(&bench, &["write-tree"]);
     let other = git(&bench, &["commit-tree", &files, "-m", "all of it at once"]);
     git(&bench, &["reset", "--quiet", "--hard", &other]);
     bench.run(MEASURE).expect(0);
     let gated = bench.run("gate --base main --baseline-optional").expect(4);
-    says(&gated.stdout, &["is no ancestor of", "baseline refresh"]);
+    says(&gated.stdout, &["is not an ancestor of", "baseline refresh"]);
 }

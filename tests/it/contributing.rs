@@ -1,5 +1,5 @@
-//! CONTRIBUTING.md names the files that a frequent addition touches: they exist, they are few, and
-//! no other source file mentions the examples that it gives. The paths in ARCHITECTURE.md exist.
+//! CONTRIBUTING.md names the files touched by frequent additions: they exist, they are few, and no
+//! other source file mentions the given examples. The paths in ARCHITECTURE.md exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ const ADDITIONS: [&str; 6] = [
     "Add a verdict reason",
 ];
 
-/// Most files of an addition, without tests, documents and generated files.
+/// Maximum number of files of an addition, without tests, documents and generated files.
 const MAX_FILES: usize = 4;
 
 /// Directories whose sources may mention an example.
@@ -43,13 +43,13 @@ impl Section {
         }
     }
 
-    /// The paths of files that are no tests, documents or generated files.
+    /// Returns the paths of files that are not tests, documents or generated files.
     fn sources(&self) -> Vec<&str> {
         let paths = self.paths.iter().map(String::as_str);
         paths.filter(|path| is_source(path)).collect()
     }
 
-    /// Source files that mention an example and are not named.
+    /// Returns the source files that mention an example but are not named.
     fn unnamed(&self, sources: &[Source]) -> Vec<String> {
         let mentioning = sources.iter().filter(|source| source.mentions(&self.examples));
         let unnamed = mentioning.filter(|source| !self.paths.contains(&source.path));
@@ -91,7 +91,8 @@ fn is_source(path: &str) -> bool {
     !is_document && !is_test(path)
 }
 
-/// Whether `path` is a file of tests, by its name or since its parent compiles it for tests only.
+/// Returns whether `path` is a test file, by its name or because its parent compiles it only for
+/// tests.
 fn is_test(path: &str) -> bool {
     if format!("/{path}").contains("/tests/") || path.ends_with("tests.rs") {
         return true;

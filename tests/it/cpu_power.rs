@@ -1,4 +1,4 @@
-//! The power of CPUs beside a measurement, from a tree that stands for `/sys`.
+//! CPU power during a measurement, from a tree that replaces `/sys`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn the_power_of_cpus_is_read_beside_every_case_where_they_tell_it() {
         scope.spawn(|| {
             while !is_done.load(Ordering::Relaxed) {
                 let energy_uj = 1e6 + begun.elapsed().as_secs_f64() * WATTS * 1e6;
-                // As the kernel does it: no reader sees half of a figure.
+                // Like the kernel, never show a partial value to readers.
                 bench.write("half", &format!("{energy_uj:.0}\n"));
                 std::fs::rename(bench.path("half"), bench.path(&format!("{COUNTER}/energy_uj")))
                     .unwrap();
@@ -38,8 +38,8 @@ fn the_power_of_cpus_is_read_beside_every_case_where_they_tell_it() {
     let watts = document["benchmarks"][0]["results"][0]["cpu_power_w"]
         .as_f64()
         .unwrap_or_else(|| panic!("{document:#}"));
-    // On a busy machine the thread that writes the counter is late by tens of milliseconds; a wrong
-    // unit is off by more.
+    // On a busy machine, the thread that writes the counter is late by tens of milliseconds; a
+    // wrong unit would be off by more.
     assert!((WATTS / 3.0..WATTS * 3.0).contains(&watts), "{watts}");
     let has_rapl = std::fs::read("/sys/class/powercap/intel-rapl:0/energy_uj").is_ok();
     let fields = &unread["benchmarks"][0]["results"][0];

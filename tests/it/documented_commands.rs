@@ -1,4 +1,4 @@
-//! Every subcommand and flag of this program that a document shows in its code exists.
+//! Every subcommand and flag of this program in the code of a document exists.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use clap::Command;
 
 const PROGRAM: &str = "rusty-stack-bench";
 
-/// The README, the pages of docs and of its how-to guides, and the list of commands.
+/// Returns the README, the pages of docs and of its how-to guides, and the list of commands.
 fn documents() -> Vec<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let dirs = ["docs", "docs/how-to"].map(|dir| std::fs::read_dir(root.join(dir)).unwrap());
@@ -15,7 +15,7 @@ fn documents() -> Vec<PathBuf> {
     pages.chain([root.join("README.md"), root.join("AGENTS.md")]).collect()
 }
 
-/// Lines of code blocks, with continued lines joined, and code within prose.
+/// Returns the lines of code blocks, with continued lines joined, and the code within prose.
 fn code(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_block = false;
@@ -31,7 +31,7 @@ fn code(text: &str) -> Vec<String> {
     found
 }
 
-/// `line` with one word for each quoted argument.
+/// Returns `line` with one word for each quoted argument.
 fn unquoted(line: &str) -> String {
     let (mut text, mut rest) = (String::new(), line);
     while let Some(start) = rest.find(['\'', '"']) {
@@ -43,7 +43,7 @@ fn unquoted(line: &str) -> String {
     text + rest
 }
 
-/// The arguments of each call of the program in a line of shell.
+/// Returns the arguments of each call of the program in a line of shell code.
 fn calls(line: &str) -> Vec<Vec<String>> {
     let line = unquoted(line);
     let line = line.split(" #").next().unwrap_or_default();
@@ -58,7 +58,7 @@ fn calls(line: &str) -> Vec<Vec<String>> {
     parts.filter_map(of_part).collect()
 }
 
-/// What of a call the command line does not have.
+/// Returns the first part of a call that the command line does not have.
 fn unknown(command: &Command, call: &[String]) -> Option<String> {
     let mut command = command;
     let mut words = call.iter().peekable();

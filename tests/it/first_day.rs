@@ -1,4 +1,4 @@
-//! `doctor --first-day` by the real binary: on the CPU, on its drivers for Vulkan and OpenCL, and
+//! `doctor --first-day` with the real binary: on the CPU, with its Vulkan and OpenCL drivers, and
 //! on fake GPUs.
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::common::Bench;
 use crate::schemas::check;
 
-/// The program on the CPU alone.
+/// Returns a bench that uses only the CPU.
 fn on_cpu() -> Bench {
     let bench = Bench::new();
     bench.write("rusty-stack-bench.toml", "[run]\nbackend = \"cpu\"\n");
     bench
 }
 
-/// One check as its document, which follows its schema.
+/// Runs one check and returns its document, which must match its schema.
 fn one(bench: &Bench, number: u8, code: i32) -> Value {
     let ended = bench
         .run(&["doctor", "--first-day", "--check", &number.to_string(), "--json"])
@@ -33,7 +33,7 @@ fn one(bench: &Bench, number: u8, code: i32) -> Value {
     document
 }
 
-/// The one folder that was written.
+/// Returns the only folder that was written.
 fn folder(bench: &Bench) -> PathBuf {
     let folders = std::fs::read_dir(bench.path("benchmark_results/first-day")).unwrap();
     let folders: Vec<PathBuf> = folders.map(|entry| entry.unwrap().path()).collect();
@@ -69,7 +69,7 @@ fn a_check_on_the_cpu_passes_and_leaves_a_folder_without_names() {
         assert!(!document.contains("/home/ada"), "{document}");
         assert!(!document.contains(host.trim()), "{} is in {document}", host.trim());
     }
-    // The run is one like any other: `report` reads it.
+    // The run can be read by `report` like any other.
     bench
         .run(&[
             "report",
@@ -124,7 +124,7 @@ fn a_check_that_does_not_exist_is_a_usage_error_that_lists_them() {
     for wrong in ["17", "0", "x", "-1"] {
         let ended =
             Bench::new().run(&["doctor", "--first-day", &format!("--check={wrong}")]).expect(2);
-        for word in ["1 inventory", "16 the same again", wrong] {
+        for word in ["1 inventory", "16 repeatability", wrong] {
             assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
         }
     }
@@ -149,7 +149,7 @@ fn results_that_cannot_be_kept_are_a_usage_error_before_anything_is_measured() {
     assert!(ended.stderr.contains("--results-dir"), "{}", ended.stderr);
 }
 
-/// A directory with a program called `name` that prints `text`, before all others on PATH.
+/// Returns a bench with the program `name`, a shell script, first on PATH.
 #[cfg(feature = "rocm")]
 fn with_program(bench: Bench, name: &str, script: &str) -> Bench {
     let program = bench.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
@@ -185,7 +185,7 @@ fn the_inventory_is_held_against_rocminfo() {
     ] {
         let bench = with_program(fake_mi300x(), "rocminfo", &script);
         let document = one(&bench, 1, code);
-        // `doctor` may find something about this machine, which is worth a look.
+        // `doctor` may find a problem of this machine, reported as worth a look.
         let values = document["checks"][0]["values"].as_array().unwrap();
         let own: Vec<&Value> = values.iter().filter(|value| value["what"] != "doctor").collect();
         assert!(own.iter().any(|value| value["status"] == status), "{status}: {document:#}");
@@ -259,10 +259,10 @@ fn a_simulated_card_has_values_and_no_expectation() {
         .unwrap()
         .path();
     let page = std::fs::read_to_string(page.join("first-day.txt")).unwrap();
-    assert!(page.contains("its times mean nothing"), "{page}");
+    assert!(page.contains("its times are meaningless"), "{page}");
 }
 
-/// As a person runs it on the day that the card arrives.
+/// Runs all checks, as a user does on the day that a card arrives.
 #[cfg(feature = "rocm")]
 fn whole_day(bench: &Bench) {
     let document = bench.run("doctor --first-day --json").expect(0).json();
@@ -277,7 +277,7 @@ fn whole_day(bench: &Bench) {
             other => panic!("{other}: {check:#}"),
         }
     }
-    // Nothing else on the machine is needed for these.
+    // These need nothing else on the machine.
     for number in [2, 3, 4, 5, 6, 8, 9, 10, 14] {
         assert_ne!(checks[number - 1]["status"], "skipped", "{:#}", checks[number - 1]);
     }

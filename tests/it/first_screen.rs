@@ -1,4 +1,4 @@
-//! The first commands of a new user, by the real binary.
+//! The first commands of a new user, with the real binary.
 
 use crate::common::{Bench, SMALL};
 
@@ -119,7 +119,7 @@ fn text_wraps_at_the_width_and_is_whole_when_piped() {
     ] {
         let text = |bench: &Bench| bench.run(command).stdout;
         let (narrow, piped) = (text(&narrow), text(&piped));
-        // A link or a path is a word, which is never broken.
+        // Links and paths are single words, which are never broken.
         let is_wide = |line: &&str| line.chars().count() > 80 && line.trim().contains(' ');
         assert_eq!(narrow.lines().find(is_wide), None, "{command:?}");
         assert!(

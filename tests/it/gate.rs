@@ -1,19 +1,19 @@
-//! The gate's promise, by the real binary: 3 when something got slower, 0 when not, 4 when it
-//! cannot tell.
+//! The exit codes of `gate` with the real binary: 3 if something got slower, 0 if not, 4 without a
+//! verdict.
 //!
-//! Real measurements on a shared machine are noisy, and no test may depend on that: the run here is
-//! one that the program wrote, with made-up times in it. Only the last test measures both sides.
+//! Real measurements on a shared machine are noisy, and no test may depend on that: the tests use a
+//! run of the program with made-up times. Only the last test measures both sides.
 
 use crate::common::made_up::{again, scale};
 use crate::common::{Bench, SMALL, says, words};
 use serde_json::Value;
 
-/// A bench with a baseline of twelve cases, and the run that it was made of.
+/// Returns a bench with a baseline of twelve cases, and the run that it was made from.
 fn with_baseline() -> (Bench, Value) {
     crate::common::made_up::with_baseline(Bench::new())
 }
 
-/// Writes `run`, measured again, as the current side, changed by `change`, and gates it.
+/// Writes `run`, measured again and modified by `change`, as the current side, and judges it.
 fn gate(bench: &Bench, run: &Value, code: i32, change: impl Fn(&mut Value)) -> Value {
     let mut current = again(run, "current");
     change(&mut current);
@@ -66,15 +66,15 @@ fn what_cannot_be_judged_is_never_green() {
     gate(&bench, &run, 4, |run| run["benchmarks"][0]["samples"][0]["times_ns"][0] = (-1.0).into());
     gate(&bench, &run, 4, |run| run["benchmarks"][0]["samples"][0]["times_ns"] = Value::Null);
     gate(&bench, &run, 4, |run| run["benchmarks"][0] = "rubbish".into());
-    // A regression is said whatever else has no verdict.
+    // A regression is reported even if another case has no verdict.
     gate(&bench, &run, 3, |run| {
         scale(&mut run["benchmarks"][2], 1.3);
         run["benchmarks"].as_array_mut().unwrap().remove(0);
     });
 }
 
-/// Turns `run` into one of a machine with ROCm and ML frameworks, which also measured a case of
-/// `pytorch`.
+/// Returns `run` as if measured on a machine with ROCm and ML frameworks, with an additional case
+/// of `pytorch`.
 fn with_an_ml_stack(run: &Value) -> Value {
     let mut run = again(run, "with-ml-stack");
     let environment = &mut run["environment"];
@@ -106,7 +106,7 @@ fn a_baseline_with_rocm_and_torch_judges_a_run_without_them() {
         result["missing"],
         serde_json::json!(["component_specific/pytorch/cpu:0/matmul/f32"])
     );
-    // The other way round, what is installed since is new, and changes nothing.
+    // In the other direction, software installed since then is new, and changes nothing.
     bench.run("gate --baseline tensor-ops --current with.json").expect(0);
 }
 
@@ -151,8 +151,7 @@ fn a_copy_of_what_was_measured_is_no_verdict() {
             .filter(|row| row["metric"] == "time_ms")
             .all(|row| row["reason_code"] == "same_samples")
     );
-    // Criterion writes no new result where a benchmark panics: what it left there is what was
-    // saved.
+    // Criterion writes no new result if a benchmark panics: the files it leaves are the saved ones.
     criterion_dir(&bench, "left", (12, |_: u32| 1.0));
     for case in 0..12 {
         let kept = bench.path(&format!("left/group/case-{case}"));
@@ -213,7 +212,7 @@ fn a_policy_that_cannot_be_meant_is_exit_2_and_says_what_is_near() {
         ),
         (
             "[control]\ncases = [\"*/tensor-ops/*\"]\n",
-            "every case that is judged belongs to the control set",
+            "every judged case belongs to the control set",
         ),
         ("[control]\nmoved_percent = 10.0\n", "must be below the smallest threshold"),
     ] {
@@ -225,10 +224,10 @@ fn a_policy_that_cannot_be_meant_is_exit_2_and_says_what_is_near() {
             ended.stderr
         );
     }
-    // What could fit another run is only said.
+    // Patterns that could match another run are only reported.
     bench.write("baselines/policy.toml", "[ignore]\ncases = [\"*/gemm/*\"]\n");
     assert!(
-        gate().expect(0).stdout.contains("the policy names what is not here: `*/gemm/*` (ignore)")
+        gate().expect(0).stdout.contains("policy patterns that match no case: `*/gemm/*` (ignore)")
     );
     std::fs::remove_file(bench.path("baselines/policy.toml")).unwrap();
     std::os::unix::fs::symlink("nowhere.toml", bench.path("baselines/policy.toml")).unwrap();
@@ -254,11 +253,10 @@ fn a_missing_baseline_is_forgiven_and_nothing_else() {
     bench.write_sealed("other.json", &other);
     assert!(optional(&["--current", "other.json"]).expect(0).stdout.contains("no baseline `gemm`"));
     let empty = Bench::new();
-    assert!(empty.run("gate --baseline-optional").expect(4).stdout.contains("there is no run in"));
+    assert!(empty.run("gate --baseline-optional").expect(4).stdout.contains("no run is stored in"));
 }
 
-/// Both sides measured: a slow-down of half on purpose is found under any noise that this machine
-/// is likely to have.
+/// Measures both sides: an injected slowdown is found despite the noise of this machine.
 #[cfg(feature = "fault-injection")]
 #[test]
 fn a_workload_made_slower_on_purpose_is_named() {
@@ -280,7 +278,7 @@ fn a_workload_made_slower_on_purpose_is_named() {
     .concat();
     bench.run(&arguments).expect(0);
     bench.run("baseline save").expect(0);
-    // So much slower that no neighbor of a test can hide it.
+    // A slowdown so large that concurrent tests cannot hide it.
     let slowed = bench.set("RSB_TEST_SLOWDOWN", "/gelu/=20.0");
     slowed.run(&arguments).expect(0);
     let result = slowed.run("gate --json --budget 0s").expect(3).json();
@@ -355,12 +353,12 @@ fn every_format_names_the_regression() {
     }
 }
 
-/// What the noise of made-up measurements depends on: another for each name here.
+/// Returns the seed for the noise of made-up measurements, different for each name used here.
 fn seed(name: &str) -> u32 {
     name.bytes().map(u32::from).sum()
 }
 
-/// A directory as Criterion writes it: `cases` cases, `factor` slower than the plain ones.
+/// Writes a directory in Criterion's format: `cases` cases, with times multiplied by `factor`.
 fn criterion_dir(bench: &Bench, name: &str, (cases, factor): (u32, impl Fn(u32) -> f64)) {
     for case in 0..cases {
         let id = format!("group/case-{case}");
@@ -408,8 +406,8 @@ fn directories_of_criterion_are_sides() {
     assert_eq!(gate("fewer").expect(4).json()["missing"][0], "group/case-11");
 }
 
-/// A file of hyperfine: twelve commands, of which the fourth took `factor` of its time and ended
-/// with `code`.
+/// Writes a hyperfine file with twelve commands, of which the fourth took `factor` times as long
+/// and exited with `code`.
 fn hyperfine(bench: &Bench, name: &str, (factor, code): (f64, i32)) -> String {
     let result = |n: u32| {
         let (factor, code) = if n == 3 { (factor, code) } else { (1.0, 0) };
@@ -425,7 +423,8 @@ fn hyperfine(bench: &Bench, name: &str, (factor, code): (f64, i32)) -> String {
     name.to_owned()
 }
 
-/// As [`hyperfine`], with nine of ten runs of the fourth command three times as long.
+/// Writes a file like [`hyperfine`], in which nine of ten runs of the fourth command took three
+/// times as long.
 fn mostly_slow(bench: &Bench, name: &str) -> String {
     let name = hyperfine(bench, name, (1.0, 0));
     let mut file: Value =

@@ -1,8 +1,8 @@
-//! A baseline whose record no longer fits the machine: the gate runs the program that made it
-//! beside today's.
+//! A baseline that no longer matches the machine: the gate runs the program that made it,
+//! interleaved with the current one.
 //!
-//! The figures are real. The changes are made so large, and the threshold so wide, that no neighbor
-//! can hide them.
+//! The values are real. The changes are so large, and the threshold so wide, that concurrent tests
+//! cannot hide them.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -17,8 +17,8 @@ pub(crate) const MEASURE: &str = "run tensor-ops --axis shape=64x64 --axis dtype
                                   --axis operation=add,gelu,sum --replicates 3";
 pub(crate) const GATE: [&str; 2] = ["gate", "--json"];
 
-/// A baseline that says that every case took a hundredth of its time, as on a machine that was
-/// faster then.
+/// Returns a bench with a baseline in which every case took a hundredth of its time, as if the
+/// machine had been faster.
 fn with_a_record_of_better_days() -> Bench {
     let bench = Bench::new();
     bench.write("baselines/policy.toml", "threshold_percent = 100.0\n");
@@ -26,7 +26,8 @@ fn with_a_record_of_better_days() -> Bench {
     bench
 }
 
-/// Measures, and saves as baseline that every case took a hundredth of its time; the file's name.
+/// Measures, saves a baseline in which every case took a hundredth of its time, and returns its
+/// file name.
 pub(crate) fn save_a_record_of_better_days(bench: &Bench) -> String {
     bench.run(MEASURE).expect(0);
     bench.run("baseline save").expect(0);
@@ -57,7 +58,7 @@ pub(crate) fn regressed(result: &Value) -> Vec<&str> {
 fn where_the_machine_changed_the_code_is_not_blamed() {
     let bench = with_a_record_of_better_days();
     bench.run(MEASURE).expect(0);
-    // What is stored alone looks a hundred times as slow.
+    // By the stored values only, it looks a hundred times as slow.
     let stored = bench.run(&[&GATE[..], &["--budget", "0s"]].concat()).expect(3).json();
     assert_eq!(regressed(&stored).len(), 3);
     let result = bench.run(&GATE).expect(0).json();
@@ -67,10 +68,10 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
         let reason = row["reason"].as_str().unwrap();
         assert!(reason.contains("the machine changed, not the code"), "{reason}");
     }
-    // The report repeats that verdict, rather than judging the stored figures anew.
+    // The report repeats that verdict instead of judging the stored values again.
     let report = bench.run("report --format json").expect(0).json();
     assert!(report.to_string().contains("the machine changed, not the code"), "{report:#}");
-    // Which program that was is said, on the terminal and in the document.
+    // The terminal and the document identify the program.
     let kept = program_of(&bench);
     let path = kept.display().to_string();
     let hash = kept.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
@@ -79,12 +80,15 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
         notes.contains(&hash[..12]) && !notes.contains(&path),
         "{notes}: no path for a comment on a pull request"
     );
-    // Asked again, the gate agrees with itself and measures nothing, whichever way it is asked.
+    // A repeated call gives the same verdict and measures nothing, in any form.
     let run = result["current_run_id"].as_str().unwrap();
     for words in [&[][..], &["--budget", "90s"], &["--current", run]] {
         let again = bench.run(&[&GATE[..], words].concat()).expect(0);
         assert!(
-            again.stderr.contains("that verdict stands") && !again.stderr.contains("interleaved"),
+            again.stderr.contains(
+                "that verdict still \
+                                   applies"
+            ) && !again.stderr.contains("interleaved"),
             "{}",
             again.stderr
         );
@@ -92,12 +96,12 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
     }
     bench.run(&[&GATE[..], &["--budget", "0s"]].concat()).expect(3);
     bench.run(&GATE).expect(0);
-    // Without the program that made it, the record is all there is, once something has changed.
+    // Without the program that made it, and once something has changed, only the record is left.
     bench.write("baselines/policy.toml", "threshold_percent = 90.0\n");
     let program = std::fs::read(&kept).unwrap();
     std::fs::remove_dir_all(bench.cache.path().join("programs")).unwrap();
     assert_eq!(regressed(&bench.run(&GATE).expect(3).json()).len(), 3);
-    // In the working tree, where a pull request could put it, none is looked for.
+    // The working tree is not searched for a program, because a pull request could put one there.
     let hash = kept.parent().unwrap().file_name().unwrap();
     let planted = bench.path("benchmark_results/programs").join(hash);
     std::fs::create_dir_all(planted.parent().unwrap()).unwrap();
@@ -118,7 +122,7 @@ fn what_the_code_did_is_named_alone_on_a_machine_that_changed() {
     assert!(slower[0].contains("/gelu/"), "{slower:?}");
 }
 
-/// The one kept program.
+/// Returns the only kept program.
 fn program_of(bench: &Bench) -> PathBuf {
     let kept: Vec<_> = std::fs::read_dir(bench.cache.path().join("programs"))
         .unwrap()
@@ -137,9 +141,9 @@ fn a_program_that_changed_or_of_an_earlier_version_is_not_run_and_that_is_said()
     std::fs::write(&kept, "#!/bin/sh\ntouch has-run\n").unwrap();
     std::fs::set_permissions(&kept, std::fs::Permissions::from_mode(0o500)).unwrap();
     let gated = bench.run(&GATE).expect(3);
-    assert_eq!(gated.stderr.matches("it is not what it was").count(), 1, "{}", gated.stderr);
+    assert_eq!(gated.stderr.matches("its hash does not match").count(), 1, "{}", gated.stderr);
     assert!(!bench.path("has-run").exists());
-    // A baseline of before has a hash of 16 digits.
+    // An old baseline has a hash of 16 digits.
     let hash = kept.parent().unwrap().file_name().unwrap().to_str().unwrap();
     let file =
         std::fs::read_dir(bench.path("baselines")).unwrap().map(|entry| entry.unwrap().path());
@@ -152,7 +156,7 @@ fn a_program_that_changed_or_of_an_earlier_version_is_not_run_and_that_is_said()
     assert_eq!(gated.stderr.matches("kept by an earlier version").count(), 1, "{}", gated.stderr);
 }
 
-/// What says of a run that it was not alone.
+/// The note that a run was not alone on the machine.
 const DISTURBED: &str = "another run of this program was measuring at the same time";
 
 #[test]
@@ -169,7 +173,7 @@ fn who_measures_beside_another_is_told_and_so_is_who_judges_by_it() {
     assert!(!bench.run(&once).expect(0).stderr.contains(DISTURBED));
     let judged = bench.run(&[&GATE[..], &["--budget", "0s"]].concat());
     assert_eq!(judged.stderr.matches(DISTURBED).count(), 1, "{}", judged.stderr);
-    // Who was there first learns of it at its end.
+    // The first run detects the second at its end.
     let mut first =
         bench.command(MEASURE).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut said = BufReader::new(first.stderr.take().unwrap()).lines().map_while(Result::ok);
@@ -178,7 +182,7 @@ fn who_measures_beside_another_is_told_and_so_is_who_judges_by_it() {
     assert!(bench.run(&small).expect(0).stderr.contains(DISTURBED));
     assert_eq!(said.filter(|line| line.contains(DISTURBED)).count(), 1);
     assert!(first.wait().unwrap().success());
-    // Whoever measures again for doubt, beside the program of the baseline, claims the machine too.
+    // A remeasurement next to the baseline's program claims the machine too.
     let doubted = with_a_record_of_better_days().set("TMPDIR", &dir);
     doubted.run(MEASURE).expect(0);
     let lock = std::fs::File::open(bench.path("rusty-stack-bench.lock")).unwrap();

@@ -33,7 +33,7 @@ fn check(path: &Path, expected: &str) {
     std::fs::write(path, expected).unwrap();
 }
 
-/// `text` between the marks of `name` in the file at `path`.
+/// Checks that the file at `path` has `text` between the marks of `name`.
 fn check_section(path: &Path, name: &str, text: &str) {
     let (begin, end) = (format!("<!-- {name}: generated -->\n"), format!("<!-- {name}: end -->"));
     let whole = std::fs::read_to_string(path).unwrap();
@@ -113,8 +113,8 @@ fn the_glossary_holds_every_field() {
     check_section(&root().join("docs/glossary.md"), "fields", &table);
 }
 
-/// The runs beside the gallery by name, with every key in them that has a value; those of the fake
-/// GPU last.
+/// Returns the recorded runs in docs/gallery by name, with every key that has a value; those of the
+/// fake GPU are last.
 fn recorded() -> Vec<(String, BTreeSet<String>)> {
     let files =
         std::fs::read_dir(root().join("docs/gallery")).unwrap().map(|entry| entry.unwrap().path());

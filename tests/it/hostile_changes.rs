@@ -1,5 +1,5 @@
-//! Changes that would choose their own judge: what decides comes from the base revision or from
-//! outside the repository.
+//! Changes that try to influence their own verdict: everything that decides comes from the base
+//! revision or from outside the repository.
 
 use std::os::unix::fs::symlink;
 
@@ -11,12 +11,12 @@ use crate::common::{Bench, says};
 
 const JSON: [&str; 4] = ["gate", "--against", "HEAD", "--json"];
 
-/// A policy under which a slow-down of 20 % passes.
+/// A policy that accepts a slowdown of 20 %.
 const LENIENT: &str = "threshold_percent = 50.0\n";
 const STRICT: &str = "threshold_percent = 5.0\n";
 
-/// A bench target with one case, whose nanoseconds of an iteration `level`, an expression, gives
-/// when it runs.
+/// Writes a bench target with one case, whose nanoseconds per iteration are the value of the
+/// expression `level` at run time.
 fn write_level(bench: &Bench, level: &str) {
     write(bench, "", &[("parsing", &[("fib", 1000.0)])]);
     let path = bench.path("benches/parsing.rs");
@@ -94,7 +94,7 @@ fn a_policy_in_the_repository_is_that_of_the_base_even_if_it_is_named() {
             ended.stderr
         );
     }
-    // A file outside is its own.
+    // A file outside the repository is used as is.
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("policy.toml"), LENIENT).unwrap();
     let path = outside.path().join("policy.toml");
@@ -108,7 +108,7 @@ fn both_sides_are_planned_by_the_configuration_of_the_base() {
     git(&bench, &["add", "."]);
     git(&bench, &["commit", "--quiet", "-m", "fast"]);
     Source { two: "1.3", ..Source::of(revisions::FAST) }.write(&bench);
-    // The program of the repository then plans one case alone.
+    // With this configuration, the program of the repository plans only one case.
     bench.write("rusty-stack-bench.toml", "[run]\nprofile = \"thorough\"\n");
     let result = bench.run(&JSON).expect(3).json();
     assert_eq!(verdict_of(&result, "cpu_performance/made-up/cpu:0/two"), "Regressed", "{result:#}");
@@ -130,7 +130,7 @@ fn a_case_that_is_removed_from_a_file_of_commands_has_no_verdict() {
     let result = bench.run(&words).expect(4).json();
     assert_eq!(result["missing"][0], "cpu_performance/removed/cpu:0", "{result:#}");
     assert_eq!(verdict_of(&result, "cpu_performance/kept/cpu:0"), "Unchanged");
-    // A new name is a new case, and the old one is gone.
+    // A new name is a new case, and the old one is missing.
     bench.write("mine.toml", &(entry("kept", "7") + &entry("renamed", "7")));
     let result = bench.run(&words).expect(4).json();
     assert_eq!(
@@ -142,7 +142,7 @@ fn a_case_that_is_removed_from_a_file_of_commands_has_no_verdict() {
     let result = bench.run(&words).expect(3).json();
     assert_eq!(verdict_of(&result, "cpu_performance/kept/cpu:0"), "Regressed");
     assert!(notes(&result).contains("its own definition of kept"), "{}", notes(&result));
-    // All of them are gone.
+    // All cases are removed.
     std::fs::remove_file(bench.path("mine.toml")).unwrap();
     let result = bench.run(&words).expect(4).json();
     assert_eq!(result["missing"].as_array().unwrap().len(), 2);
@@ -266,7 +266,7 @@ fn each_side_reads_its_own_files_and_outputs_and_starts_its_own_program() {
         bench.write(file, slow);
         let ended = bench.run(&JSON);
         assert_eq!(ended.code, 3, "{name}: {} {}", ended.stdout, ended.stderr);
-        // A change of nothing that the benchmark opens is still decided without measuring.
+        // A change to a file that the benchmark does not open is still decided without measuring.
         bench.write(file, fast);
         bench.write("README.md", "what it is\n");
         measured(&bench);
@@ -382,7 +382,7 @@ fn an_intended_slow_down_or_removal_passes_by_a_list_from_outside() {
     // Slower than accepted.
     write(&bench, "", &[("parsing", &[("fib", 1500.0), ("other", 700.0)])]);
     bench.run(&words).expect(3);
-    // In the tree, it would accept itself.
+    // Inside the working tree, the change would accept itself.
     bench.write("accept.toml", text);
     let ended = bench.run(&[&JSON[..], &["--accept", "accept.toml"]].concat()).expect(2);
     assert!(ended.stderr.contains("inside the repository"), "{}", ended.stderr);
@@ -431,7 +431,7 @@ fn a_command_that_reports_a_case_twice_is_refused() {
     };
     script(&[case(1000)]);
     commit(&bench, "fast");
-    // The first is as fast as before.
+    // Only the first result is as fast as before.
     script(&[case(1000), case(3000)]);
     let words = ["--bench", "sh bench.sh", "--bench-format", "google-benchmark"];
     let ended = bench.run(&[&JSON[..], &words].concat());

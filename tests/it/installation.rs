@@ -1,5 +1,5 @@
-//! `doctor --baseline` by the real binary: what it writes follows its schema, and is saved as every
-//! other baseline.
+//! `doctor --baseline` with the real binary: its document matches the schema, and the baseline is
+//! saved like any other.
 
 use crate::common::Bench;
 use crate::schemas::check;
@@ -7,7 +7,7 @@ use crate::schemas::check;
 #[test]
 fn an_installation_is_measured_saved_and_compared_with_the_one_before() {
     let bench = Bench::new();
-    // One process a case: how fast the machine is matters to nobody here.
+    // One process per case: times do not matter here.
     bench.write(
         "rusty-stack-bench.toml",
         "[run]\nreplicates = 1\nruns = 10\nwarmup = 1\nbackend = \"cpu\"\n",
@@ -27,11 +27,13 @@ fn an_installation_is_measured_saved_and_compared_with_the_one_before() {
     let file = bench.path(first["baseline_file"].as_str().unwrap());
     assert!(file.ends_with("installation.json") && file.is_file());
     let again = bench.run("doctor --baseline").expect(0).stdout;
-    for word in ["memory bandwidth", "memory-bandwidth", "gemm f32", "The software is that of"] {
+    for word in
+        ["memory bandwidth", "memory-bandwidth", "gemm f32", "The software is unchanged since"]
+    {
         assert!(again.contains(word), "{word}: {again}");
     }
-    // A table may shorten the name of the triad, which depends on the stores that the CPU offers:
-    // the run has it whole.
+    // A table may shorten the name of the triad, which depends on the CPU's store types; the run
+    // has the full name.
     let run = std::fs::read_to_string(bench.run_files().pop().unwrap()).unwrap();
     assert!(run.contains("/memory-bandwidth/cpu:0/triad/"), "{run}");
     let kept = bench.run("baseline list --json").expect(0).json();

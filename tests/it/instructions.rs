@@ -1,4 +1,4 @@
-//! Instructions beside the time: counted twice they are the same, and 5 % more work is seen in one
+//! Instruction counts next to the time: two counts are equal, and 5 % more work is detected in one
 //! run.
 
 use serde_json::Value;
@@ -8,8 +8,8 @@ use crate::common::Bench;
 /// Two cases, small enough for Valgrind.
 const COUNTED: &str = "run tensor-ops --axis shape=64x64 --axis dtype=f32 --axis operation=add,sum \
                        --replicates 2 --runs 10 --warmup 1 --metric=instructions";
-/// What times do on a machine where tests run side by side is not the question; instructions have a
-/// threshold of their own.
+/// Times vary on a machine that runs tests in parallel, so their threshold is wide; instructions
+/// have a separate one.
 const WIDE: &str = "threshold_percent = 2000.0\n";
 const GATE: [&str; 4] = ["gate", "--json", "--budget", "0s"];
 
@@ -20,7 +20,7 @@ fn counted(bench: &Bench) -> Vec<Value> {
     benchmarks
 }
 
-/// The instructions of each case, or why there are none.
+/// Returns the instructions of each case, or why there are none.
 fn figures(benchmarks: &[Value]) -> Result<Vec<f64>, String> {
     let figure = |result: &Value| match result["results"][0]["instructions"].as_f64() {
         Some(figure) => {
@@ -63,7 +63,7 @@ fn the_same_program_twice_executes_the_same_instructions_and_more_work_is_a_regr
     }
 }
 
-/// What a comparison says of instructions.
+/// Returns the rows of a comparison about instructions.
 fn rows(result: &Value) -> Vec<Value> {
     let rows = result["comparisons"].as_array().unwrap().iter();
     rows.filter(|row| row["metric"] == "instructions").cloned().collect()
@@ -71,7 +71,7 @@ fn rows(result: &Value) -> Vec<Value> {
 
 #[test]
 fn where_nothing_counts_the_times_are_kept_and_the_rest_has_no_verdict() {
-    // No Valgrind is found on this path, and where there are counters nothing is missing.
+    // This path has no Valgrind; with hardware counters it is not needed.
     let bench = Bench::new().set("PATH", "/nonexistent");
     let benchmarks = counted(&bench);
     let Err(why) = figures(&benchmarks) else { return };

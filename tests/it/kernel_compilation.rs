@@ -1,10 +1,10 @@
-//! The real program measures the real compiler of ROCm, where it is installed; no GPU is needed.
+//! Measures the real compiler of ROCm, if it is installed, with the real program. No GPU is needed.
 
 use crate::common::{Bench, SMALL, words};
 use crate::schemas::check;
 use serde_json::Value;
 
-/// Whether ROCm's compiler is here, as `list` says it; with a message where it is not.
+/// Returns whether `list` reports ROCm's compiler. If not, prints a message.
 fn is_here() -> bool {
     let document = Bench::new().run("list --json").expect(0).json();
     let rows = document["benchmarks"].as_array().unwrap();
@@ -86,8 +86,8 @@ fn occupancy_is_calculated_from_what_the_compiler_says_without_a_gpu() {
     }
 }
 
-/// The compilers of ROCm 5 and 6 end their process over what they do not know: the case is skipped,
-/// the run stands.
+/// The compilers of ROCm 5 and 6 terminate their process on unknown architectures: the case is
+/// skipped, and the run continues.
 #[test]
 fn an_architecture_that_the_compiler_does_not_know_is_skipped_with_the_cure() {
     if !is_here() {

@@ -1,4 +1,4 @@
-//! Every test that runs the real binary, in one program: it links once.
+//! All tests that run the real binary, in one program, so that it is linked only once.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 #[path = "../common/mod.rs"]

@@ -1,5 +1,5 @@
-//! The catalogue of models without any Python: what there is, what one needs, and words that mean
-//! nothing.
+//! The catalogue of models without Python: its contents, the requirements of a model, and invalid
+//! names.
 
 use serde_json::{Value, json};
 
@@ -42,11 +42,11 @@ fn models_that_are_none_are_named_with_what_is_near() {
         (&["models", "--catalogue", "taken.toml"], "`bert-tiny` is a model of the catalogue"),
         (
             &["models", "--model", "gpt2", "--rate", "2", "--workload", "forward"],
-            "of the workload `load`",
+            "only to the workload `load`",
         ),
         (&["models", "--backend", "cpu,rocm"], "name one of them"),
         (&["models", "results"], "no run"),
-        // Whatever is missing here, a mistake is told first.
+        // Mistakes are reported before missing requirements.
         (
             &["models", "--model", "gpt2", "--rate=-1"],
             "`-1` is not a value of the axis `request_rate`",
@@ -85,8 +85,8 @@ fn runs_that_another_one_disturbed_come_last_and_are_warned_of() {
     bench.write_sealed("benchmark_results/runs/calm.json", &run);
     run["run_id"] = "20991231T000000Z_nogit".into();
     run["notes"] = json!([{ "code": "shared", "text": "another run of this program was measuring \
-                                                       at the same time: its figures and these \
-                                                       disturb each other" }]);
+                                                       at the same time: the two runs disturbed \
+                                                       each other" }]);
     bench.write_sealed("benchmark_results/runs/20991231T000000Z_nogit.json", &run);
     let said = bench.run("recommend bert-tiny").expect(0);
     assert!(!said.stderr.contains("another run"), "the newer one is not needed: {}", said.stderr);
@@ -119,7 +119,7 @@ fn a_model_is_shown_in_the_precisions_asked_for_and_says_which_positions_it_take
     let fitting = show(&["gpt2", "--sequence", "1024", "--json"]).json();
     assert_eq!(fitting["model"]["sequence_refused"], Value::Null);
     let fixed = show(&["vit-base", "--sequence", "4096"]).stdout;
-    assert!(fixed.contains("vit-base always takes"), "{fixed}");
+    assert!(fixed.contains("vit-base has a fixed length"), "{fixed}");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_dry_run_tells_what_would_be_measured_and_measures_nothing() {
     assert!(bench.run_files().is_empty(), "nothing was measured");
 }
 
-/// A file of safetensors whose tensors have these shapes; the tensors themselves are not there.
+/// Returns a safetensors file whose tensors have these shapes, without their data.
 fn safetensors(shapes: &[&[u64]]) -> Vec<u8> {
     let tensor =
         |(at, shape): (usize, &&[u64])| (format!("t{at}"), json!({"dtype": "F32", "shape": shape}));
@@ -165,7 +165,7 @@ fn a_directory_is_a_model_and_its_files_say_how_many_weights_it_has() {
     bench.write("bare/config.json", config);
     let text = bench.run("models show bare").expect(0).stdout;
     assert!(text.contains("unknown") && !text.contains("0 B"), "{text}");
-    // Too large for any machine, by its files: said before it is loaded.
+    // A model too large for any machine, by its files: reported before loading.
     bench.write("huge/config.json", config);
     let index = json!({"weight_map": {"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"}});
     bench.write("huge/model.safetensors.index.json", &index.to_string());
@@ -178,7 +178,7 @@ fn a_directory_is_a_model_and_its_files_say_how_many_weights_it_has() {
         (&shown["model"]["parameters"], &shown["model"]["size"]),
         (&json!(10_000_000_000_000_u64), &json!("xxl"))
     );
-    // A pipeline is its UNet; one without it is refused.
+    // A pipeline is represented by its UNet; one without a UNet is rejected.
     bench.write("pipeline/model_index.json", r#"{"_class_name": "StableDiffusionPipeline"}"#);
     let said = bench.run("models show pipeline").expect(2).stderr;
     assert!(said.contains("without a UNet"), "{said}");
@@ -230,7 +230,7 @@ fn a_model_that_nobody_measured_is_predicted_and_says_what_it_rests_on() {
         (&"predicted".into(), &run["run_id"])
     );
     assert!(number(&interval[0]) < time && time < number(&interval[1]), "{best}");
-    // An hour of 3.6 is a thousandth of it a second: a million items of a millisecond cost one.
+    // At 3.6 per hour, a second costs a thousandth: a million items of 1 ms cost 1.
     assert!((number(&best["cost_per_million_items"]) - time).abs() < 1e-6 * time, "{best}");
     let text = bench.run(&asked).expect(0).stdout;
     says(&text, &[", predicted", "from component_specific/models"]);

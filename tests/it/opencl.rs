@@ -1,4 +1,4 @@
-//! OpenCL for real, on whatever platform is installed: PoCL runs on any CPU.
+//! OpenCL on the installed platform: PoCL runs on any CPU.
 
 use crate::common::backend::{absence, covers, is_here, measured, measured_rest};
 use crate::common::{Bench, words};
@@ -13,7 +13,7 @@ fn what_the_suite_of_backends_lacks_is_verified_too() {
     }
 }
 
-/// PoCL's device is the CPU, and is never taken for a GPU.
+/// PoCL's device is the CPU and is never reported as a GPU.
 #[test]
 fn a_platform_on_the_cpu_is_a_cpu() {
     let document = Bench::new().run("run compute-peak --backend opencl --dry-run --json").json();
@@ -28,7 +28,7 @@ fn a_platform_on_the_cpu_is_a_cpu() {
     assert_eq!(document["benchmarks"][0]["device_type"], "cpu");
 }
 
-/// On Intel's platform alone, which `.ci/run` installs beside the system's drivers.
+/// Uses only Intel's platform, which `.ci/run` installs in addition to the system's drivers.
 #[test]
 fn oneapi_runs_on_intels_platform() {
     let Ok(vendors) = std::env::var("INTEL_OCL_ICD_VENDORS") else {

@@ -1,6 +1,6 @@
-//! `gate --against` and `bisect` in a project that is not this one, by the real binary and real
-//! cargo. The bench targets speak as Criterion's do and give made-up times;
-//! `scripts/try_other_project.sh` does it with Criterion itself.
+//! `gate --against` and `bisect` in another project, with the real binary and real cargo. The bench
+//! targets behave like Criterion's, with made-up times; `scripts/try_other_project.sh` tests with
+//! Criterion itself.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ const FAST: &[(&str, f64)] = &[("fib 20", 1000.0), ("parse/a.json", 2000.0)];
 const SLOW: &[(&str, f64)] = &[("fib 20", 1000.0), ("parse/a.json", 2400.0)];
 const OTHERS: &[(&str, f64)] = &[("hash", 500.0)];
 
-/// Every row, as `(case, verdict, reason code)`.
+/// Returns every row, as `(case, verdict, reason code)`.
 fn rows(result: &Value) -> Vec<(String, String, String)> {
     let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let rows = result["comparisons"].as_array().unwrap().iter();
@@ -48,7 +48,7 @@ fn what_became_slower_is_named_alone_and_other_executables_are_not_measured() {
         .find(|row| row["id"] == "parse/a.json")
         .unwrap();
     assert!((row["difference_percent"].as_f64().unwrap() - 20.0).abs() < 1.0, "{row}");
-    // Asked for, they are measured.
+    // They are measured on request.
     let result = bench
         .run(&[&JSON[..], &["--measure-equal", "--benchmark", "hash"]].concat())
         .expect(0)
@@ -78,14 +78,14 @@ fn instructions_decide_without_a_time() {
     assert!(measured(&bench).is_empty(), "a time was measured");
     let all = result["comparisons"].as_array().unwrap();
     assert!(all.iter().all(|row| row["metric"] == "instructions"), "{all:?}");
-    // The loop has 20 % more steps, and a little besides them.
+    // The loop has 20 % more steps, plus a few other instructions.
     let change = |id: &str| {
         let row = all.iter().find(|row| row["id"] == id).unwrap();
         row["difference_percent"].as_f64().unwrap()
     };
     assert!(change("fib 20").abs() < 0.1, "{}", change("fib 20"));
     assert!((change("parse/a.json") - 20.0).abs() < 0.5, "{}", change("parse/a.json"));
-    // Beside the time there are two rows for each case.
+    // Together with the time, there are two rows per case.
     let both = bench.run(&[&JSON[..], &["--metric", "instructions"]].concat()).expect(3).json();
     assert_eq!(both["comparisons"].as_array().unwrap().len(), 4, "{both}");
 }
@@ -130,7 +130,7 @@ fn a_comment_is_decided_without_measuring() {
     commit(&bench, "fast");
     let path = bench.path("benches/parsing.rs");
     let text = std::fs::read_to_string(&path).unwrap();
-    // Lines move, and with them the places that panics name.
+    // Lines move, and with them the locations in panic messages.
     std::fs::write(
         &path,
         text.replace("fn main() {", "/// What it does.\n///\n/// In many words.\nfn main() {"),
@@ -139,7 +139,7 @@ fn a_comment_is_decided_without_measuring() {
     let ended = bench.run("gate --against HEAD").expect(0);
     assert!(ended.stdout.contains("the same machine code"), "{}", ended.stdout);
     assert!(measured(&bench).is_empty());
-    // A constant that panics do not name is no comment.
+    // A constant that is not in panic messages is a change of code.
     write(&bench, "", &[("parsing", &[("fib 20", 1001.0), ("parse/a.json", 2000.0)])]);
     bench.run("gate --against HEAD").expect(0);
     assert_eq!(measured(&bench).len(), 2);
@@ -175,7 +175,7 @@ fn init_looks_for_benchmarks_before_it_writes_anything() {
     };
     let refused = init(&["--write"]);
     assert_eq!(refused.0, Some(2), "{refused:?}");
-    assert!(refused.2.contains("`parsing` uses no harness that is known"), "{}", refused.2);
+    assert!(refused.2.contains("`parsing` uses an unknown harness"), "{}", refused.2);
     assert!(!bench.path(".github").exists());
     bench.write("rust/benches/parsing.rs", "use criterion::Criterion;\nfn main() {}\n");
     for (ci, path, words) in [
@@ -193,8 +193,8 @@ fn init_looks_for_benchmarks_before_it_writes_anything() {
     assert!(bench.path("rust/baselines/policy.toml").exists());
 }
 
-/// Prints as the crate `bencher` does: it ignores options and measures what its first other word
-/// fits.
+/// Prints in the format of the crate `bencher`: it ignores options and measures the cases that
+/// match its first other argument.
 const BENCHER: &str = r#"
 fn main() {
     let wanted = std::env::args().skip(1).find(|word| word != "--bench").unwrap_or_default();
@@ -241,7 +241,7 @@ fn one_large_regression_among_many_cases_is_named_within_the_default_budget() {
         assert_eq!(row.1, expected, "{row:?}");
     }
     assert_eq!(rows.len(), 67);
-    // With --fail-fast, the others need not be settled.
+    // With --fail-fast, the other cases need not be decided.
     let fast = bench.run(&[&JSON[..], &["--measure-equal", "--fail-fast"]].concat()).expect(3);
     assert_eq!(fast.json()["verdict"], "Regressed");
 }
@@ -303,15 +303,15 @@ fn what_belongs_to_this_program_is_refused_elsewhere() {
     commit(&bench, "fast");
     write(&bench, "", &[("parsing", SLOW)]);
     for (flags, words) in [
-        (&["--suite", "quick"][..], "--suite is for the benchmarks of rusty-stack-bench"),
+        (&["--suite", "quick"][..], "--suite only applies to the benchmarks of rusty-stack-bench"),
         (
             &["--bench", "./run", "--bench-format", "hyperfine", "--decide-by", "instructions"],
-            "--decide-by is for benchmarks that cargo builds",
+            "--decide-by only applies to benchmarks that cargo builds",
         ),
         (&["--decide-by", "instructions", "--metric", "instructions"], "cannot be used with"),
         (
             &["--benchmark", "fob"],
-            "no benchmark of HEAD fits `fob`; nearest: `fib 20`, `parse/a.json`",
+            "no benchmark of HEAD matches `fob`; nearest: `fib 20`, `parse/a.json`",
         ),
         (&["--bench", "./run"], "--bench-format"),
         (&["--", "--package", "nobody"], "parsing"),
@@ -327,7 +327,7 @@ fn what_belongs_to_this_program_is_refused_elsewhere() {
     assert!(ended.stderr.contains("--against"), "{}", ended.stderr);
 }
 
-/// Google Benchmark's form, with a time that the test chooses.
+/// Output in the format of Google Benchmark, with a time chosen by the test.
 const SCRIPT: &str = r#"echo '{"context":{},"benchmarks":[{"name":"loop","run_type":"iteration","iterations":10,"real_time":LEVEL,"cpu_time":LEVEL,"time_unit":"ns"},{"name":"other","run_type":"iteration","iterations":10,"real_time":7,"cpu_time":7,"time_unit":"ns"}]}'"#;
 
 #[test]
@@ -368,7 +368,7 @@ fn any_command_whose_output_can_be_imported_is_judged() {
     );
 }
 
-/// A command that is a benchmark, with a time that it prints and a part of a tree that is built.
+/// A command as a benchmark, with a time that it prints and a part that is built in the tree.
 const COMMANDS: &str = r#"
 [[benchmark]]
 name = "loop"
@@ -405,7 +405,7 @@ fn commands_of_ones_own_are_measured_in_the_trees_of_both_revisions() {
         (&["--build", "true"][..], "--custom FILE"),
         (
             &["--custom", "mine.toml", "--bench", "true", "--bench-format", "vllm"],
-            "leave out --bench",
+            "cannot be combined with --bench",
         ),
         (&["--custom", "mine.toml", "--suite", "quick"], "--suite is for"),
     ] {
@@ -433,7 +433,7 @@ fn bisect_finds_the_commit_among_eight() {
     assert_eq!(git(&bench, &["status", "--porcelain"]), "");
 }
 
-/// The bench must stay as it is while somebody else gates the same repository.
+/// The bench must not change while another process gates the same repository.
 #[test]
 fn two_gates_at_once_take_turns() {
     let bench = repository("");
@@ -452,7 +452,7 @@ fn two_gates_at_once_take_turns() {
 fn a_target_that_runs_on_neither_side_is_named_and_decides_nothing() {
     let bench = repository("");
     write(&bench, "", &[("parsing", FAST), ("bare", &[]), ("nightly", OTHERS)]);
-    // What needs another compiler does not build with this one.
+    // A target for another compiler does not build with this one.
     let path = bench.path("benches/nightly.rs");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, format!("compile_error!(\"needs nightly\");\n{text}")).unwrap();
@@ -466,7 +466,7 @@ fn a_target_that_runs_on_neither_side_is_named_and_decides_nothing() {
             .contains("measured on neither side: bench target `bare`: it lists no case"),
         "{result:#}"
     );
-    // One that ran before and does not build now took its cases with it.
+    // The cases of a target that used to run and no longer builds are missing.
     write(&bench, "", &[("parsing", FAST), ("hashing", OTHERS)]);
     commit(&bench, "two targets");
     bench.write("benches/hashing.rs", "fn main() { let number: u8 = \"\"; }\n");
@@ -478,7 +478,7 @@ fn a_target_that_runs_on_neither_side_is_named_and_decides_nothing() {
 #[test]
 fn benchmarks_in_a_package_that_cargo_refuses_are_measured() {
     let bench = repository("benches");
-    // A member `.` takes the package in again that `exclude` leaves out.
+    // A member `.` includes the package again that `exclude` leaves out.
     let root = "[package]\nname = \"root\"\nversion = \"0.0.0\"\n\n\
                 [workspace]\nmembers = [\".\"]\nexclude = [\"benches\"]\n";
     bench.write("Cargo.toml", root);
@@ -524,11 +524,11 @@ fn benchmarks_in_a_workspace_of_their_own_below_the_package_are_found() {
     );
     let ended = bench.run(&[&JSON[..], &["--", "--manifest-path", "no/Cargo.toml"]].concat());
     assert!(
-        ended.code == 1 && ended.stderr.contains("there is no no/Cargo.toml in this revision"),
+        ended.code == 1 && ended.stderr.contains("this revision has no no/Cargo.toml"),
         "{}",
         ended.stderr
     );
-    // Chosen by its name or its manifest, it is the same one.
+    // Selected by name or by manifest, it is the same package.
     for words in [["--package", "other"], ["--manifest-path", "bench/Cargo.toml"]] {
         bench.run(&[&JSON[..], &["--"], &words].concat()).expect(3);
     }

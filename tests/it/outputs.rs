@@ -1,5 +1,5 @@
-//! Where output goes: the files of a verdict, standard error and standard output that take nothing,
-//! links in the way.
+//! Outputs: the files of a verdict, unwritable standard error and standard output, and links in the
+//! way.
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::common::made_up::{again, scale, with_baseline};
 use crate::common::{Bench, SMALL, says};
 
-/// A bench with a baseline, and two runs to judge against it: one that passes and one with a case
-/// that regressed, whose id is returned.
+/// Returns a bench with a baseline and two runs to judge: one that passes, and one with a regressed
+/// case, whose id is returned.
 fn judged() -> (Bench, String) {
     let (bench, run) = with_baseline(Bench::new());
     bench.write_sealed("same.json", &again(&run, "same"));
@@ -48,7 +48,7 @@ fn every_form_is_of_one_judgment() {
     }
     let document: Value = serde_json::from_str(&read("o.json")).unwrap();
     assert!(read("j.xml").contains(document["comparison_id"].as_str().unwrap()), "one comparison");
-    // `compare` writes them too, and what cannot be compared is a document all the same.
+    // `compare` writes them too, and sides that cannot be compared also give a document.
     bench.run("compare tensor-ops slower.json --output json=c.json").expect(0);
     assert!(read("c.json").contains("\"statistics\""));
     std::fs::remove_dir_all(bench.path("baselines")).unwrap();
@@ -65,7 +65,7 @@ fn a_file_that_cannot_be_meant_is_exit_2_before_anything_is_judged() {
         (&["a.xml"], "FORM=FILE"),
         (&["json=-"], "--format"),
         (&["json=a", "junit=./a"], "given twice"),
-        (&["json=absent/a"], "there is no directory absent"),
+        (&["json=absent/a"], "the directory absent does not exist"),
         (&["json=link"], "symbolic link"),
     ] {
         let outputs: Vec<&str> = outputs.iter().flat_map(|output| ["--output", output]).collect();
@@ -97,7 +97,7 @@ fn what_cannot_be_written_fails_a_pass_and_changes_no_verdict() {
     bench.run(&[&optional[..], &["json=a.json"]].concat()).expect(0);
 }
 
-/// Ends with what `redirection` makes of the program's streams.
+/// Runs the program with redirected streams and returns its exit code.
 fn redirected(bench: &Bench, redirection: &str, words: &[&str]) -> Option<i32> {
     let own = bench.command(words);
     let mut shell = Command::new("sh");
@@ -198,7 +198,7 @@ fn no_output_follows_a_link() {
         let ended = bench.run(words).expect(2);
         says(&ended.stderr, &["symbolic link", "remove the link"]);
     }
-    // What lies beside the results, and the results themselves.
+    // The files next to the results, and the results themselves.
     let results = bench.path("benchmark_results");
     std::fs::remove_dir_all(results.join("logs")).unwrap();
     std::fs::remove_file(results.join("benchmarks.db")).unwrap();
@@ -210,14 +210,14 @@ fn no_output_follows_a_link() {
     }
     let tiny =
         [&["run", "gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32"][..], &SMALL].concat();
-    assert!(bench.run(&tiny).expect(0).stderr.contains("there is no log"));
+    assert!(bench.run(&tiny).expect(0).stderr.contains("cannot write the log"));
     bench.run("report").expect(2);
     assert!(
         bench
             .run(&gate("slower.json", &[]))
             .expect(3)
             .stderr
-            .contains("the comparison is not kept")
+            .contains("the comparison was not stored")
     );
     std::fs::remove_dir_all(results.join("runs")).unwrap();
     symlink(bench.path("theirs"), results.join("runs")).unwrap();

@@ -1,6 +1,6 @@
-//! `probe`, `doctor` and `gpu-capability` on trees that stand for `/sys`: made here, and captured
-//! from real machines. The captured ones lie outside of the repository: without them (`RSB_SHARED`,
-//! or `../shared` beside it) the test says that it was skipped.
+//! `probe`, `doctor` and `gpu-capability` on trees that replace `/sys`, created here or captured
+//! from real machines. The captured ones are outside of the repository: without them (`RSB_SHARED`,
+//! or `../shared` next to it) the test prints that it was skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,8 @@ use serde_json::Value;
 const DEVICE: &str = "class/drm/card0/device";
 const NODE: &str = "class/kfd/kfd/topology/nodes/1";
 
-/// An MI300X as both trees show it, with errors that were not corrected and a narrow link.
+/// Returns a tree with an MI300X as both sources show it, with uncorrected errors and a narrow
+/// link.
 fn accelerator() -> Bench {
     let bench = Bench::new();
     let event = "DRIVER=amdgpu\nPCI_CLASS=120000\nPCI_ID=1002:74A1\nPCI_SLOT_NAME=0000:05:00.0\n";
@@ -107,7 +108,7 @@ fn an_error_is_exit_1_and_comes_first_with_its_cure() {
     );
 }
 
-/// The peaks that AMD's data sheet prints for the MI300X.
+/// The peaks in AMD's data sheet for the MI300X.
 #[test]
 fn a_gpu_tells_its_peaks() {
     let bench = accelerator();
@@ -143,7 +144,7 @@ fn a_tree_without_a_gpu_is_no_error_and_nothing_to_describe() {
     bench.write("class/drm/version", "drm 1.1.0 20060810\n");
     let tree = bench.path("");
     assert!(
-        on_tree(&bench, &tree, "probe").expect(0).stdout.contains("none of AMD, NVIDIA or Intel")
+        on_tree(&bench, &tree, "probe").expect(0).stdout.contains("no AMD, NVIDIA or Intel GPU")
     );
     assert!(on_tree(&bench, &tree, "doctor").expect(0).stdout.contains("no GPU was found"));
     let (code, document) = json_of(&bench, &tree, "gpu-capability");
@@ -162,7 +163,7 @@ fn a_tree_without_a_gpu_is_no_error_and_nothing_to_describe() {
     }
 }
 
-/// A pipe without a writer stands for a read that hangs.
+/// A pipe without a writer simulates a read that hangs.
 #[cfg(unix)]
 #[test]
 fn a_gpu_that_does_not_answer_is_an_error_and_a_line() {
@@ -173,7 +174,7 @@ fn a_gpu_that_does_not_answer_is_an_error_and_a_line() {
     };
     let said = |bench: &Bench, words: &[&str]| {
         let tree = bench.path("");
-        // Each waits for the GPU as long as it may: side by side.
+        // Each waits for the GPU until its timeout, so run them in parallel.
         let (doctor, probe) = std::thread::scope(|scope| {
             let doctor = scope.spawn(|| on_tree(bench, &tree, "doctor").expect(1).stdout);
             let probe = on_tree(bench, &tree, "probe").expect(0).stdout;
@@ -181,14 +182,14 @@ fn a_gpu_that_does_not_answer_is_an_error_and_a_line() {
         });
         assert!(doctor.starts_with("error ") && !doctor.contains("no GPU was found"), "{doctor}");
         assert!(!doctor.contains("No error"), "{doctor}");
-        assert!(!probe.contains("none of AMD, NVIDIA or Intel"), "{probe}");
+        assert!(!probe.contains("no AMD, NVIDIA or Intel GPU"), "{probe}");
         for word in words {
             assert!(doctor.contains(word) && probe.contains(word), "{word}:\n{doctor}\n{probe}");
         }
     };
     let part = accelerator();
     hang(&part, &format!("{DEVICE}/pp_dpm_sclk"));
-    said(&part, &["card0 does not answer", "asked for its clocks"]);
+    said(&part, &["card0 does not answer", "its clocks"]);
     let (_, document) = json_of(&part, &part.path(""), "probe");
     assert_eq!(
         (&document["gpus"][0]["name"], &document["unread_gpus"][0]["answer"]),
@@ -200,13 +201,13 @@ fn a_gpu_that_does_not_answer_is_an_error_and_a_line() {
     hang(&whole, &format!("{DEVICE}/uevent"));
     whole.write(&format!("{NODE}/name"), "aldebaran\n");
     hang(&whole, &format!("{NODE}/properties"));
-    said(&whole, &["card0", "node 1 of the compute driver", "asked for what it is"]);
+    said(&whole, &["card0", "node 1 of the compute driver", "its identity"]);
 }
 
-/// Directories of an archive, and what they are in `/sys`.
+/// Directories of an archive, and their paths in `/sys`.
 type Layout<'a> = &'a [(&'a str, &'a str)];
 
-/// Unpacks a capture and lays it out as `/sys` is.
+/// Unpacks a capture in the layout of `/sys`.
 fn captured(bench: &Bench, archive: &str, layout: Layout<'_>) -> Option<PathBuf> {
     let shared = std::env::var_os("RSB_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
@@ -258,12 +259,12 @@ fn captured_trees_are_readable_pages() {
         (
             "sysfs/rx9070.tar.gz",
             &[("rx9070/card1", "class/drm/card1")],
-            &["gfx1201", "lowered from 220 W", "set by hand (manual)", "25 %"],
+            &["gfx1201", "lowered from 220 W", "set manually (manual)", "25 %"],
         ),
         (
             "sysfs/strixpoint.tar.gz",
             &strix,
-            &["Radeon 880M", "integrated", "16.4 GB of the machine's shared", "8.91"],
+            &["Radeon 880M", "integrated", "16.4 GB shared with the machine", "8.91"],
         ),
     ];
     for (archive, layout, words) in cases {

@@ -1,12 +1,12 @@
-//! The HTML page of a report: it holds its run, whatever reads a run reads the page, and a page
-//! that was touched is no run.
+//! The HTML page of a report: it contains its run, every reader of runs can read it, and a modified
+//! page is rejected.
 
 use serde_json::Value;
 
 use crate::common::made_up::{again, scale, with_baseline};
 use crate::common::{Bench, SMALL, words};
 
-/// The comparison that `gate` writes of `run`, without what no two of them share.
+/// Returns the comparison of `run` as written by `gate`, without fields that always differ.
 fn judged(bench: &Bench, run: &str, code: i32) -> Value {
     let words = ["gate", "--baseline", "tensor-ops", "--current", run, "--json"];
     let mut document = bench.run(&words).expect(code).json();
@@ -37,8 +37,8 @@ fn a_page_is_judged_as_the_run_in_it() {
     let gated = judged(&bench, "page.html", 3);
     assert_eq!(gated, judged(&bench, "slower.json", 3));
     assert_eq!(gated["summary"]["total_degraded"], 1);
-    // The page is the run for `compare`, on either side, and for `report`; as both sides it is one
-    // run given twice.
+    // `compare` and `report` read the page as a run, on either side; as both sides, it is the same
+    // run twice.
     bench.run("compare page.html made-up.json --check").expect(0);
     bench.run("compare slower.json page.html").expect(2);
     let csv = |file: &str| bench.run(&["report", file, "--format", "csv"]).expect(0).stdout;
@@ -60,11 +60,11 @@ fn a_page_that_was_touched_or_holds_no_run_is_refused_with_a_cure() {
         ("mutated.html", format!("{head}{flipped}{}", &rest[1..]), "was changed"),
         ("twice.html", page.replace("</body>", &page[data..]), "twice"),
         ("empty.html", std::fs::read_to_string(bench.path("empty.html")).unwrap(), "--no-data"),
-        // A run whose own checksum does not hold any more, packed anew.
+        // A run with a wrong checksum, packed again.
         (
             "resealed.html",
             format!("{}{}", &page[..data], tampered(&bench)),
-            "its checksum is of another text",
+            "its checksum does not match",
         ),
     ] {
         bench.write(name, &text);
@@ -74,7 +74,7 @@ fn a_page_that_was_touched_or_holds_no_run_is_refused_with_a_cure() {
     }
 }
 
-/// The element of a run that somebody changed without its checksum.
+/// Returns the page element of a run that was changed without its checksum.
 fn tampered(bench: &Bench) -> String {
     let run = std::fs::read_to_string(bench.path("made-up.json")).unwrap();
     let changed = run.replacen("\"suite\": \"tensor-ops\"", "\"suite\": \"tensor-opt\"", 1);
@@ -88,8 +88,7 @@ fn a_run_writes_the_reports_that_were_asked_for() {
     let words = words("run gemm --axis shape=16x16x16 --axis dtype=f32,f64 --reports all --json");
     let ended = bench.run(&[&words[..], &SMALL].concat()).expect(0);
     let id = ended.json()["run_id"].as_str().unwrap().to_owned();
-    // The worker that typesets PDF is beside builds with the feature `pdf`; others say what is
-    // missing.
+    // Builds with the feature `pdf` have the PDF worker; others report that it is missing.
     let with_pdf = !ended.stderr.contains("note: no report as PDF: ");
     let written = ended.stderr.lines().filter(|line| line.starts_with("report: ")).count();
     assert_eq!(written, 6 + usize::from(with_pdf), "{}", ended.stderr);

@@ -1,5 +1,5 @@
-//! `report --format pdf`: by the real worker where it was built, and by programs in its place that
-//! fail in each way.
+//! `report --format pdf`: with the real worker, if it was built, and with programs that replace it
+//! and fail in each way.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::common::made_up::with_baseline;
 use crate::common::{Bench, says};
 
-/// The worker that was built for the tests.
+/// Returns the worker that was built for the tests.
 fn worker() -> Option<PathBuf> {
     let named = std::env::var_os("RSB_PDF_WORKER").map(PathBuf::from).filter(|path| path.is_file());
     let why = "cargo build --package rsb-pdf --features pdf, and name target/debug/rsb-pdf in \
@@ -19,7 +19,7 @@ fn worker() -> Option<PathBuf> {
     named
 }
 
-/// What `program` says of `file`; `None` where it is not installed.
+/// Returns the output of `program` for `file`; `None` if it is not installed.
 fn asked(program: &str, arguments: &[&str], file: &Path) -> Option<String> {
     let Ok(output) = Command::new(program).args(arguments).arg(file).arg("-").output() else {
         test_needs::missing("pdf", &format!("install the package that has {program}"));
@@ -59,11 +59,11 @@ fn a_pdf_is_whole_accessible_and_says_what_the_report_says() {
     );
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in\n{text}"));
     let title = at("#read(\"/etc/passwd\") $x$ *a* @b `c` <d>");
-    let verdict = at("No baseline was compared with: the run ");
-    assert!(title < verdict && verdict < at("Key figures") && text.contains("1 of "), "{text}");
+    let verdict = at("Not compared with a baseline: the run ");
+    assert!(title < verdict && verdict < at("Key results") && text.contains("1 of "), "{text}");
 }
 
-/// A program that does what `script` says in the place of the worker.
+/// Returns a bench in which a program that runs `script` replaces the worker.
 fn in_its_place(bench: Bench, script: &str) -> Bench {
     let path = bench.write("worker", &format!("#!/bin/sh\n{script}\n"));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -76,26 +76,26 @@ fn without_a_worker_and_when_it_fails_there_is_no_file_and_a_cure() {
     let stored = bench.run_files().len();
     let said = bench.run("report made-up.json --format pdf").expect(2).stderr;
     says(&said, &["RSB_PDF_WORKER names /nowhere/worker", "unset it"]);
-    // Before anything is measured.
+    // Reported before anything is measured.
     let said = bench.run("run gemm --reports html,pdf").expect(2).stderr;
     assert!(said.contains("RSB_PDF_WORKER names") && bench.run_files().len() == stored, "{said}");
     for (script, expected) in [
         (
-            "cat >/dev/null; echo 'it cannot be typeset: x' >&2; exit 1",
-            "failed: it cannot be typeset: x",
+            "cat >/dev/null; echo 'cannot typeset the document: x' >&2; exit 1",
+            "failed: cannot typeset the document: x",
         ),
         (
             "echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$",
             "signal 6 (memory allocation of 9 bytes failed)",
         ),
-        ("exit 3", "failed: it said nothing"),
+        ("exit 3", "failed: no output"),
     ] {
         bench = in_its_place(bench, script);
         let said = bench.run("report made-up.json --format pdf --output page.pdf").expect(1).stderr;
         assert!(said.contains(expected) && said.contains("--format html"), "{script}: {said}");
         assert!(!bench.path("page.pdf").exists(), "{script}");
     }
-    // What the worker is given is the report, and what it answers the file.
+    // The worker's input is the report, and its output the file.
     bench = in_its_place(bench, "cat");
     bench.run("report made-up.json --format pdf --output -").expect(2);
     let given = |name: &str| {

@@ -1,4 +1,4 @@
-//! Faults injected on purpose: nothing that was measured is lost, and no process is left.
+//! Injected faults: no completed measurement is lost, and no process is left.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
@@ -9,12 +9,12 @@ use crate::common::{Bench, SMALL, words};
 const LONG: [&str; 8] =
     ["run", "tensor-ops", "gemm", "--replicates", "50", "--profile", "quick", "--json"];
 
-/// Starts a long run and returns once a case is in the journal.
+/// Starts a long run and returns when the journal has a case.
 fn started(bench: &Bench) -> std::process::Child {
     started_as(bench, &LONG)
 }
 
-/// As [`started`], with other arguments.
+/// Starts a run like [`started`], with other arguments.
 fn started_as(bench: &Bench, arguments: &[&str]) -> std::process::Child {
     let mut child =
         bench.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -42,7 +42,7 @@ fn measured(bench: &Bench) -> usize {
     usize::try_from(history["runs"][0]["measured"].as_u64().unwrap()).unwrap()
 }
 
-/// Whether a worker whose current directory is the bench's still lives.
+/// Returns the number of live workers whose current directory is that of the bench.
 fn workers(bench: &Bench) -> usize {
     let here = bench.dir.path().canonicalize().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
@@ -90,7 +90,7 @@ fn kill_9_again_and_again_loses_no_case_that_its_journal_had() {
         let mut child =
             bench.command(&LONG).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let until = Instant::now() + Duration::from_mins(2);
-        // The run, the plan, and one line for each case that ended, each whole.
+        // The run, the plan, and one complete line for each finished case.
         while cases_in_journals(&bench) < 1 + kill && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -110,7 +110,7 @@ fn kill_9_again_and_again_loses_no_case_that_its_journal_had() {
     bench.run("store check").expect(0);
 }
 
-/// Cases whose result is on disk in the journal of a run.
+/// Returns the number of cases with a result in the journal of a run.
 fn cases_in_journals(bench: &Bench) -> usize {
     let Ok(entries) = std::fs::read_dir(bench.path("benchmark_results/runs")) else { return 0 };
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -240,7 +240,7 @@ fn a_stopped_run_is_measured_on_in_its_own_file() {
     let wanted = (replicates(&before).into_iter().max().unwrap() + 1).to_string();
     let on = [&["run", "--resume", "--replicates", &wanted][..], &small].concat();
     let ended = bench.run(&on).expect(0);
-    assert!(ended.stdout.contains("measured on at"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("resumed at"), "{}", ended.stdout);
     let after = read();
     assert_eq!(
         (bench.run_files().len(), &after["run_id"]),
@@ -259,7 +259,7 @@ fn a_stopped_run_is_measured_on_in_its_own_file() {
         assert_eq!(now[..samples.len()], samples, "what was measured before stays");
     }
     let ended = bench.run(&on).expect(2);
-    assert!(ended.stderr.contains("lacks nothing"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("is complete"), "{}", ended.stderr);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn the_time_limit_of_a_run_holds_within_a_case() {
     bench.write("rusty-stack-bench.toml", "[time_limits]\nsuite_seconds = 5\n");
     let arguments = words("gemm --axis shape=16x16x16,9000x9000x9000 --axis dtype=f64 --json");
     let document = bench.run(&[&arguments[..], &SMALL].concat()).expect(0).json();
-    // The second product alone takes far longer than that on any one thread.
+    // The second product takes far longer than that on any single thread.
     let outcomes: Vec<&str> = document["benchmarks"]
         .as_array()
         .unwrap()

@@ -1,4 +1,4 @@
-//! Every document that the program writes validates against its schema, formats on.
+//! Every document written by the program matches its schema, including formats.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::common::{Bench, SMALL};
 
 thread_local! {
-    // To compile one takes longer than to check a document by it.
+    // Compiling a schema takes longer than checking a document with it.
     static COMPILED: RefCell<HashMap<String, Rc<Validator>>> = RefCell::default();
 }
 
@@ -24,7 +24,7 @@ fn validator(name: &str) -> Rc<Validator> {
         .with_borrow_mut(|known| Rc::clone(known.entry(name.to_owned()).or_insert_with(compiled)))
 }
 
-/// Checks a document by the schema called `name`.
+/// Checks a document against the schema `name`.
 pub fn check(name: &str, document: &Value) {
     let problems: Vec<String> = validator(name)
         .iter_errors(document)
@@ -38,12 +38,12 @@ fn every_benchmark_and_every_skip_validates() {
     let bench = Bench::new();
     for benchmark in rsb_workloads::all() {
         let mut arguments = vec![benchmark.name(), "--json"];
-        // Small sizes where a benchmark has them; the others are small in their quick points.
+        // Small sizes for benchmarks that have them; the others are small with the quick profile.
         let small: &[&str] = match benchmark.name() {
             "gemm" => &["shape=16x24x32"],
             "tensor-ops" => &["shape=8x64"],
             "inference" => &["heads=2x8", "sequence_length=6"],
-            // A compiler takes a second each time: what it makes is checked where it is measured.
+            // Compiling takes a second each time; other tests check the result.
             "kernel-compilation" => &["arch=gfxfff"],
             _ if benchmark.axes().iter().any(|axis| axis.name == "size") => &["size=64KiB"],
             _ => &[],

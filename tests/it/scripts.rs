@@ -1,4 +1,4 @@
-//! The scripts at the top level, with the real program and with none.
+//! The top-level scripts, with the real program and without it.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -51,7 +51,7 @@ fn without_gate_a_missing_verdict_is_shown_and_exits_0() {
     let bench = Bench::new();
     let first = run(&bench, "run_benchmarks.sh", &SMALL);
     assert_eq!(first.status.code(), Some(0), "{}", String::from_utf8_lossy(&first.stderr));
-    // A baseline of other hardware, in the place of this machine's: nothing is comparable.
+    // A baseline of other hardware in place of this machine's: nothing is comparable.
     let saved = bench.run("baseline save --results-dir results").expect(0);
     assert!(saved.stdout.contains("baselines/"), "{}", saved.stdout);
     let file = std::fs::read_dir(bench.path("baselines"))
@@ -94,8 +94,7 @@ fn trends_are_over_what_is_stored() {
 
 #[test]
 fn help_needs_no_toolchain_and_a_missing_one_is_told_how_to_get() {
-    // A PATH with what the scripts themselves use, and no toolchain wherever the system keeps its
-    // own.
+    // A PATH with only the tools that the scripts need, and without the system's toolchain.
     let tools = tempfile::tempdir().unwrap();
     for tool in ["dirname", "realpath", "cat"] {
         let real = ["/usr/bin", "/bin"]
@@ -118,22 +117,22 @@ fn help_needs_no_toolchain_and_a_missing_one_is_told_how_to_get() {
     }
 }
 
-/// A comparison with one row of each of these verdicts, and one over all.
+/// Returns a comparison with a row for each of these verdicts, and an overall verdict.
 fn comparison(verdict: &str, rows: &[&str]) -> String {
     let rows: Vec<_> =
         rows.iter().map(|verdict| serde_json::json!({ "verdict": verdict })).collect();
     serde_json::json!({ "verdict": verdict, "comparisons": rows }).to_string()
 }
 
-/// What GitHub knows when `scripts/pr_comment.sh` is called, and what the run of pr-gate left.
+/// The event for which GitHub calls `scripts/pr_comment.sh`, and the artifacts of the pr-gate run.
 struct Event<'a> {
     action: &'a str,
     conclusion: &'a str,
-    /// The pull request that is open at the commit.
+    /// The open pull request of the commit.
     number: &'a str,
-    /// The id of the comment that is there, and the run that wrote it.
+    /// The id of the existing comment, and the run that wrote it.
     existing: &'a str,
-    /// The artifact; none if either is empty.
+    /// The artifact; there is none if either is empty.
     text: &'a str,
     json: &'a str,
 }
@@ -151,25 +150,25 @@ impl Default for Event<'_> {
     }
 }
 
-/// What the script did.
+/// Results of the script.
 struct Commented {
     output: Output,
-    /// What it asked `gh`.
+    /// Requests to `gh`.
     asked: String,
-    /// The comment that it wrote; empty if it wrote none.
+    /// The posted comment; empty if there is none.
     posted: String,
 }
 
 impl Commented {
-    /// The line with the verdict.
+    /// Returns the line with the verdict.
     fn headline(&self) -> &str {
         assert!(self.output.status.success(), "{}", String::from_utf8_lossy(&self.output.stderr));
         self.posted.lines().nth(2).unwrap_or_default()
     }
 }
 
-/// Runs `scripts/pr_comment.sh` with a `gh` that notes what it is asked and answers as GitHub
-/// would, and a checker of schemas that refuses what holds the word `broken`.
+/// Runs `scripts/pr_comment.sh` with a fake `gh` that records its requests and answers like GitHub,
+/// and a schema checker that rejects documents with the word `broken`.
 fn comment(event: &Event<'_>) -> Commented {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new();
@@ -215,7 +214,8 @@ esac
     Commented { output, asked: read("noted"), posted: read("posted") }
 }
 
-/// Whether `jq` is here, which reads the comparison; a test that needs it is skipped otherwise.
+/// Returns whether `jq`, which reads the comparison, is installed; if not, tests that need it are
+/// skipped.
 fn has_jq() -> bool {
     let is_here = Command::new("jq").arg("--version").output().is_ok();
     if !is_here {
@@ -299,14 +299,14 @@ fn the_verdict_is_made_from_the_checked_document_and_never_better_than_the_workf
             "Unchanged",
             &["Unchanged"],
             "failure",
-            "**NO VERDICT** for c0ffee: the comparison passed, and the workflow did not",
+            "**NO VERDICT** for c0ffee: the comparison passed, but the workflow did not",
         ),
         ("Unchanged", &["Regressed"], "success", "**REGRESSED** at c0ffee: 1 of 1 comparisons"),
         (
             "broken",
             &[],
             "success",
-            "**NO VERDICT** for c0ffee: the comparison does not fit the schema",
+            "**NO VERDICT** for c0ffee: the comparison does not match the schema",
         ),
         (
             "Regressed",
@@ -341,7 +341,7 @@ fn a_run_that_leaves_no_verdict_replaces_an_earlier_one() {
     let json = comparison("Unchanged", &["Unchanged"]);
     for (text, json, cause) in [
         ("", "", "left no comment"),
-        ("anything else", &*json, "is not the gate's"),
+        ("anything else", &*json, "was not written by the gate"),
         (TEXT, "", "left no comparison"),
         (TEXT, "not JSON", "cannot be read"),
     ] {
@@ -390,8 +390,8 @@ fn a_long_comment_is_cut_and_posted() {
     assert!((60_000..65_536).contains(&done.posted.len()), "{}", done.posted.len());
 }
 
-/// Runs `scripts/action_gate.sh` in a repository on the event `before`, and returns its exit code,
-/// the revision that it compares with, and what it writes for the runner and for people.
+/// Runs `scripts/action_gate.sh` in a repository for the event `before`. Returns its exit code, the
+/// revision that it compares with, and its output for the runner and for people.
 fn gated(bench: &Bench, before: &str) -> (Option<i32>, String, String) {
     use std::os::unix::fs::PermissionsExt;
     let program = bench.write("runner/program", "#!/bin/sh\necho \"$3\" >against\n");
@@ -479,14 +479,14 @@ fn a_push_is_compared_with_the_commit_before_it_or_where_its_branch_began() {
         let (code, found, said) = gated(&bench, before);
         assert_eq!((code, &found), (Some(0), against), "{said}");
     }
-    // A force push: what was there is no part of the history any more, or not even in the clone.
+    // A force push: the previous commit is no longer part of the history, or not even in the clone.
     git(&["reset", "--quiet", "--hard", &third]);
     commit("another fourth");
     for before in [&fourth, "0123456789abcdef0123456789abcdef01234567"] {
         let (code, found, said) = gated(&bench, before);
         assert_eq!((code, found), (Some(0), second.clone()), "{said}");
     }
-    // A new default branch, and one without a common history.
+    // A new default branch, and one without common history.
     git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
     for (before, cause) in [(NEW, "the branch is new"), (&*fourth, "(a force push)")] {
         let (code, found, said) = gated(&bench, before);

@@ -1,5 +1,5 @@
-//! The dashboard by the real binary: who is answered and with which headers, that it writes
-//! nothing, and the same as files.
+//! The dashboard with the real binary: which requests are answered and with which headers, that it
+//! writes nothing, and the export as files.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -13,7 +13,7 @@ use crate::common::{Bench, SMALL, says};
 
 const TOKEN: &str = "a-token-of-this-test";
 
-/// A server that ends with the test.
+/// A server that is stopped when the test ends.
 pub(crate) struct Server {
     child: Child,
     /// Host and port.
@@ -38,9 +38,9 @@ impl Server {
         Self { child, address }
     }
 
-    /// The answer to `head`, the lines of a request after which it is over. Of a head that is too
-    /// long none may come: the server closes before it has read all of it, and what it said is lost
-    /// then.
+    /// Sends `head`, the lines of a request, and returns the response. If the head is too long,
+    /// there may be none: the server closes the connection before it has read everything, and its
+    /// response is lost.
     fn ask(&self, head: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
@@ -55,7 +55,7 @@ impl Server {
         String::from_utf8(answer).unwrap()
     }
 
-    /// The body of the page at `path`, which must be there.
+    /// Returns the body of the page at `path`, which must exist.
     pub(crate) fn page(&self, path: &str) -> String {
         let answer = self.ask(&format!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"));
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
@@ -63,7 +63,7 @@ impl Server {
     }
 }
 
-/// Every file below `dir`.
+/// Returns every file below `dir`.
 fn files(dir: &Path) -> BTreeSet<PathBuf> {
     let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     entries
@@ -120,7 +120,7 @@ fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
     let document: serde_json::Value =
         serde_json::from_str(&server.page("/api/run?id=20991231")).unwrap();
     assert_eq!(document["benchmarks"], slower["benchmarks"]);
-    // What is stored meanwhile is there, and the server wrote nothing.
+    // Runs stored meanwhile are shown, and the server wrote nothing.
     assert_eq!(files(&bench.path("benchmark_results")), before);
     bench.write_sealed("benchmark_results/runs/later.json", &again(&run, "later"));
     assert!(server.page("/runs").contains("later"));

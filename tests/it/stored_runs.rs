@@ -1,5 +1,5 @@
-//! What asks and tends the stored runs, by the real binary: `query`, `history` with a question,
-//! `import` of a directory, `prune`, `store`; and that no kill loses what was acknowledged.
+//! Queries and maintenance of stored runs with the real binary: `query`, `history` with a built-in
+//! query, `import` of a directory, `prune`, `store`; and that no kill loses acknowledged runs.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::common::{Bench, ProgramOutput, SMALL, says};
 use serde_json::{Value, json};
 
-/// A bench, and a run that the program wrote there, from which the others are made. It is no longer
-/// stored.
+/// Returns a bench and a run that the program wrote there, as a template for other runs. It is no
+/// longer stored.
 fn bench() -> (Bench, Value) {
     let bench = Bench::new();
     bench
@@ -26,7 +26,7 @@ fn bench() -> (Bench, Value) {
     (bench, run)
 }
 
-/// The run of this day of March 2026 and after, of which no figure is that of another.
+/// Returns the run of a day, counted from March 1, 2026. No value is equal to that of another day.
 fn of_day(run: &Value, day: u32) -> Value {
     let mut made_up = run.clone();
     made_up["run_id"] = format!("day-{day:03}").into();
@@ -42,7 +42,7 @@ fn of_day(run: &Value, day: u32) -> Value {
     made_up
 }
 
-/// Writes the runs of so many days below `dir`.
+/// Writes the runs of the first `days` days below `dir`.
 fn write_days(bench: &Bench, run: &Value, days: u32, dir: &str) {
     for day in 0..days {
         bench.write_sealed(&format!("{dir}/runs/day-{day:03}.json"), &of_day(run, day));
@@ -72,16 +72,16 @@ fn kill_9_during_an_import_loses_nothing_acknowledged_and_doubles_nothing() {
         let mut child =
             bench.command(&import).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        // Anywhere from before the first run to after the last, while the index is written.
+        // At any time from before the first run to after the last, while the index is written.
         let mut said: Vec<String> =
             lines.by_ref().take(kill * 7919 % (DAYS as usize + 1)).collect();
         std::thread::sleep(Duration::from_micros((kill as u64 * 104_729) % 9_000));
         child.kill().unwrap();
         child.wait().unwrap();
-        // What was said before it died counts too.
+        // Lines printed before the kill count too.
         said.extend(lines);
         let acknowledged: BTreeSet<&str> =
-            said.iter().filter_map(|line| line.strip_prefix("taken in: ")).collect();
+            said.iter().filter_map(|line| line.strip_prefix("imported: ")).collect();
 
         let history = ["history", "--limit", "1000", "--json", "--results-dir", &results];
         let stored = ids(&bench.run(&history).expect(0));
@@ -92,7 +92,7 @@ fn kill_9_during_an_import_loses_nothing_acknowledged_and_doubles_nothing() {
             bench.run(&["store", "check", "--results-dir", &results]).expect(0);
         }
         let again = bench.run(&import).expect(0);
-        let expected = format!("taken in, {} known, 0 left out", stored.len());
+        let expected = format!("imported, {} already stored, 0 left out", stored.len());
         assert!(again.stdout.contains(&expected), "{}\n{expected}", again.stdout);
         assert_eq!(ids(&bench.run(&history).expect(0)).len(), DAYS as usize);
         let count = "SELECT count(*) AS n, count(DISTINCT run_id || benchmark_id) AS d FROM \
@@ -141,7 +141,11 @@ fn an_import_of_a_directory_says_what_it_leaves_out() {
     newer["format_version"] = 99.into();
     bench.write_sealed("theirs/runs/newer.json", &newer);
     let ended = bench.run("import theirs").expect(1);
-    assert!(ended.stdout.contains("4 runs taken in, 0 known, 1 left out"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("4 runs imported, 0 already stored, 1 left out"),
+        "{}",
+        ended.stdout
+    );
     assert!(ended.stderr.contains("99 is newer"), "{}", ended.stderr);
     says(&ended.stderr, &["the clock went back between the runs day-002 and day-003"]);
     assert_eq!(
@@ -149,10 +153,14 @@ fn an_import_of_a_directory_says_what_it_leaves_out() {
         ["day-002", "day-001", "day-000", "day-003"]
     );
     let again = bench.run("import theirs").expect(1);
-    assert!(again.stdout.contains("0 runs taken in, 4 known, 1 left out"), "{}", again.stdout);
-    assert!(again.stderr.contains("not taken in twice"), "{}", again.stderr);
+    assert!(
+        again.stdout.contains("0 runs imported, 4 already stored, 1 left out"),
+        "{}",
+        again.stdout
+    );
+    assert!(again.stderr.contains("is a duplicate of the stored run"), "{}", again.stderr);
     std::fs::create_dir(bench.path("empty")).unwrap();
-    assert!(bench.run("import empty").expect(2).stderr.contains("name a directory of results"));
+    assert!(bench.run("import empty").expect(2).stderr.contains("name a results directory"));
     let format = bench.run("import theirs --format nvbench").expect(2);
     assert!(format.stderr.contains("--format"), "{}", format.stderr);
 }
@@ -163,7 +171,7 @@ fn results_of_a_tool_are_taken_in_once() {
     bench.write("h.json", r#"{"results": [{"command": "sleep 0", "times": [0.1, 0.2, 0.3]}]}"#);
     bench.run("import h.json").expect(0);
     let again = bench.run("import h.json").expect(0);
-    assert!(again.stdout.contains("nothing was taken in"), "{}", again.stdout);
+    assert!(again.stdout.contains("nothing imported"), "{}", again.stdout);
     assert_eq!(bench.run_files().len(), 1);
 }
 
@@ -178,7 +186,7 @@ fn kill_9_during_an_import_of_a_tool_and_a_repeat_take_each_sample_once() {
     for kill in 0..KILLS {
         let mut child =
             bench.command(&import).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // Something of it is on disk, under whatever name.
+        // Wait until a part of it is on disk, under any name.
         let runs = bench.path("benchmark_results/runs");
         let has_begun = || {
             let entries = std::fs::read_dir(&runs).into_iter().flatten().flatten();
@@ -219,7 +227,7 @@ fn questions_are_answered_in_sql_and_by_name() {
         .expect(0);
     assert!(view.stdout.contains("tensor-ops"), "{}", view.stdout);
     for (sql, part) in [
-        ("DELETE FROM runs", "only one SELECT"),
+        ("DELETE FROM runs", "only a single SELECT"),
         ("SELECT absent FROM runs", "benchmark_runs(id, timestamp"),
         (
             "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT max(x) FROM n",
@@ -246,13 +254,13 @@ fn questions_are_answered_in_sql_and_by_name() {
             .run(&["history", "between", "no-such-thing", &last])
             .expect(2)
             .stderr
-            .contains("no revision here")
+            .contains("neither a revision")
     );
-    // What a question prints, `query` answers.
+    // `query` accepts the printed SQL of a built-in query.
     let sql = bench.run("history regressed --since 1y --sql").expect(0).stdout;
     assert!(bench.run(&["query", &sql]).expect(0).stdout.contains("no rows"));
     assert!(bench.run("history regressed --since soon").expect(2).stderr.contains("1y"));
-    // As before.
+    // Nothing has changed.
     assert_eq!(ids(&bench.run("history --limit 2 --json").expect(0)), ["day-004", "day-003"]);
 }
 
@@ -267,10 +275,10 @@ fn old_runs_go_and_those_of_baselines_stay() {
         "{}",
         dry.stdout
     );
-    assert!(dry.stderr.contains("day-002 is old and stays"), "{}", dry.stderr);
+    assert!(dry.stderr.contains("day-002 is old but kept"), "{}", dry.stderr);
     assert_eq!(bench.run_files().len(), 8);
     let ended = bench.run("prune --days 0 --keep 3").expect(0);
-    assert!(ended.stdout.contains("4 runs deleted, 4 stay"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("4 runs deleted, 4 kept"), "{}", ended.stdout);
     assert_eq!(
         ids(&bench.run("history --json").expect(0)),
         ["day-007", "day-006", "day-005", "day-002"]
@@ -332,12 +340,12 @@ fn a_damaged_index_is_named_and_repaired() {
     );
     assert!(!bench.path("benchmark_results/benchmarks.db.corrupt-2").exists());
     bench.run("store check").expect(0);
-    // A file that was changed is the user's to restore; nothing of it counts meanwhile.
+    // Only the user can restore a changed file; its run is ignored until then.
     let file = bench.path("benchmark_results/runs/day-001.json");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("2026-03-02", "2026-03-03")).unwrap();
     let changed = bench.run("store check").expect(1);
-    says(&changed.stdout, &["day-001.json", "changed since"]);
+    says(&changed.stdout, &["day-001.json", "changed after"]);
     bench.run("store check --results-dir nowhere").expect(2);
     assert!(bench.run("store repair --results-dir nowhere").expect(2).stderr.contains("nowhere"));
 }
@@ -417,7 +425,7 @@ fn a_trend_follows_the_figure_that_the_gate_judges() {
     ]);
     let figure = stored.expect(0).json()["rows"][0]["value"].as_f64().unwrap();
     assert!(figure > 0.0);
-    // The records all say the same; only the samples tell one day from another.
+    // All records are equal; only the samples distinguish the days.
     let differ = "SELECT count(DISTINCT value) AS n FROM measurements WHERE metric = 'time_us'";
     let n =
         bench.run(&["query", differ, "--json"]).expect(0).json()["rows"][0]["n"].as_u64().unwrap();
@@ -435,10 +443,10 @@ fn runs_are_copied_between_directories_and_a_database_that_is_away_costs_nothing
     let copied = bench.run("store copy theirs ours").expect(0).stdout;
     assert_eq!(copied.trim(), "4 runs copied");
     let again = bench.run("store copy theirs ours").expect(0).stdout;
-    assert_eq!(again.trim(), "0 runs copied, 4 known");
+    assert_eq!(again.trim(), "0 runs copied, 4 already there");
     let nowhere = bench.run("store copy nowhere ours").expect(2);
-    assert!(nowhere.stderr.contains("`nowhere` is no directory"), "{}", nowhere.stderr);
-    // Nobody listens on port 1.
+    assert!(nowhere.stderr.contains("`nowhere` is not a directory"), "{}", nowhere.stderr);
+    // No server listens on port 1.
     let away = "postgres://me:secret@127.0.0.1:1/results?sslmode=disable";
     let sent = bench.run(&["store", "copy", "theirs", away]);
     let expected = if cfg!(feature = "postgres") {
@@ -464,8 +472,8 @@ fn runs_are_copied_between_directories_and_a_database_that_is_away_costs_nothing
 
 #[test]
 fn a_question_ends_in_time_even_in_one_step_of_a_database() {
-    // A comparison of 40,000 letters at each of a million places, which no look at the clock
-    // interrupts.
+    // A comparison of 40,000 letters at each of a million positions, during which the database does
+    // not check the time.
     let step = "SELECT printf('%.*c', 1000000, 'a') LIKE '%' || printf('%.*c', 40000, 'a') || 'b'";
     let ended = Bench::new().run(&["query", step, "--timeout", "0s"]).expect(2);
     assert!(ended.stderr.contains("error: no answer within 0 s"), "{}", ended.stderr);
@@ -484,7 +492,7 @@ fn duckdb_answers_over_an_export_and_writes_a_database() {
     if !cfg!(feature = "duckdb") {
         for words in [&ask[..], &write] {
             let said = bench.run(words).expect(2).stderr;
-            says(&said, &["this build has no DuckDB", "--features duckdb"]);
+            says(&said, &["this build does not support DuckDB", "--features duckdb"]);
         }
         return;
     }
@@ -494,7 +502,7 @@ fn duckdb_answers_over_an_export_and_writes_a_database() {
     } else {
         let first = first.expect(0);
         assert_eq!(first.json()["rows"], json!([{ "runs": 3, "samples": true }]));
-        assert!(first.stderr.contains("kept beside them"), "{}", first.stderr);
+        assert!(first.stderr.contains("kept next to them"), "{}", first.stderr);
         let again = bench
             .run(&["query", "--engine", "duckdb", "SELECT mean FROM daily_means", "--csv"])
             .expect(0);
@@ -507,12 +515,12 @@ fn duckdb_answers_over_an_export_and_writes_a_database() {
         let elsewhere = bench
             .run(&["query", "--engine", "duckdb", "SELECT * FROM read_text('/etc/passwd')"])
             .expect(2);
-        assert!(elsewhere.stderr.contains("only one SELECT"), "{}", elsewhere.stderr);
+        assert!(elsewhere.stderr.contains("only a single SELECT"), "{}", elsewhere.stderr);
         bench.run(&write).expect(0);
         bench.run(&write).expect(0);
         assert_eq!(std::fs::read(bench.path("all.duckdb")).unwrap()[8..12], *b"DUCK");
         let nowhere = [&write[..3], &["--output", "no/all.duckdb"]].concat();
-        assert!(bench.run(&nowhere).expect(2).stderr.contains("there is no directory `no`"));
+        assert!(bench.run(&nowhere).expect(2).stderr.contains("the directory `no` does not exist"));
     }
     let missing = bench.set(LIBRARY, "/nowhere/libduckdb.so").run(&ask).expect(2).stderr;
     says(&missing, &["RSB_DUCKDB_LIBRARY names /nowhere/libduckdb.so", "take "]);

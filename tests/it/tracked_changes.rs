@@ -1,4 +1,4 @@
-//! Trends, health and what follows from them by the real binary, on stores of made-up runs.
+//! Trends, health and advice with the real binary, on stores of made-up runs.
 
 use crate::common::{Bench, SMALL};
 use rsb_model::random::Generator;
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 const CASES: u32 = 10;
 
-/// What becomes of the time of case 2 in a run.
+/// Factor for the time of case 2 in a run.
 type Factor<'a> = &'a dyn Fn(u32) -> f64;
 
-/// A bench, and a run that the program wrote there, from which the others are made. It is no longer
-/// stored.
+/// Returns a bench and a run that the program wrote there, as a template for other runs. It is no
+/// longer stored.
 fn bench() -> (Bench, Value) {
     let bench = Bench::new();
     bench
@@ -25,7 +25,8 @@ fn bench() -> (Bench, Value) {
     (bench, run)
 }
 
-/// The run of day `day`: every case varies by 2 % (sd) and case 2 takes `factor` times as long.
+/// Returns the run of day `day`, in which every case varies by 2 % (sd) and case 2 takes `factor`
+/// times as long.
 fn made_up(run: &Value, day: u32, factor: f64, random: &mut Generator) -> Value {
     let mut made_up = run.clone();
     let moment = jiff::Timestamp::from_second(1_735_689_600 + 86_400 * i64::from(day)).unwrap();
@@ -40,7 +41,7 @@ fn made_up(run: &Value, day: u32, factor: f64, random: &mut Generator) -> Value 
             let mut case = run["benchmarks"][0].clone();
             case["benchmark_id"] =
                 format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
-            // Twelve uniform figures make a normal one.
+            // The sum of twelve uniform values is approximately normal.
             let noise = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
             let time = 1e6
                 * f64::from(index + 1)
@@ -62,7 +63,7 @@ fn store(bench: &Bench, run: &Value) {
     );
 }
 
-/// A bench with so many runs, one a day.
+/// Returns a bench with `days` runs, one per day.
 fn with_history(days: u32, factor: Factor<'_>) -> (Bench, Value, Generator) {
     let (bench, run) = bench();
     let mut random = Generator::new(16);
@@ -74,7 +75,7 @@ fn step_at_120(day: u32) -> f64 {
     if day < 120 { 1.0 } else { 1.12 }
 }
 
-/// The changes that `trend --json` tells.
+/// Returns the changes in `trend --json`.
 fn changes(bench: &Bench) -> Vec<Value> {
     bench.run("trend --json").expect(0).json()["changes"].as_array().unwrap().clone()
 }
@@ -127,7 +128,7 @@ fn a_change_is_told_once_keeps_its_name_and_is_closed_by_a_person_or_by_a_fix() 
     );
     let page = bench.run("trend --summary").expect(0).stdout;
     assert!(page.contains("acknowledged: the new allocator, wanted"), "{page}");
-    // Ten runs later the level is back: a verdict by enough runs, not the first fast one.
+    // Ten runs later the level is back: confirmed by enough runs, not by the first fast one.
     for day in 126..130 {
         store(&bench, &made_up(&run, day, 1.0, &mut random));
     }
@@ -157,10 +158,10 @@ fn what_changed_on_the_machine_is_named_before_the_code() {
         .collect();
     assert_eq!(fields, ["kernel"]);
     let page = bench.run("trend --summary").expect(0).stdout;
-    assert!(page.contains("look at the machine first: kernel"), "{page}");
+    assert!(page.contains("check the machine first: kernel"), "{page}");
     let health = bench.run("health --unmeasured-days 100000").expect(0).stdout;
     assert!(health.starts_with("critical: 80 runs"), "{health}");
-    assert!(health.contains("look at the machine before the code"), "{health}");
+    assert!(health.contains("check the machine before the code"), "{health}");
 }
 
 #[test]
@@ -209,7 +210,7 @@ fn a_drift_that_trend_warns_of_is_in_health_and_on_the_dashboard() {
     let mut random = Generator::new(16);
     for day in 0..75 {
         let mut run = made_up(&run, day, 1.0, &mut random);
-        // With less noise than the others, so that no part of it passes for a step.
+        // With less noise than the others, so that no part of it looks like a step.
         let time =
             3e6 * (1.0 + 0.16 * f64::from(day) / 74.0) * (1.0 + 0.001 * f64::from(day * 7 % 5));
         let case = &mut run["benchmarks"][2];
@@ -288,7 +289,7 @@ fn a_trend_is_exported_in_each_form() {
         assert!(parquet.expect(2).stderr.contains("--features parquet"));
     }
     let nowhere = bench.run("trend export no/trend.csv").expect(2).stderr;
-    assert!(nowhere.contains("there is no directory `no`; create it"), "{nowhere}");
+    assert!(nowhere.contains("the directory `no` does not exist; create it"), "{nowhere}");
 }
 
 #[test]
@@ -306,7 +307,7 @@ fn watch_prints_units_and_takes_a_turn() {
     }
     let left_out = bench.run("watch --once --max-load 0.000001").expect(0);
     assert!(
-        left_out.stderr.contains("this turn is left out") || bench.run_files().len() == 1,
+        left_out.stderr.contains("skipped this run") || bench.run_files().len() == 1,
         "{}",
         left_out.stderr
     );
@@ -321,9 +322,9 @@ fn runs_go_to_parquet_and_come_back_as_they_were() {
     assert!(refused.stderr.contains("--output FILE"), "{}", refused.stderr);
     bench.run("export --format parquet --output runs.parquet").expect(0);
     let said = bench.run("import runs.parquet --results-dir other").expect(0).stdout;
-    assert!(said.contains("12 runs taken in"), "{said}");
+    assert!(said.contains("12 runs imported"), "{said}");
     let again = bench.run("import runs.parquet --results-dir other").expect(0).stdout;
-    assert!(again.contains("0 runs taken in, 12 known"), "{again}");
+    assert!(again.contains("0 runs imported, 12 already stored"), "{again}");
     let all = |dir: &str| {
         let mut document =
             bench.run(&["export", "--format", "json", "--results-dir", dir]).expect(0).json();
@@ -335,5 +336,5 @@ fn runs_go_to_parquet_and_come_back_as_they_were() {
     assert_eq!(all("benchmark_results"), all("other"));
     std::fs::write(bench.path("cut.parquet"), b"PAR1 and nothing else").unwrap();
     let cut = bench.run("import cut.parquet").expect(2);
-    assert!(cut.stderr.contains("cut.parquet` is no export"), "{}", cut.stderr);
+    assert!(cut.stderr.contains("cut.parquet` is not a readable export"), "{}", cut.stderr);
 }

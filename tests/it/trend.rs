@@ -1,11 +1,10 @@
-//! What `trend` shows of a file: confirmed and suspected changes apart, what is expected, and the
-//! flags that set it.
+//! `trend` for a file: confirmed and suspected changes, predictions, and the flags for them.
 
 use std::fmt::Write as _;
 
 use crate::common::{Bench, says};
 
-/// Daily rows of `count` runs of ± 1 % around what `level` says.
+/// Returns `count` daily rows with noise of ± 1 % around `level`.
 fn rows(count: u32, level: impl Fn(u32) -> f64) -> String {
     let noise = |day: u32| 1.0 + 0.01 * (f64::from(day * 37 % 11) / 5.0 - 1.0);
     let row = |day: u32| {
@@ -27,13 +26,11 @@ fn a_trend_tells_what_is_confirmed_what_is_suspected_and_what_is_expected() {
     let page = |file: &str| bench.run(&["trend", "--input", file]).expect(0).stdout;
     let (step, spike, drift) = (page("step.csv"), page("spike.csv"), page("drift.csv"));
     assert!(
-        step.contains("Changes of level")
-            && step.contains("warning")
-            && !step.contains("Suspected"),
+        step.contains("Change points") && step.contains("warning") && !step.contains("Suspected"),
         "{step}"
     );
-    assert!(spike.contains("Suspected changes") && spike.contains("so far in 1 point"), "{spike}");
-    assert!(spike.contains("0 changes of level, 1 suspected"), "{spike}");
+    assert!(spike.contains("Suspected changes") && spike.contains("seen in 1 point"), "{spike}");
+    assert!(spike.contains("0 change points, 1 suspected"), "{spike}");
     says(&drift, &["Expected", "in 7 days", "with 95 %"]);
     let document = bench.run("trend --input spike.csv --json").expect(0).json();
     let series = &document["series"][0];
@@ -83,7 +80,8 @@ fn a_trend_has_flags_for_its_settings() {
     }
 }
 
-/// Rows of 130 daily runs, three of ten on a machine that is 1.3 times as slow.
+/// Returns rows of 130 daily runs, of which three in ten ran on a machine that is 1.3 times as
+/// slow.
 fn two_machine_types() -> String {
     let value = |day: u32| {
         let mixed = day.wrapping_mul(2_654_435_761) >> 16;
@@ -110,7 +108,7 @@ fn runs_of_two_machine_types_are_named_and_raise_no_alert() {
     assert!((levels["upper"].as_f64().unwrap() - 130.0).abs() < 1.0, "{levels}");
     let page = bench.run("trend --input runners.csv").expect(0).stdout;
     assert!(page.contains("Two levels") && page.contains("probably two machine types"), "{page}");
-    assert!(!page.contains("Alerts") && page.contains("0 changes of level"), "{page}");
+    assert!(!page.contains("Alerts") && page.contains("0 change points"), "{page}");
 }
 
 #[test]

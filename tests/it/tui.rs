@@ -1,5 +1,5 @@
-//! The terminal interface in a real terminal: tmux holds it, keys drive it, and what stands on the
-//! screen is read.
+//! The terminal interface in a real terminal: tmux runs it, the test sends keys and reads the
+//! screen.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Bench, says};
 
-/// The longest that something may take to appear.
+/// Maximum time to wait for a text.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// A suite that is over in a second.
+/// A suite that finishes within a second.
 const SMALL_SUITE: &str = "\
 [run]
 backend = \"cpu\"
@@ -23,15 +23,15 @@ benchmark = \"gemm\"
 axes = { dtype = [\"f32\"], shape = [\"16x16x16\", \"32x32x32\"], provider = [\"gemm\"] }
 ";
 
-/// A terminal of 80 columns and 24 rows with the program in it.
+/// A terminal of 80 columns and 24 rows that runs the program.
 struct Screen {
     socket: PathBuf,
-    /// Where the program's exit code is written.
+    /// File with the program's exit code.
     ended: PathBuf,
 }
 
 impl Screen {
-    /// Begins, or says that there is no tmux.
+    /// Starts the program, or prints that tmux is missing.
     fn begin(bench: &Bench, arguments: &[&str]) -> Option<Self> {
         Self::begin_with(bench, &bench.command(arguments))
     }
@@ -45,7 +45,7 @@ impl Screen {
         let mut tmux = screen.tmux();
         tmux.args(["start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";"]);
         tmux.args(["new-session", "-d", "-x", "80", "-y", "24", "--"]);
-        // On a busy machine tmux may never learn with which code a program ended.
+        // On a busy machine, tmux may never receive the exit code of a program.
         tmux.args(["sh", "-c", "\"$@\"; echo $? > ended", "sh"]);
         tmux.arg(program.get_program()).args(program.get_args()).current_dir(bench.dir.path());
         for (name, value) in program.get_envs() {
@@ -54,7 +54,7 @@ impl Screen {
                 None => tmux.env_remove(name),
             };
         }
-        // What has no driver is known at once, and no framework is asked for.
+        // Missing drivers are detected immediately, and no framework is probed.
         tmux.env("RSB_VULKAN_LIBRARY", "/nowhere")
             .env("RSB_OPENCL_LIBRARY", "/nowhere")
             .env("NO_COLOR", "1");
@@ -77,7 +77,7 @@ impl Screen {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Waits until `text` stands on the screen.
+    /// Waits until `text` is on the screen.
     fn wait_for(&self, text: &str) -> String {
         let began = Instant::now();
         loop {
@@ -90,7 +90,7 @@ impl Screen {
         }
     }
 
-    /// Waits until the program has ended and its page is gone: its exit code.
+    /// Waits until the program has exited and its screen is gone, and returns its exit code.
     fn ended(&self) -> String {
         let began = Instant::now();
         loop {
@@ -108,8 +108,8 @@ impl Screen {
         }
     }
 
-    /// What is left of a program of which tmux knows no exit code: the signal that ended it, or
-    /// what its threads wait for.
+    /// Returns the state of a program whose exit code tmux does not report: the signal that ended
+    /// it, or what its threads wait for.
     fn left(&self) -> String {
         let format = "#{pane_dead_signal} #{pane_pid}";
         let output = self.tmux().args(["display-message", "-p", format]).output().unwrap();
@@ -144,7 +144,7 @@ fn a_whole_run_by_keys_in_a_real_terminal() {
     screen.wait_for("is complete");
     screen.wait_for("there is no earlier run of this suite");
     assert_eq!(bench.run_files().len(), 1);
-    // Again, and the comparison follows by itself.
+    // Again, and the comparison follows automatically.
     screen.press(&["Escape"]);
     screen.wait_for("only rows that contain `custom`");
     screen.press(&["Enter"]);
@@ -155,14 +155,14 @@ fn a_whole_run_by_keys_in_a_real_terminal() {
     screen.press(&["r", "b"]);
     screen.wait_for("Commit it");
     screen.press(&["Tab"]);
-    screen.wait_for("where each case goes");
+    screen.wait_for("trend of each case");
     screen.press(&["Tab"]);
     screen.wait_for("1/2 findings");
     screen.press(&["q"]);
     assert_eq!(screen.ended(), "0");
 }
 
-/// The program breaks between two pictures: the terminal is as before, and says why.
+/// The program panics between two frames: the terminal is restored and shows why.
 #[cfg(feature = "fault-injection")]
 #[test]
 fn a_panic_gives_the_terminal_back() {
@@ -182,10 +182,7 @@ fn a_panic_gives_the_terminal_back() {
     screen.wait_for("Pre-installation");
     screen.press(&["!"]);
     let said = screen.wait_for("ended: 101");
-    assert!(
-        said.contains("RSB_TEST_PANIC asks for it") && !said.contains("Pre-installation"),
-        "{said}"
-    );
+    assert!(said.contains("RSB_TEST_PANIC is set") && !said.contains("Pre-installation"), "{said}");
     let modes = "#{alternate_on} #{mouse_any_flag} #{cursor_flag}";
     let modes = screen.tmux().args(["display-message", "-p", modes]).output().unwrap();
     let modes = String::from_utf8_lossy(&modes.stdout);

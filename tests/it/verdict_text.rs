@@ -1,6 +1,6 @@
-//! What `gate` prints for people, at two widths and in a pipe.
+//! The text output of `gate`, at two widths and in a pipe.
 //!
-//! A snapshot holds standard output and then standard error, as a terminal shows them.
+//! A snapshot contains standard output, then standard error, as on a terminal.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::common::made_up::{again, scale, with_baseline};
 use crate::common::revisions::git;
 use crate::common::{Bench, words};
 
-/// Widths to show: of a narrow and a wide terminal, and of a pipe.
+/// Widths: of a narrow and a wide terminal, and of a pipe.
 const WIDTHS: [(&str, Option<&str>); 3] =
     [("80", Some("80")), ("120", Some("120")), ("piped", None)];
 
@@ -17,7 +17,7 @@ struct Shown {
     name: &'static str,
     code: i32,
     arguments: &'static [&'static str],
-    /// Changes the baseline, and with it the run.
+    /// Changes the baseline and the run.
     baseline: fn(&mut Value),
     /// Changes the run.
     current: fn(&mut Value),
@@ -32,7 +32,7 @@ impl Shown {
             git(&bench, &["commit", "--quiet", "--allow-empty", "--message", subject]);
             git(&bench, &["rev-parse", "HEAD"])
         });
-        // Times are made up; what else was measured here differs from machine to machine.
+        // Times are made up; other results differ from machine to machine.
         for case in run["benchmarks"].as_array_mut().unwrap() {
             case["results"] = json!([]);
         }
@@ -68,7 +68,7 @@ impl Shown {
     }
 }
 
-/// Makes each replicate of some cases take as many times as long as `factors` says.
+/// Multiplies the times of each replicate of some cases by `factors`.
 fn spread(run: &mut Value, factors: [f64; 3]) {
     for case in [2, 5, 7, 8, 9] {
         for (replicate, factor) in factors.into_iter().enumerate() {
@@ -81,7 +81,7 @@ fn spread(run: &mut Value, factors: [f64; 3]) {
     }
 }
 
-/// A clean tree at `commit`.
+/// Returns a clean tree at `commit`.
 fn clean_tree(commit: &str) -> Value {
     json!({ "commit": commit, "branch": "main", "dirty": false })
 }

@@ -1,4 +1,4 @@
-//! Vulkan for real, on whatever driver is installed: Mesa's lavapipe runs on any CPU.
+//! Vulkan on the installed driver: Mesa's lavapipe runs on any CPU.
 
 use crate::common::backend::{covers, is_here, measured_rest};
 use crate::common::{Bench, words};
@@ -13,8 +13,8 @@ fn what_the_suite_of_backends_lacks_is_verified_too() {
     }
 }
 
-/// Lavapipe's device is the CPU, and is never taken for a GPU. What would take it seconds is
-/// skipped.
+/// Lavapipe's device is the CPU and is never reported as a GPU. Cases that would take it seconds
+/// are skipped.
 #[test]
 fn lavapipe_is_a_cpu_and_is_spared_large_products() {
     let drivers = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";

@@ -1,4 +1,4 @@
-//! Which run the gate judges where nobody names one, and what passes for two measurements.
+//! The run that the gate judges by default, and checks that two measurements are distinct.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn stored(bench: &Bench, run: &Value) {
     );
 }
 
-/// A bench with a baseline, and a stored run of it that passes: the second of its sequence.
+/// Returns a bench with a baseline, and a stored run that passes, the second of its sequence.
 fn with_run() -> (Bench, Value) {
     let (bench, run) = with_baseline(Bench::new());
     for file in bench.run_files() {
@@ -43,13 +43,13 @@ fn the_latest_run_is_the_one_of_the_latest_time() {
     assert!(std::fs::read_to_string(bench.path("report.md")).unwrap().contains("third"));
     assert!(bench.run("baseline save again").expect(0).stdout.contains("saved again"));
     assert_eq!(read_baseline(&bench, "again")["runs"][0]["run_id"], "third");
-    // What another tool measured is judged by name only.
+    // Imported runs are judged only by name.
     let mut imported = again(&run, "imported");
     (imported["imported"], imported["sequence"]) = (true.into(), Value::Null);
     imported["started"] = "2096-01-01T00:00:00Z".into();
     stored(&bench, &imported);
     assert_eq!(judged(&bench, 3)["current_run_id"], "third");
-    // Of two runs of one time the name of the file decides.
+    // Of two runs with the same time, the file name decides.
     let mut same = again(&slower, "second-again");
     same["sequence"] = 1.into();
     stored(&bench, &same);
@@ -72,21 +72,21 @@ fn a_forged_or_missing_number_in_the_sequence_reorders_nothing_and_is_reported()
         stored(&bench, &passing);
         for words in [&["gate", "--budget", "0s"][..], &["gate", "--baseline-optional"]] {
             let ended = bench.run(words).expect(4);
-            says(&ended.stdout, &["the run third is the latest by its time, and second"]);
+            says(&ended.stdout, &["the run third is the latest by time, and second"]);
         }
         let told = bench.run("report --output report.md").expect(0);
-        assert!(told.stderr.contains("the latest by its time, and second"), "{}", told.stderr);
+        assert!(told.stderr.contains("the latest by time, and second"), "{}", told.stderr);
         assert!(
             std::fs::read_to_string(bench.path("report.md")).unwrap().contains("third"),
             "{number}"
         );
         let checked = bench.run("store check").expect(0).stderr;
-        let is_told = checked.contains("by their times before it");
+        let is_told = checked.contains("but an earlier time");
         assert_eq!(is_told, !number.is_null(), "{number}: {checked}");
         bench.run("gate --current third --budget 0s").expect(3);
         bench.run("gate --current second --budget 0s").expect(0);
     }
-    // Without any numbers, as in files of an older program, time alone decides.
+    // Without numbers, as in files of an older program, only the time decides.
     let mut passing = run.clone();
     (slower["sequence"], passing["sequence"]) = (Value::Null, Value::Null);
     stored(&bench, &slower);
@@ -94,7 +94,7 @@ fn a_forged_or_missing_number_in_the_sequence_reorders_nothing_and_is_reported()
     assert_eq!(judged(&bench, 3)["current_run_id"], "third");
 }
 
-/// A time after that of `run`.
+/// Returns a time after that of `run`.
 fn later(run: &Value) -> String {
     let started: rsb_model::Timestamp = run["started"].as_str().unwrap().parse().unwrap();
     (started + std::time::Duration::from_mins(1)).to_string()
@@ -139,7 +139,7 @@ fn a_run_that_may_be_the_latest_and_cannot_be_read_is_no_verdict() {
         (text.replace("\"format_version\": 3", "\"format_version\": 99"), "newer than"),
         (text.replace("\"format_version\": 3", "\"format_version\": 0"), "measure again"),
         (text.clone(), "has the run id second already"),
-        (edited, "was changed since it was written"),
+        (edited, "was changed after it was written"),
     ] {
         bench.write(newest, &broken);
         let ended = bench.run("gate --budget 0s").expect(4);
@@ -269,7 +269,7 @@ fn a_run_of_another_commit_is_no_verdict_and_the_command_that_names_it_is_told()
         let ended = bench.run(words).expect(4);
         assert!(ended.stdout.contains(&format!("gate --current {id}")), "{}", ended.stdout);
     }
-    // It is what was asked for; only the baseline is missing.
+    // The run is named explicitly; only the baseline is missing.
     let named = bench.run(&["gate", "--current", &id]).expect(4);
     assert!(named.stdout.contains("no baseline"), "{}", named.stdout);
 }
@@ -347,9 +347,9 @@ fn one_thing_spelled_in_two_ways_is_no_second_measurement() {
             "--current",
             current,
         ]);
-        assert!(twice.expect(2).stderr.contains("given twice on one side"));
+        assert!(twice.expect(2).stderr.contains("are the same source on one side"));
     }
-    // Two cases of one id: nothing tells which is meant.
+    // Two cases have the same id, which is ambiguous.
     bench.write("criterion/two/new/benchmark.json", &json!({ "full_id": "one" }).to_string());
     let mut double = again(&run, "double");
     double["benchmarks"][4] = double["benchmarks"][5].clone();
@@ -415,7 +415,7 @@ fn what_tells_no_machine_says_so_and_takes_one() {
     assert_eq!(told("current=elsewhere.json").expect(4).json()["verdict"], "NotComparable");
     bench.write("nothing.json", "{}");
     for (words, said) in [
-        ("current=nothing.json", "tells no machine"),
+        ("current=nothing.json", "does not describe a machine"),
         ("current=gone.json", "gone.json"),
         ("now=here.json", "baseline=FILE"),
     ] {

@@ -1,6 +1,6 @@
-//! The table of workloads in docs/benchmarks.md, what `list` shows, the verbs and the bench of GPUs
-//! agree; so do the targets for GPUs and the page of references, and each workload and component
-//! has its page of methods.
+//! The table of workloads in docs/benchmarks.md, `list`, the subcommands and the GPU bench target
+//! agree, as do the GPU targets and the page of references. Each workload and component has a
+//! methodology page.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ fn text(file: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// The rows of the page: the name, and what it runs on.
+/// Returns the rows of the page: name, and supported devices.
 fn rows() -> Vec<(String, String)> {
     let page = text("docs/benchmarks.md");
     let (_, rest) = page.split_once("<!-- benchmarks: generated -->").unwrap();
@@ -113,7 +113,7 @@ fn the_bench_of_gpus_measures_what_the_page_says_runs_on_gpus() {
     if cfg!(feature = "rocm") {
         assert_eq!(skipped("rocm"), on_gpus, "each benchmark says what it lacks");
     }
-    // A library that is here and broken is a failure of each, and the bench ends with 1.
+    // A broken library fails each case, and the bench target exits with 1.
     let torn = Machine { broken: vec![BackendId::Rocm], ..machine };
     let plan =
         bench::plan_all(&bench::selections_of(Suite::GpuPerformance, Profile::Quick, &torn), &torn)

@@ -1,4 +1,5 @@
-//! cuBLAS: matrix products of one type with sums in another, and the numbers that go with them.
+//! cuBLAS: matrix products, with separate element and accumulation types, and the constants they
+//! use.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -8,11 +9,11 @@ use crate::driver::CUstream;
 use crate::handles;
 use crate::search::{CudaLibrary, CudaPaths};
 
-/// A status; 0 is success. See [`status`].
+/// A status code; 0 is success. See [`status`].
 pub type cublasStatus_t = c_int;
 
 handles! {
-    /// What every call is given.
+    /// A cuBLAS handle, the first argument of most calls.
     cublasHandle_t = cublasContext;
 }
 
@@ -20,21 +21,21 @@ handles! {
 pub mod status {
     use super::cublasStatus_t;
 
-    /// All is well.
+    /// Success.
     pub const SUCCESS: cublasStatus_t = 0;
-    /// The library could not start: no device, or a driver that is too old for it.
+    /// The library could not start: no device, or a driver that is too old.
     pub const NOT_INITIALIZED: cublasStatus_t = 1;
-    /// Memory is used up.
+    /// Out of memory.
     pub const ALLOC_FAILED: cublasStatus_t = 3;
-    /// An argument is not acceptable.
+    /// An argument is invalid.
     pub const INVALID_VALUE: cublasStatus_t = 7;
-    /// The device lacks a unit that this needs.
+    /// The device lacks a required hardware unit.
     pub const ARCH_MISMATCH: cublasStatus_t = 8;
     /// A kernel failed.
     pub const EXECUTION_FAILED: cublasStatus_t = 13;
-    /// Something inside broke.
+    /// Internal error.
     pub const INTERNAL_ERROR: cublasStatus_t = 14;
-    /// There is no such function for these types or sizes.
+    /// No function supports these types or sizes.
     pub const NOT_SUPPORTED: cublasStatus_t = 15;
 }
 
@@ -42,7 +43,7 @@ pub mod status {
 pub mod operation {
     use std::ffi::c_int;
 
-    /// As it is.
+    /// Not transposed.
     pub const NONE: c_int = 0;
     /// Transposed.
     pub const TRANSPOSE: c_int = 1;
@@ -52,33 +53,33 @@ pub mod operation {
 pub mod datatype {
     use std::ffi::c_int;
 
-    /// 32 bits.
+    /// 32-bit float.
     pub const F32: c_int = 0;
-    /// 64 bits.
+    /// 64-bit float.
     pub const F64: c_int = 1;
-    /// 16 bits, five of them exponent.
+    /// 16-bit float with 5 exponent bits.
     pub const F16: c_int = 2;
-    /// Whole, 8 bits.
+    /// 8-bit integer.
     pub const I8: c_int = 3;
-    /// Whole, 32 bits.
+    /// 32-bit integer.
     pub const I32: c_int = 10;
-    /// 16 bits, eight of them exponent.
+    /// 16-bit float with 8 exponent bits.
     pub const BF16: c_int = 14;
-    /// 8 bits, four of them exponent.
+    /// 8-bit float with 4 exponent bits.
     pub const F8_E4M3: c_int = 28;
 }
 
-/// Values of `cublasComputeType_t`: what is multiplied and summed in.
+/// Values of `cublasComputeType_t`: the type of products and sums.
 pub mod compute {
     use std::ffi::c_int;
 
-    /// f32, its inputs as they are.
+    /// f32, with unmodified inputs.
     pub const F32: c_int = 68;
-    /// f32, its inputs rounded to tf32 for the matrix units.
+    /// f32, with inputs rounded to tf32 for the matrix units.
     pub const F32_FAST_TF32: c_int = 77;
     /// f64.
     pub const F64: c_int = 70;
-    /// Whole numbers of 32 bits.
+    /// 32-bit integers.
     pub const I32: c_int = 72;
 }
 
@@ -86,22 +87,23 @@ pub mod compute {
 pub mod gemm_algo {
     use std::ffi::c_int;
 
-    /// The library's own choice.
+    /// Algorithm chosen by the library.
     pub const DEFAULT: c_int = -1;
 }
 
 function_table! {
-    /// What is used of cuBLAS.
+    /// The cuBLAS functions that this project uses.
     pub struct Cublas {
-        /// A handle on the current context.
+        /// Creates a handle in the current context.
         fn cublasCreate_v2(handle: *mut cublasHandle_t) -> cublasStatus_t;
-        /// Gives it back.
+        /// Destroys a handle.
         fn cublasDestroy_v2(handle: cublasHandle_t) -> cublasStatus_t;
-        /// The queue that it puts work into.
+        /// Sets the stream that a handle submits work to.
         fn cublasSetStream_v2(handle: cublasHandle_t, stream: CUstream) -> cublasStatus_t;
-        /// Text for a status; static.
+        /// Returns the description of a status, as a static string.
         fn cublasGetStatusString(status: cublasStatus_t) -> *const c_char;
-        /// `C = alpha op(A) op(B) + beta C` for matrices that follow one another, column by column.
+        /// Computes `C = alpha op(A) op(B) + beta C` for a batch of column-major matrices at fixed
+        /// strides.
         fn cublasGemmStridedBatchedEx(
             handle: cublasHandle_t, operation_a: c_int, operation_b: c_int, m: c_int, n: c_int, k: c_int,
             alpha: *const c_void, a: *const c_void, a_type: c_int, a_leading: c_int, a_stride: i64,
@@ -117,16 +119,15 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     files: &["libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"],
     variable: "RSB_CUBLAS_LIBRARY",
     symbol: "cublasCreate_v2",
-    cure: "install the CUDA toolkit, or `pip install nvidia-cublas` into an environment and name \
-           its directory in \
-           RSB_CUDA_PATH",
+    cure: "install the CUDA toolkit, or `pip install nvidia-cublas` into an environment and set \
+           RSB_CUDA_PATH to its directory",
 };
 
 impl Cublas {
-    /// Loads the library from where this process finds it.
+    /// Loads the library from the search path of this process.
     ///
     /// # Errors
-    /// When there is none.
+    /// If the library cannot be loaded.
     pub fn load() -> Result<Self, Unavailable> {
         Self::load_from(&CudaPaths::here())
     }
@@ -134,7 +135,7 @@ impl Cublas {
     /// Loads the library from `places`.
     ///
     /// # Errors
-    /// When there is none.
+    /// If the library cannot be loaded.
     pub fn load_from(places: &CudaPaths) -> Result<Self, Unavailable> {
         let found: Loaded = LIBRARY.find(places)?;
         let library = Self::resolve(found);

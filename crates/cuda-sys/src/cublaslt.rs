@@ -1,4 +1,4 @@
-//! cuBLASLt: matrix products with what follows them, and a choice of algorithms. Its prototypes and
+//! cuBLASLt: matrix products with fused epilogues and a choice of algorithms. Prototypes and
 //! numbers are those of `cublasLt.h` of CUDA 13.1.
 
 use std::ffi::{c_int, c_void};
@@ -8,39 +8,39 @@ use runtime_loading::{Unavailable, function_table};
 use crate::cublas::cublasStatus_t;
 use crate::search::{CudaLibrary, CudaPaths};
 
-/// What every call is given.
+/// A cuBLASLt handle, the first argument of most calls.
 pub type cublasLtHandle_t = *mut c_void;
-/// What a product does; made and read by the library alone.
+/// Description of a matrix product; opaque.
 pub type cublasLtMatmulDesc_t = *mut c_void;
-/// How a matrix lies in memory.
+/// Memory layout of a matrix.
 pub type cublasLtMatrixLayout_t = *mut c_void;
-/// What an algorithm may need.
+/// Constraints on the choice of an algorithm.
 pub type cublasLtMatmulPreference_t = *mut c_void;
 
-/// Words of an algorithm, `cublasLtMatmulAlgo_t`.
+/// Size of an algorithm (`cublasLtMatmulAlgo_t`) in 64-bit words.
 pub const ALGORITHM_WORDS: usize = 8;
 
-/// An algorithm and what goes with it, `cublasLtMatmulHeuristicResult_t`, in words: the algorithm,
-/// its workspace in bytes, a status in the lower half of the next, and 20 bytes that are not used
-/// here.
+/// An algorithm and its properties (`cublasLtMatmulHeuristicResult_t`) in 64-bit words: the
+/// algorithm, its workspace in bytes, a status in the lower half of the next word, and 20 bytes
+/// that are not used here.
 pub type cublasLtMatmulHeuristicResult_t = [u64; ALGORITHM_WORDS + 4];
 
 /// Values of `cublasLtMatmulDescAttributes_t`.
 pub mod descriptor {
     use std::ffi::c_int;
 
-    /// An [`crate::operation`] for A, 4 bytes.
+    /// [`crate::operation`] for A, 4 bytes.
     pub const TRANSPOSE_A: c_int = 3;
-    /// The same for B.
+    /// [`crate::operation`] for B, 4 bytes.
     pub const TRANSPOSE_B: c_int = 4;
-    /// An [`super::epilogue`], 4 bytes.
+    /// [`super::epilogue`], 4 bytes.
     pub const EPILOGUE: c_int = 7;
-    /// Address of the bias, one element for each row of D.
+    /// Address of the bias, which has one element per row of D.
     pub const BIAS_POINTER: c_int = 8;
-    /// `CUBLASLT_MATMUL_DESC_FAST_ACCUM`, 1 byte: with 1, products of fp8 are not promoted to a
-    /// higher precision from time to time while they are summed.
+    /// `CUBLASLT_MATMUL_DESC_FAST_ACCUM`, 1 byte: if 1, partial sums of fp8 products are not
+    /// promoted periodically to a higher precision.
     pub const FAST_ACCUMULATION: c_int = 25;
-    /// Its [`crate::datatype`], 4 bytes.
+    /// [`crate::datatype`] of the bias, 4 bytes.
     pub const BIAS_TYPE: c_int = 26;
 }
 
@@ -48,9 +48,9 @@ pub mod descriptor {
 pub mod layout {
     use std::ffi::c_int;
 
-    /// Matrices that follow one another, 4 bytes.
+    /// Number of matrices in the batch, 4 bytes.
     pub const BATCH_COUNT: c_int = 5;
-    /// Elements from one to the next, 8 bytes.
+    /// Elements between consecutive matrices of a batch, 8 bytes.
     pub const BATCH_STRIDE: c_int = 6;
 }
 
@@ -58,62 +58,61 @@ pub mod layout {
 pub mod epilogue {
     use std::ffi::c_int;
 
-    /// Nothing.
+    /// No epilogue.
     pub const NONE: c_int = 1;
-    /// The bias is added.
+    /// Adds the bias.
     pub const BIAS: c_int = 4;
-    /// The bias is added, and GELU taken of the sum.
+    /// Adds the bias and applies GELU.
     pub const GELU_BIAS: c_int = 36;
 }
 
-/// The attribute of a preference that says how many bytes of workspace an algorithm may need, 8
-/// bytes.
+/// Preference attribute: maximum workspace of an algorithm, in bytes; 8 bytes.
 pub const PREFERENCE_WORKSPACE_BYTES: c_int = 1;
 
 function_table! {
-    /// What is used of cuBLASLt.
+    /// The cuBLASLt functions that this project uses.
     pub struct CublasLt {
-        /// A handle on the current context.
+        /// Creates a handle in the current context.
         fn cublasLtCreate(handle: *mut cublasLtHandle_t) -> cublasStatus_t;
-        /// Gives it back.
+        /// Destroys a handle.
         fn cublasLtDestroy(handle: cublasLtHandle_t) -> cublasStatus_t;
-        /// A product that computes in a type of [`crate::compute`] with factors of a
-        /// [`crate::datatype`].
+        /// Creates the description of a product that computes in a type of [`crate::compute`], with
+        /// scalars of a [`crate::datatype`].
         fn cublasLtMatmulDescCreate(
             descriptor: *mut cublasLtMatmulDesc_t, compute: c_int, scalars: c_int,
         ) -> cublasStatus_t;
-        /// Gives it back.
+        /// Destroys the description of a product.
         fn cublasLtMatmulDescDestroy(descriptor: cublasLtMatmulDesc_t) -> cublasStatus_t;
         /// Sets an attribute of [`descriptor`].
         fn cublasLtMatmulDescSetAttribute(
             descriptor: cublasLtMatmulDesc_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> cublasStatus_t;
-        /// A matrix of a [`crate::datatype`], column by column, as it is stored.
+        /// Creates the layout of a column-major matrix of a [`crate::datatype`].
         fn cublasLtMatrixLayoutCreate(
             layout: *mut cublasLtMatrixLayout_t, datatype: c_int, rows: u64, columns: u64, leading: i64,
         ) -> cublasStatus_t;
-        /// Gives it back.
+        /// Destroys a layout.
         fn cublasLtMatrixLayoutDestroy(layout: cublasLtMatrixLayout_t) -> cublasStatus_t;
         /// Sets an attribute of [`layout`].
         fn cublasLtMatrixLayoutSetAttribute(
             layout: cublasLtMatrixLayout_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> cublasStatus_t;
-        /// A preference: no workspace.
+        /// Creates a preference, initially without workspace.
         fn cublasLtMatmulPreferenceCreate(preference: *mut cublasLtMatmulPreference_t) -> cublasStatus_t;
-        /// Gives it back.
+        /// Destroys a preference.
         fn cublasLtMatmulPreferenceDestroy(preference: cublasLtMatmulPreference_t) -> cublasStatus_t;
         /// Sets [`PREFERENCE_WORKSPACE_BYTES`].
         fn cublasLtMatmulPreferenceSetAttribute(
             preference: cublasLtMatmulPreference_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> cublasStatus_t;
-        /// Writes at most `wanted` of [`cublasLtMatmulHeuristicResult_t`], the best first, and how
-        /// many.
+        /// Writes at most `wanted` results of type [`cublasLtMatmulHeuristicResult_t`], best first,
+        /// and their number.
         fn cublasLtMatmulAlgoGetHeuristic(
             handle: cublasLtHandle_t, descriptor: cublasLtMatmulDesc_t, a: cublasLtMatrixLayout_t,
             b: cublasLtMatrixLayout_t, c: cublasLtMatrixLayout_t, d: cublasLtMatrixLayout_t,
             preference: cublasLtMatmulPreference_t, wanted: c_int, results: *mut u64, found: *mut c_int,
         ) -> cublasStatus_t;
-        /// D ← epilogue(alpha·op(A)·op(B) + beta·C) by an algorithm, in a `CUstream`.
+        /// Computes D ← epilogue(alpha·op(A)·op(B) + beta·C) with an algorithm, in a `CUstream`.
         fn cublasLtMatmul(
             handle: cublasLtHandle_t, descriptor: cublasLtMatmulDesc_t, alpha: *const c_void, a: *const c_void,
             a_layout: cublasLtMatrixLayout_t, b: *const c_void, b_layout: cublasLtMatrixLayout_t,
@@ -129,16 +128,15 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     files: &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", "libcublasLt.so"],
     variable: "RSB_CUBLASLT_LIBRARY",
     symbol: "cublasLtCreate",
-    cure: "install the CUDA toolkit, or `pip install nvidia-cublas` into an environment and name \
-           its directory in \
-           RSB_CUDA_PATH",
+    cure: "install the CUDA toolkit, or `pip install nvidia-cublas` into an environment and set \
+           RSB_CUDA_PATH to its directory",
 };
 
 impl CublasLt {
     /// Loads the library from `places`.
     ///
     /// # Errors
-    /// When there is none, or what is there is not cuBLASLt.
+    /// If the library cannot be loaded, or the file found is not cuBLASLt.
     pub fn load_from(places: &CudaPaths) -> Result<Self, Unavailable> {
         let library = Self::resolve(LIBRARY.find(places)?);
         if library.cublasLtCreate.is_none() {

@@ -1,11 +1,11 @@
-//! NVIDIA's driver interface (`libcuda`), NVRTC, cuBLAS, cuBLASLt and NVML, loaded at run time.
-//! Nothing is linked: a library or a function that is missing is a value, [`Unavailable`], with
-//! what, why and cure. CUDA 11.4 to 13.
+//! NVIDIA's driver API (`libcuda`), NVRTC, cuBLAS, cuBLASLt and NVML, loaded at run time. Nothing
+//! is linked: a missing library or function is an [`Unavailable`] value with what, why and cure.
+//! Supports CUDA 11.4 to 13.
 //!
-//! The tables are our own, not those of the crate cudarc: at version 0.19 its bindings panic where
-//! a library or a function is missing, take no path to a library, and read statuses into
+//! The tables are defined here instead of taken from the crate cudarc: at version 0.19 its bindings
+//! panic if a library or a function is missing, accept no path to a library, and read statuses into
 //! enumerations that a newer driver's number would break.
-// The names are those of the C interface, so that its documentation can be searched for them.
+// Names are those of the C interface, so that they can be found in its documentation.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 
 mod cublas;
@@ -29,7 +29,7 @@ pub use nccl::nccl;
 pub use nvrtc::{Nvrtc, nvrtcProgram, nvrtcResult, result};
 pub use runtime_loading::{Loaded, MissingPart, Unavailable};
 
-/// Makes the opaque types behind handles.
+/// Defines the opaque types behind handles.
 macro_rules! handles {
     ($($(#[$doc:meta])* $handle:ident = $opaque:ident;)*) => {$(
         #[doc(hidden)]

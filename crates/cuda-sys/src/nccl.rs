@@ -1,4 +1,4 @@
-//! Where NCCL lies. Its functions are in `nccl-sys`.
+//! Search for NCCL. Its functions are in `nccl-sys`.
 
 use runtime_loading::{Loaded, Unavailable};
 
@@ -10,14 +10,13 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     variable: "RSB_NCCL_LIBRARY",
     symbol: "ncclCommInitAll",
     cure: "install NCCL (NVIDIA's packages: libnccl2), or `pip install nvidia-nccl-cu12` (cu13) \
-           into an environment and \
-           name its directory in RSB_CUDA_PATH",
+           into an environment and set RSB_CUDA_PATH to its directory",
 };
 
-/// Loads NCCL from where this process finds it. Nothing of it is run yet.
+/// Loads NCCL from the search path of this process, without calling any of its functions.
 ///
 /// # Errors
-/// When there is none.
+/// If the library cannot be loaded.
 pub fn nccl() -> Result<Loaded, Unavailable> {
     LIBRARY.find(&CudaPaths::here())
 }

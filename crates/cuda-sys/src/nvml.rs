@@ -1,5 +1,5 @@
-//! NVML: the sensors of NVIDIA's GPUs. Reading them is safe for whoever calls; a sensor that is
-//! missing is absent. Ours, not nvml-wrapper: for eight functions it is 24,000 lines and more
+//! NVML: the sensors of NVIDIA GPUs, with a safe function to read them; missing sensors are `None`.
+//! The crate nvml-wrapper is not used because, for eight functions, it adds 24,000 lines and more
 //! derive macros (darling) to compile.
 
 use std::ffi::{CString, c_char, c_int, c_uint};
@@ -10,11 +10,11 @@ use runtime_loading::{Unavailable, function_table};
 use crate::handles;
 use crate::search::{CudaLibrary, CudaPaths};
 
-/// A status; 0 is success.
+/// A status code; 0 is success.
 pub type nvmlReturn_t = c_int;
 
 handles! {
-    /// A GPU.
+    /// A GPU handle.
     nvmlDevice_t = nvmlDevice_st;
 }
 
@@ -26,71 +26,71 @@ const CLOCK_UNITS: c_int = 1;
 /// `NVML_CLOCK_MEM`.
 const CLOCK_MEMORY: c_int = 2;
 
-/// Share of a recent period in percent.
+/// Utilization: shares of a recent period, in percent.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct nvmlUtilization_t {
-    /// That a kernel ran.
+    /// Share of time in which a kernel ran.
     pub gpu: c_uint,
-    /// That memory was read or written.
+    /// Share of time in which memory was read or written.
     pub memory: c_uint,
 }
 
-/// Bytes of the GPU's memory.
+/// Memory of a GPU, in bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct nvmlMemory_t {
-    /// All.
+    /// Total.
     pub total: u64,
     /// Free.
     pub free: u64,
-    /// In use, by whomever.
+    /// Used, by any process.
     pub used: u64,
 }
 
 function_table! {
-    /// What is used of NVML.
+    /// The NVML functions that this project uses.
     pub struct Nvml {
-        /// Starts it.
+        /// Initializes the library.
         fn nvmlInit_v2() -> nvmlReturn_t;
-        /// The GPU at an address on the bus.
+        /// Returns the GPU at a PCI address.
         fn nvmlDeviceGetHandleByPciBusId_v2(address: *const c_char, device: *mut nvmlDevice_t) -> nvmlReturn_t;
-        /// °C.
+        /// Returns a temperature in °C.
         fn nvmlDeviceGetTemperature(device: nvmlDevice_t, sensor: c_int, celsius: *mut c_uint) -> nvmlReturn_t;
-        /// Milliwatts.
+        /// Returns the power draw in milliwatts.
         fn nvmlDeviceGetPowerUsage(device: nvmlDevice_t, milliwatts: *mut c_uint) -> nvmlReturn_t;
-        /// MHz.
+        /// Returns a clock in MHz.
         fn nvmlDeviceGetClockInfo(device: nvmlDevice_t, clock: c_int, mhz: *mut c_uint) -> nvmlReturn_t;
-        /// How busy it is.
+        /// Returns the utilization.
         fn nvmlDeviceGetUtilizationRates(device: nvmlDevice_t, shares: *mut nvmlUtilization_t) -> nvmlReturn_t;
-        /// Its memory.
+        /// Returns total, free and used memory.
         fn nvmlDeviceGetMemoryInfo(device: nvmlDevice_t, memory: *mut nvmlMemory_t) -> nvmlReturn_t;
-        /// What holds its clocks back, a bit for each reason.
+        /// Returns the reasons why the clocks are throttled, one bit each.
         fn nvmlDeviceGetCurrentClocksThrottleReasons(device: nvmlDevice_t, reasons: *mut u64) -> nvmlReturn_t;
     }
 }
 
-/// What a GPU's sensors say now. What they do not say is none.
+/// Current sensor readings of a GPU. A reading is `None` if its sensor is unavailable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Readings {
-    /// Of the chip, in °C.
+    /// Temperature of the chip in °C.
     pub celsius: Option<u32>,
-    /// Power drawn.
+    /// Power draw.
     pub milliwatts: Option<u32>,
     /// Clock of the multiprocessors.
     pub units_mhz: Option<u32>,
-    /// Clock of the memory.
+    /// Memory clock.
     pub memory_mhz: Option<u32>,
-    /// Share of time that a kernel ran.
+    /// Share of time in which a kernel ran.
     pub busy_percent: Option<u32>,
-    /// Memory in use and in all, in bytes.
+    /// Used and total memory, in bytes.
     pub memory_bytes: Option<(u64, u64)>,
-    /// What holds the clocks back, see [`reasons`].
+    /// Bits for the reasons why the clocks are throttled; see [`reasons`].
     pub held_back: Option<u64>,
 }
 
 const LIBRARY: CudaLibrary = CudaLibrary {
-    name: "NVIDIA's library of sensors (libnvidia-ml)",
+    name: "NVIDIA's management library NVML (libnvidia-ml)",
     files: &["libnvidia-ml.so.1", "libnvidia-ml.so"],
     variable: "RSB_NVML_LIBRARY",
     symbol: "nvmlInit_v2",
@@ -98,25 +98,25 @@ const LIBRARY: CudaLibrary = CudaLibrary {
            nvidia-smi)",
 };
 
-/// The words for `held_back`: reasons that slow a GPU down under load. That it is idle, or that its
-/// clocks were set on purpose, is none.
+/// Returns texts for the throttle reasons in `held_back` that slow down a GPU under load. An idle
+/// GPU and clocks set on purpose are not included.
 pub fn reasons(held_back: u64) -> Vec<&'static str> {
     const REASONS: [(u64, &str); 6] = [
         (0x04, "power cap"),
-        (0x08, "hardware slow-down"),
-        (0x10, "kept in step with another GPU"),
-        (0x20, "temperature, by software"),
-        (0x40, "temperature, by hardware"),
-        (0x80, "power brake"),
+        (0x08, "hardware slowdown"),
+        (0x10, "sync boost with another GPU"),
+        (0x20, "software thermal slowdown"),
+        (0x40, "hardware thermal slowdown"),
+        (0x80, "hardware power brake"),
     ];
     REASONS.iter().filter(|(bit, _)| held_back & bit != 0).map(|(_, words)| *words).collect()
 }
 
-/// Reads the GPU at `address` on the bus, such as `0000:c1:00.0`. The library is loaded and started
-/// once.
+/// Reads the sensors of the GPU at PCI address `address`, such as `0000:c1:00.0`. The library is
+/// loaded and initialized once.
 ///
 /// # Errors
-/// When there is no library, or it knows no such GPU.
+/// If the library cannot be loaded, or it does not find the GPU.
 pub fn read(address: &str) -> Result<Readings, Unavailable> {
     static STARTED: OnceLock<Result<Nvml, Unavailable>> = OnceLock::new();
     let api = STARTED.get_or_init(|| start(&CudaPaths::here())).as_ref().map_err(Clone::clone)?;
@@ -127,7 +127,7 @@ fn start(places: &CudaPaths) -> Result<Nvml, Unavailable> {
     let api = Nvml::resolve(LIBRARY.find(&places.of_the_system())?);
     let init =
         api.nvmlInit_v2.ok_or_else(|| Unavailable::symbol("nvmlInit_v2", api.loaded.path()))?;
-    // SAFETY: it takes nothing and may be called more than once.
+    // SAFETY: the function takes no arguments and may be called more than once.
     match unsafe { init() } {
         SUCCESS => Ok(api),
         status => {
@@ -136,13 +136,14 @@ fn start(places: &CudaPaths) -> Result<Nvml, Unavailable> {
     }
 }
 
-/// What a function wrote to `$value`, where it is there and says that all is well.
+/// Calls an NVML function that writes to `$value`. Returns `None` if the function is missing or
+/// fails.
 macro_rules! ask {
     ($api:expr, |$value:ident| $name:ident($($argument:expr),*)) => {{
         let mut written = Default::default();
         let $value = &raw mut written;
-        // SAFETY: the device is NVML's own; the pointer is to a live variable of the type that the
-        // function writes.
+        // SAFETY: the device handle comes from NVML; the pointer is to a live variable of the type
+        // that the function writes.
         let status = $api.$name.map(|function| unsafe { function($($argument),*) });
         (status == Some(SUCCESS)).then_some(written)
     }};
@@ -150,16 +151,17 @@ macro_rules! ask {
 
 impl Nvml {
     fn readings(&self, address: &str) -> Result<Readings, Unavailable> {
-        let text = CString::new(address).map_err(|_| no_sensors(address, "it is no address"))?;
+        let text =
+            CString::new(address).map_err(|_| no_sensors(address, "not a valid PCI address"))?;
         let find = self.nvmlDeviceGetHandleByPciBusId_v2.ok_or_else(|| {
             Unavailable::symbol("nvmlDeviceGetHandleByPciBusId_v2", self.loaded.path())
         })?;
         let mut device: nvmlDevice_t = std::ptr::null_mut();
-        // SAFETY: the text ends with a zero, the pointer is to a live variable.
+        // SAFETY: the text is zero-terminated, and the pointer is to a live variable.
         match unsafe { find(text.as_ptr(), &raw mut device) } {
             SUCCESS => {}
             status => {
-                let why = format!("NVML knows no such GPU (status {status})");
+                let why = format!("NVML does not find this GPU (status {status})");
                 return Err(no_sensors(address, &why));
             }
         }
@@ -190,7 +192,7 @@ mod tests {
     #[test]
     fn an_idle_gpu_is_not_held_back() {
         assert!(reasons(0x01).is_empty() && reasons(0x02 | 0x100).is_empty());
-        assert_eq!(reasons(0x04 | 0x40), ["power cap", "temperature, by hardware"]);
+        assert_eq!(reasons(0x04 | 0x40), ["power cap", "hardware thermal slowdown"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The runtime compiler. It works without a device and without a driver.
+//! NVRTC, the runtime compiler. It needs neither a device nor a driver.
 
 use std::ffi::{c_char, c_int};
 
@@ -7,11 +7,11 @@ use runtime_loading::{Unavailable, function_table};
 use crate::handles;
 use crate::search::{CudaLibrary, CudaPaths};
 
-/// A status; 0 is success. See [`result`].
+/// A status code; 0 is success. See [`result`].
 pub type nvrtcResult = c_int;
 
 handles! {
-    /// A source under compilation.
+    /// A program to compile.
     nvrtcProgram = _nvrtcProgram;
 }
 
@@ -19,55 +19,55 @@ handles! {
 pub mod result {
     use super::nvrtcResult;
 
-    /// All is well.
+    /// Success.
     pub const SUCCESS: nvrtcResult = 0;
-    /// Memory is used up.
+    /// Out of memory.
     pub const OUT_OF_MEMORY: nvrtcResult = 1;
-    /// A program could not be made.
+    /// The program could not be created.
     pub const PROGRAM_CREATION_FAILURE: nvrtcResult = 2;
-    /// An argument is not acceptable.
+    /// An argument is invalid.
     pub const INVALID_INPUT: nvrtcResult = 3;
-    /// The program is not one.
+    /// The program handle is invalid.
     pub const INVALID_PROGRAM: nvrtcResult = 4;
-    /// An option is not known, an architecture for instance.
+    /// An option is unknown, such as an unsupported architecture.
     pub const INVALID_OPTION: nvrtcResult = 5;
-    /// The source has mistakes; the log says which.
+    /// The source has errors; see the log.
     pub const COMPILATION: nvrtcResult = 6;
-    /// The library of built-in functions beside the compiler is missing.
+    /// The library of built-in functions next to the compiler is missing.
     pub const BUILTIN_OPERATION_FAILURE: nvrtcResult = 7;
-    /// The compiler broke.
+    /// Internal compiler error.
     pub const INTERNAL_ERROR: nvrtcResult = 11;
 }
 
 function_table! {
-    /// What is used of NVRTC.
+    /// The NVRTC functions that this project uses.
     pub struct Nvrtc {
-        /// Its version: that of CUDA.
+        /// Returns the version, which is that of CUDA.
         fn nvrtcVersion(major: *mut c_int, minor: *mut c_int) -> nvrtcResult;
-        /// Text for a status; static.
+        /// Returns the description of a status, as a static string.
         fn nvrtcGetErrorString(status: nvrtcResult) -> *const c_char;
-        /// How many architectures it knows.
+        /// Returns the number of supported architectures.
         fn nvrtcGetNumSupportedArchs(count: *mut c_int) -> nvrtcResult;
-        /// Their numbers: 90 for sm_90.
+        /// Returns the supported architectures: 90 for sm_90.
         fn nvrtcGetSupportedArchs(numbers: *mut c_int) -> nvrtcResult;
-        /// Takes a source.
+        /// Creates a program from source.
         fn nvrtcCreateProgram(
             program: *mut nvrtcProgram, source: *const c_char, name: *const c_char, headers: c_int,
             header_sources: *const *const c_char, header_names: *const *const c_char,
         ) -> nvrtcResult;
-        /// Compiles it.
+        /// Compiles a program.
         fn nvrtcCompileProgram(
             program: nvrtcProgram, options: c_int, option_texts: *const *const c_char,
         ) -> nvrtcResult;
-        /// Length of what the compiler said, with the final zero.
+        /// Returns the length of the compiler's log, including the final zero.
         fn nvrtcGetProgramLogSize(program: nvrtcProgram, bytes: *mut usize) -> nvrtcResult;
-        /// What it said.
+        /// Returns the compiler's log.
         fn nvrtcGetProgramLog(program: nvrtcProgram, log: *mut c_char) -> nvrtcResult;
-        /// Size of the code for a GPU.
+        /// Returns the size of the GPU code.
         fn nvrtcGetCUBINSize(program: nvrtcProgram, bytes: *mut usize) -> nvrtcResult;
-        /// The code.
+        /// Returns the GPU code.
         fn nvrtcGetCUBIN(program: nvrtcProgram, code: *mut c_char) -> nvrtcResult;
-        /// Gives it back.
+        /// Destroys a program.
         fn nvrtcDestroyProgram(program: *mut nvrtcProgram) -> nvrtcResult;
     }
 }
@@ -78,15 +78,14 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     variable: "RSB_NVRTC_LIBRARY",
     symbol: "nvrtcCompileProgram",
     cure: "install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` into an environment and \
-           name its directory in \
-           RSB_CUDA_PATH",
+           set RSB_CUDA_PATH to its directory",
 };
 
 impl Nvrtc {
-    /// Loads the compiler from where this process finds it.
+    /// Loads the compiler from the search path of this process.
     ///
     /// # Errors
-    /// When there is none.
+    /// If the library cannot be loaded.
     pub fn load() -> Result<Self, Unavailable> {
         Self::load_from(&CudaPaths::here())
     }
@@ -94,7 +93,7 @@ impl Nvrtc {
     /// Loads the compiler from `places`.
     ///
     /// # Errors
-    /// When there is none.
+    /// If the library cannot be loaded, or lacks `nvrtcGetCUBIN`.
     pub fn load_from(places: &CudaPaths) -> Result<Self, Unavailable> {
         let compiler = Self::resolve(LIBRARY.find(places)?);
         match compiler.missing().first() {

@@ -1,6 +1,6 @@
-//! Where a library of CUDA may lie, and in which order: the file that a variable names, the
-//! directories of `RSB_CUDA_PATH`, a toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`), the
-//! active environment of Python or Conda, then the default path of the system's loader.
+//! Search path for CUDA libraries. In order: the file named by a variable, the directories of
+//! `RSB_CUDA_PATH`, a toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`), the active Python or
+//! Conda environment, and the default path of the system's loader.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,46 +8,46 @@ use std::path::{Path, PathBuf};
 
 use runtime_loading::{Loaded, Unavailable};
 
-/// The variable with directories to look into first, as `PATH` has them.
+/// Environment variable with directories to search first, separated like `PATH`.
 pub const PATH: &str = "RSB_CUDA_PATH";
 
-/// The variable that names the driver's file. Where that file holds other libraries too, they are
-/// taken from it.
+/// Environment variable with the path of the driver library. If that file contains other libraries
+/// too, they are taken from it.
 pub const DRIVER: &str = "RSB_CUDA_LIBRARY";
 
-/// One library.
+/// A CUDA library to find.
 #[derive(Debug, Clone, Copy)]
 pub struct CudaLibrary {
-    /// What people call it.
+    /// Name shown to users.
     pub name: &'static str,
-    /// File names, the newest first. What follows `.so.` is the major version.
+    /// File names, newest first. The part after `.so.` is the major version.
     pub files: &'static [&'static str],
-    /// The variable that names a file explicitly.
+    /// Environment variable that names a file explicitly.
     pub variable: &'static str,
-    /// A function by which it is known.
+    /// A function that identifies the library.
     pub symbol: &'static str,
-    /// What to do when there is none.
+    /// Advice to the user if the library is missing.
     pub cure: &'static str,
 }
 
-/// What the search depends on.
+/// The inputs of the search.
 #[derive(Debug, Clone, Default)]
 pub struct CudaPaths {
-    /// Values of variables that name a file.
+    /// Environment variables that name a file, with their values.
     pub explicit: Vec<(&'static str, OsString)>,
-    /// Directories of installations, the first leading.
+    /// Installation directories, in search order.
     pub roots: Vec<PathBuf>,
-    /// The major version of CUDA that the driver can do: libraries of newer ones come last.
+    /// Major version of CUDA that the driver supports; libraries of newer versions come last.
     pub newest: Option<u32>,
 }
 
 impl CudaPaths {
-    /// Of this process.
+    /// Returns the search path of this process.
     pub fn here() -> Self {
         Self::of(|name| env::var_os(name).filter(|value| !value.is_empty()))
     }
 
-    /// Of a process with these environment variables, none of which is empty.
+    /// Returns the search path for these environment variables, none of which may be empty.
     fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         const FILES: [&str; 6] = [
             DRIVER,
@@ -65,20 +65,21 @@ impl CudaPaths {
         Self { explicit, roots, newest: None }
     }
 
-    /// The same with every library in one file: what a test names.
+    /// Returns a search path with a single file that contains every library, for tests.
     pub fn only(file: &Path) -> Self {
         Self { explicit: vec![(DRIVER, file.into())], ..Self::default() }
     }
 
-    /// The same for a driver that can do CUDA up to major version `newest`.
+    /// Sets the major version of CUDA that the driver supports.
     #[must_use]
     pub fn up_to(self, newest: Option<u32>) -> Self {
         Self { newest, ..self }
     }
 
-    /// The same without any directory of an installation.
+    /// Returns this search path without installation directories.
     pub(crate) fn of_the_system(&self) -> Self {
-        // On Windows Subsystem for Linux the driver lies where no loader looks.
+        // Windows Subsystem for Linux keeps the driver in a directory that the loader does not
+        // search.
         Self { roots: vec![PathBuf::from("/usr/lib/wsl")], ..self.clone() }
     }
 
@@ -89,7 +90,7 @@ impl CudaPaths {
             .map(|(_, file)| PathBuf::from(file))
     }
 
-    /// Every file to try, in order. A bare name is for the system's loader.
+    /// Returns every file to try, in order. A bare name is resolved by the system's loader.
     pub fn candidates(&self, files: &[&str]) -> Vec<PathBuf> {
         let dirs: Vec<PathBuf> = self.roots.iter().flat_map(|root| dirs(root)).collect();
         let in_dirs = dirs.iter().flat_map(|dir| files.iter().map(move |file| dir.join(file)));
@@ -99,19 +100,19 @@ impl CudaPaths {
         found
     }
 
-    /// Whether the library in `file` is of a newer CUDA than the driver can do.
+    /// Returns whether `file` belongs to a newer CUDA version than the driver supports.
     fn is_too_new(&self, file: &Path) -> bool {
         major(file).is_some_and(|major| self.newest.is_some_and(|newest| major > newest))
     }
 }
 
-/// The major version at the end of a file's name.
+/// Returns the major version at the end of a file name.
 fn major(file: &Path) -> Option<u32> {
     file.file_name()?.to_str()?.split(".so.").nth(1)?.split('.').next()?.parse().ok()
 }
 
-/// Where libraries lie in an installation: a toolkit has `lib64`, packages of Python have
-/// `nvidia/<part>/lib`.
+/// Returns the library directories of an installation: `lib64` in a toolkit, `nvidia/<part>/lib` in
+/// Python packages.
 fn dirs(root: &Path) -> Vec<PathBuf> {
     let mut found = vec![root.to_owned(), root.join("lib64"), root.join("lib")];
     let packages =
@@ -123,7 +124,7 @@ fn dirs(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What is in `dir` and begins with `start`, in order of name.
+/// Returns the entries of `dir` whose name begins with `start`, sorted by name.
 fn entries(dir: &Path, start: &str) -> Vec<PathBuf> {
     let read = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
     let fits = read.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
@@ -133,11 +134,11 @@ fn entries(dir: &Path, start: &str) -> Vec<PathBuf> {
 }
 
 impl CudaLibrary {
-    /// The first of the candidates that can be loaded.
+    /// Loads the first candidate that can be loaded.
     ///
     /// # Errors
-    /// When none can: what the loader said of the last file that exists, or where it was looked
-    /// for.
+    /// If none can be loaded, with the loader's message about the last existing file or the list of
+    /// searched places.
     pub fn find(&self, places: &CudaPaths) -> Result<Loaded, Unavailable> {
         if let Some(file) = places.explicit_path(self.variable) {
             return Loaded::first(std::slice::from_ref(&file)).map_err(|refusal| {
@@ -161,7 +162,7 @@ impl CudaLibrary {
         Unavailable::new(self.name, why, self.cure)
     }
 
-    /// Where it was looked for in vain.
+    /// Describes the places that were searched in vain.
     fn nowhere(&self, places: &CudaPaths) -> String {
         let roots: Vec<String> =
             places.roots.iter().map(|root| root.display().to_string()).collect();
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(older_driver, [python, toolkit, older, newest, by_name]);
     }
 
-    /// The directories of a process with this `RSB_CUDA_PATH` and a toolkit.
+    /// Returns the search directories of a process with this `RSB_CUDA_PATH` and a toolkit.
     fn roots(path: &str) -> Vec<PathBuf> {
         let places = CudaPaths::of(|name| match name {
             PATH => Some(path.into()),

@@ -1,8 +1,8 @@
-//! The binary interface against NVIDIA's headers: `cuda.h` and `library_types.h` of CUDA 12.9 and
-//! 13.0 (packages nvidia-cuda-runtime-cu12 12.9.79 and nvidia-cuda-runtime 13.0.96 for Python),
-//! `cublas_api.h` of CUDA 12.6, `cublasLt.h` of CUDA 13.1 (package nvidia-cublas 13.10). What is
-//! listed here is the same in both versions of a header. NVRTC's numbers were compared with
-//! published copies of `nvrtc.h` of CUDA 12, not with the package's own.
+//! Checks the binary interface against NVIDIA's headers: `cuda.h` and `library_types.h` of CUDA
+//! 12.9 and 13.0 (Python packages nvidia-cuda-runtime-cu12 12.9.79 and nvidia-cuda-runtime
+//! 13.0.96), `cublas_api.h` of CUDA 12.6, `cublasLt.h` of CUDA 13.1 (package nvidia-cublas 13.10).
+//! The values listed here are the same in both versions of a header. NVRTC's numbers were compared
+//! with published copies of `nvrtc.h` of CUDA 12, not with the package's own.
 
 use std::ffi::c_int;
 
@@ -12,7 +12,7 @@ use cuda_sys::{
     status, stream_capture,
 };
 
-/// Compares our numbers with those of a header, by the header's names.
+/// Compares this crate's constants with those of a header, by the header's names.
 macro_rules! check {
     ($($header:ident = $value:literal: $ours:expr;)*) => {
         for (name, value, ours) in [$( (stringify!($header), $value, $ours) ),*] {
@@ -137,9 +137,8 @@ fn numbers_of_cublaslt() {
     assert_eq!(size_of::<cublaslt::cublasLtMatmulHeuristicResult_t>(), 64 + 8 + 4 + 4 + 16);
 }
 
-/// The headers turn most names without a number into those with one: `cuMemAlloc` is
-/// `cuMemAlloc_v2`. The oldest functions of such a name take addresses of 32 bits, and are still in
-/// the library.
+/// The headers map most names without a version to versioned ones: `cuMemAlloc` is `cuMemAlloc_v2`.
+/// The oldest functions with the plain names take 32-bit addresses and are still in the library.
 #[test]
 fn names_carry_the_version_that_the_headers_give_them() {
     for name in [
@@ -196,7 +195,7 @@ fn numbers_of_arguments() {
     assert_eq!(count(CublasLt::FUNCTIONS, "cublasLtMatmulAlgoGetHeuristic"), 10);
 }
 
-/// Addresses of GPUs have 64 bits on every system, handles are pointers, and enumerations are as
+/// Device addresses have 64 bits on every system, handles are pointers, and enumerations are as
 /// wide as `int`.
 #[test]
 fn widths_of_types() {

@@ -1,4 +1,4 @@
-//! Questions and their answers, in safe terms.
+//! Queries and their results behind a safe interface.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
@@ -12,11 +12,11 @@ use crate::search::DuckdbLibrary;
 
 const SUCCESS: i32 = 0;
 
-/// What DuckDB says of a question that it does not answer.
+/// An error returned by DuckDB.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct DuckdbError {
-    /// Its own words, which begin with the kind of error.
+    /// Message of DuckDB, which begins with the kind of error.
     pub message: String,
 }
 
@@ -25,57 +25,57 @@ impl DuckdbError {
         Self { message: message.into() }
     }
 
-    /// Whether an [`Interrupter`] stopped it.
+    /// Returns whether an [`Interrupter`] stopped the statement.
     pub fn is_interrupt(&self) -> bool {
         self.message.starts_with("INTERRUPT")
     }
 }
 
-/// A value of an answer.
+/// A value of a query result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DuckdbValue {
-    /// Nothing.
+    /// NULL.
     Null,
-    /// Of BOOLEAN.
+    /// A BOOLEAN.
     Boolean(bool),
-    /// Of BIGINT.
+    /// A BIGINT.
     Integer(i64),
-    /// Of DOUBLE.
+    /// A DOUBLE.
     Double(f64),
-    /// Of VARCHAR.
+    /// A VARCHAR.
     Text(String),
 }
 
-/// What a text holds, by statements.
+/// Classification of an SQL text by its statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementKind {
-    /// None.
+    /// No statement.
     Nothing,
-    /// One that only reads tables; functions in it may still reach files.
+    /// One SELECT. It only reads tables, but its functions may still access files.
     Select,
-    /// One of another kind.
+    /// One statement of another kind.
     Other,
-    /// More than one.
+    /// Several statements.
     Several,
 }
 
-/// A database and the connection to it; both are closed when the last one who has it is gone.
+/// A database and its connection, both closed when the last reference is dropped.
 struct Handle {
     api: Arc<DuckdbApi>,
     database: duckdb_database,
     connection: duckdb_connection,
 }
 
-// SAFETY: DuckDB locks a connection while a statement runs on it, and `duckdb_interrupt` is for
-// other threads.
+// SAFETY: DuckDB locks a connection while a statement runs on it, and `duckdb_interrupt` may be
+// called from other threads.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: both are of this library or null, which these functions take, and nobody else has
-        // them.
+        // SAFETY: both were created by this library or are null, which these functions accept, and
+        // there are no other references to them.
         unsafe {
             (self.api.duckdb_disconnect)(&raw mut self.connection);
             (self.api.duckdb_close)(&raw mut self.database);
@@ -83,7 +83,7 @@ impl Drop for Handle {
     }
 }
 
-/// A database in memory.
+/// A connection to an in-memory database.
 pub struct DuckdbConnection {
     handle: Arc<Handle>,
 }
@@ -94,7 +94,7 @@ impl std::fmt::Debug for DuckdbConnection {
     }
 }
 
-/// Stops what runs on a connection.
+/// A handle that can stop the running statement of a connection.
 #[derive(Clone)]
 pub struct Interrupter {
     handle: Arc<Handle>,
@@ -107,53 +107,55 @@ impl std::fmt::Debug for Interrupter {
 }
 
 impl Interrupter {
-    /// Stops the statement that runs now, if there is one.
+    /// Stops the running statement, if any.
     pub fn interrupt(&self) {
-        // SAFETY: the connection is open as long as this has it, and any thread may interrupt.
+        // SAFETY: the connection stays open while `self` holds it, and any thread may interrupt.
         unsafe { (self.handle.api.duckdb_interrupt)(self.handle.connection) };
     }
 }
 
-/// The text at `text`; none at null.
+/// Returns the text at `text`, or `None` if null.
 ///
 /// # Safety
-/// It must be null, or a text that ends and lives until this returns.
+/// `text` must be null, or point to a zero-terminated string that lives until this function
+/// returns.
 unsafe fn text_at(text: *const c_char) -> Option<String> {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
 fn c_text(text: &str) -> Result<CString, DuckdbError> {
-    CString::new(text).map_err(|_| DuckdbError::new("a zero byte stands in it"))
+    CString::new(text).map_err(|_| DuckdbError::new("the text contains a zero byte"))
 }
 
 impl DuckdbLibrary {
-    /// Opens an empty database in memory, with these options.
+    /// Opens an empty in-memory database with these options.
     ///
     /// # Errors
-    /// When DuckDB does not know an option, or cannot start.
+    /// If DuckDB does not support an option, or cannot start.
     pub fn in_memory(&self, options: &[(&str, &str)]) -> Result<DuckdbConnection, DuckdbError> {
         let api = &self.api;
         let mut config = ptr::null_mut();
-        // SAFETY: it is made here, given back below, and used in between alone.
+        // SAFETY: the configuration is created here, destroyed below, and used only in between.
         if unsafe { (api.duckdb_create_config)(&raw mut config) } != SUCCESS {
-            return Err(DuckdbError::new("it has no memory for its options"));
+            return Err(DuckdbError::new("out of memory for the options"));
         }
         let set = options.iter().try_for_each(|(name, option)| {
             let (c_name, c_option) = (c_text(name)?, c_text(option)?);
-            // SAFETY: the options are there, and both texts end and live until it returns.
+            // SAFETY: the configuration exists; both texts are zero-terminated and live until the
+            // call returns.
             let state =
                 unsafe { (api.duckdb_set_config)(config, c_name.as_ptr(), c_option.as_ptr()) };
             if state == SUCCESS {
                 Ok(())
             } else {
-                Err(DuckdbError::new(format!("it has no option {name} = {option}")))
+                Err(DuckdbError::new(format!("unsupported option {name} = {option}")))
             }
         });
         let mut handle =
             Handle { api: Arc::clone(api), database: ptr::null_mut(), connection: ptr::null_mut() };
         let opened = set.and_then(|()| open(&mut handle, config));
-        // SAFETY: it was made above, and a database keeps none of it.
+        // SAFETY: it was created above, and the database keeps no reference to it.
         unsafe { (api.duckdb_destroy_config)(&raw mut config) };
         opened.map(|()| DuckdbConnection { handle: Arc::new(handle) })
     }
@@ -162,44 +164,46 @@ impl DuckdbLibrary {
 fn open(handle: &mut Handle, config: crate::raw::duckdb_config) -> Result<(), DuckdbError> {
     let api = Arc::clone(&handle.api);
     let mut said: *mut c_char = ptr::null_mut();
-    // SAFETY: no path is a database in memory; what is given out is written to places of ours.
+    // SAFETY: a null path opens an in-memory database; the outputs are written to live variables.
     let state = unsafe {
         (api.duckdb_open_ext)(ptr::null(), &raw mut handle.database, config, &raw mut said)
     };
     if state != SUCCESS {
-        // SAFETY: an error is null or a text that ends and is the caller's.
+        // SAFETY: the error is null or a zero-terminated text owned by the caller.
         let message = unsafe { text_at(said) };
         // SAFETY: as above; freeing null does nothing.
         unsafe { (api.duckdb_free)(said.cast::<c_void>()) };
-        return Err(DuckdbError::new(message.unwrap_or_else(|| "it does not start".to_owned())));
+        return Err(DuckdbError::new(
+            message.unwrap_or_else(|| "cannot open the database".to_owned()),
+        ));
     }
     // SAFETY: the database is open.
     let state = unsafe { (api.duckdb_connect)(handle.database, &raw mut handle.connection) };
-    if state == SUCCESS { Ok(()) } else { Err(DuckdbError::new("it gives no connection")) }
+    if state == SUCCESS { Ok(()) } else { Err(DuckdbError::new("cannot connect to the database")) }
 }
 
 impl DuckdbConnection {
-    /// What stops a statement from another thread.
+    /// Returns a handle that can stop a statement from another thread.
     pub fn interrupter(&self) -> Interrupter {
         Interrupter { handle: Arc::clone(&self.handle) }
     }
 
-    /// What kind of statement `sql` is, without executing it.
+    /// Returns the kind of statement in `sql`, without executing it.
     ///
     /// # Errors
-    /// When it is none, or is of tables that are not there.
+    /// If `sql` cannot be parsed, or refers to tables that do not exist.
     pub fn kind(&self, sql: &str) -> Result<StatementKind, DuckdbError> {
         let (api, connection) = (&self.handle.api, self.handle.connection);
         let sql = c_text(sql)?;
         let mut statements = ptr::null_mut();
-        // SAFETY: the connection is open, the text ends and lives until it returns, and what is
-        // given out is given back below.
+        // SAFETY: the connection is open, the text is zero-terminated and lives until the call
+        // returns, and the statements are destroyed below.
         let count = unsafe {
             (api.duckdb_extract_statements)(connection, sql.as_ptr(), &raw mut statements)
         };
         let kind = match count {
             0 => {
-                // SAFETY: the statements are there; their error lives as long.
+                // SAFETY: the statements exist, and their error lives as long as they do.
                 let error = unsafe { text_at((api.duckdb_extract_statements_error)(statements)) };
                 error
                     .filter(|error| !error.is_empty())
@@ -217,7 +221,7 @@ impl DuckdbConnection {
                     )
                 };
                 let kind = if state == SUCCESS {
-                    // SAFETY: it is prepared.
+                    // SAFETY: the statement is prepared.
                     let kind = unsafe { (api.duckdb_prepared_statement_type)(prepared) };
                     Ok(if kind == statement_type::SELECT {
                         StatementKind::Select
@@ -228,10 +232,10 @@ impl DuckdbConnection {
                     // SAFETY: the error lives as long as the statement.
                     let error = unsafe { text_at((api.duckdb_prepare_error)(prepared)) };
                     Err(DuckdbError::new(
-                        error.unwrap_or_else(|| "it cannot be prepared".to_owned()),
+                        error.unwrap_or_else(|| "the statement cannot be prepared".to_owned()),
                     ))
                 };
-                // SAFETY: it was given out above, and is not used any more.
+                // SAFETY: it was created above and is not used afterwards.
                 unsafe { (api.duckdb_destroy_prepare)(&raw mut prepared) };
                 kind
             }
@@ -242,18 +246,19 @@ impl DuckdbConnection {
         kind
     }
 
-    /// Executes `sql`, whatever it is.
+    /// Executes `sql`, which may be any statement.
     ///
     /// # Errors
-    /// When DuckDB refuses.
+    /// If DuckDB returns an error.
     pub fn execute(&self, sql: &str) -> Result<(), DuckdbError> {
         self.answer(sql).map(drop)
     }
 
-    /// Asks `sql`, and hands each row to `take` until that says no. Gives the names of the columns.
+    /// Runs the query `sql` and passes each row to `take` until that returns false. Returns the
+    /// column names.
     ///
     /// # Errors
-    /// When DuckDB refuses, or a column is neither BOOLEAN, BIGINT, DOUBLE nor VARCHAR.
+    /// If DuckDB returns an error, or a column is not BOOLEAN, BIGINT, DOUBLE or VARCHAR.
     pub fn rows(
         &self,
         sql: &str,
@@ -279,8 +284,8 @@ impl DuckdbConnection {
     fn answer(&self, sql: &str) -> Result<Answer<'_>, DuckdbError> {
         let sql = c_text(sql)?;
         let mut answer = Answer { api: &self.handle.api, result: duckdb_result::EMPTY };
-        // SAFETY: the connection is open, the text ends and lives until it returns; the result is
-        // destroyed with the answer.
+        // SAFETY: the connection is open, the text is zero-terminated and lives until the call
+        // returns; the result is destroyed when the answer is dropped.
         let state = unsafe {
             (answer.api.duckdb_query)(self.handle.connection, sql.as_ptr(), &raw mut answer.result)
         };
@@ -292,7 +297,7 @@ fn names(columns: Vec<(String, duckdb_type)>) -> Vec<String> {
     columns.into_iter().map(|(name, _)| name).collect()
 }
 
-/// What a question gave, until it is given back.
+/// A query result, destroyed on drop.
 struct Answer<'c> {
     api: &'c DuckdbApi,
     result: duckdb_result,
@@ -300,7 +305,7 @@ struct Answer<'c> {
 
 impl Drop for Answer<'_> {
     fn drop(&mut self) {
-        // SAFETY: it is this library's or empty, and nothing of it is used any more.
+        // SAFETY: the result belongs to this library or is empty, and is not used afterwards.
         unsafe { (self.api.duckdb_destroy_result)(&raw mut self.result) };
     }
 }
@@ -309,15 +314,15 @@ impl<'c> Answer<'c> {
     fn error(&mut self) -> DuckdbError {
         // SAFETY: the error lives as long as the result.
         let message = unsafe { text_at((self.api.duckdb_result_error)(&raw mut self.result)) };
-        DuckdbError::new(message.unwrap_or_else(|| "it gives no reason".to_owned()))
+        DuckdbError::new(message.unwrap_or_else(|| "DuckDB returned no error message".to_owned()))
     }
 
     fn columns(&mut self) -> Vec<(String, duckdb_type)> {
-        // SAFETY: the result is one.
+        // SAFETY: the result is valid.
         let count = unsafe { (self.api.duckdb_column_count)(&raw mut self.result) };
         let mut columns = Vec::new();
         for at in 0..count {
-            // SAFETY: there is such a column; its name lives as long as the result.
+            // SAFETY: the column exists; its name lives as long as the result.
             columns.push(unsafe {
                 let name = text_at((self.api.duckdb_column_name)(&raw mut self.result, at));
                 (name.unwrap_or_default(), (self.api.duckdb_column_type)(&raw mut self.result, at))
@@ -327,7 +332,7 @@ impl<'c> Answer<'c> {
     }
 
     fn next(&mut self) -> Result<Option<Chunk<'c>>, DuckdbError> {
-        // SAFETY: the result is one, and passed as the header says, by value.
+        // SAFETY: the result is valid, and passed by value as in the header.
         let chunk = unsafe { (self.api.duckdb_fetch_chunk)(self.result) };
         if !chunk.is_null() {
             return Ok(Some(Chunk { api: self.api, chunk }));
@@ -340,7 +345,7 @@ impl<'c> Answer<'c> {
     }
 }
 
-/// Some rows, until they are given back.
+/// A chunk of rows, destroyed on drop.
 struct Chunk<'c> {
     api: &'c DuckdbApi,
     chunk: duckdb_data_chunk,
@@ -348,25 +353,26 @@ struct Chunk<'c> {
 
 impl Drop for Chunk<'_> {
     fn drop(&mut self) {
-        // SAFETY: it is this library's, and nothing of it is used any more.
+        // SAFETY: the chunk belongs to this library and is not used afterwards.
         unsafe { (self.api.duckdb_destroy_data_chunk)(&raw mut self.chunk) };
     }
 }
 
 impl Chunk<'_> {
     fn rows(&self) -> usize {
-        // SAFETY: the chunk is one.
+        // SAFETY: the chunk is valid.
         usize::try_from(unsafe { (self.api.duckdb_data_chunk_get_size)(self.chunk) }).unwrap_or(0)
     }
 
-    /// The value in `row`, which there is, of `column`, which there is and is of `kind`.
+    /// Returns the value at `row` of `column`. Both must exist, and the column must have the type
+    /// `kind`.
     fn value(
         &self,
         column: usize,
         row: usize,
         kind: duckdb_type,
     ) -> Result<DuckdbValue, DuckdbError> {
-        // SAFETY: there is such a column.
+        // SAFETY: the column exists.
         let vector =
             unsafe { (self.api.duckdb_data_chunk_get_vector)(self.chunk, column as idx_t) };
         // SAFETY: the vector lives as long as the chunk.
@@ -376,13 +382,13 @@ impl Chunk<'_> {
                 (self.api.duckdb_vector_get_validity)(vector),
             )
         };
-        // SAFETY: where there is a mask, it has a bit for every row, in words of 64.
+        // SAFETY: the mask, if any, has a bit for every row, in words of 64 bits.
         let is_there =
             validity.is_null() || (unsafe { *validity.add(row / 64) } >> (row % 64)) & 1 == 1;
         if !is_there {
             return Ok(DuckdbValue::Null);
         }
-        // SAFETY: the data are as many values of the kind as there are rows.
+        // SAFETY: the data contain one value of this type per row.
         Ok(unsafe {
             match kind {
                 column_type::BOOLEAN => DuckdbValue::Boolean(*data.cast::<u8>().add(row) != 0),
@@ -393,7 +399,7 @@ impl Chunk<'_> {
                 }
                 other => {
                     return Err(DuckdbError::new(format!(
-                        "a column of type {other} is not read here"
+                        "columns of type {other} are not supported"
                     )));
                 }
             }
@@ -401,13 +407,13 @@ impl Chunk<'_> {
     }
 }
 
-/// The text that a vector has at `cell`.
+/// Returns the text of the vector element at `cell`.
 ///
 /// # Safety
-/// A text of a vector must stand there.
+/// `cell` must point to a valid text element of a vector.
 unsafe fn text_of(cell: *const duckdb_string_t) -> String {
-    // SAFETY: by the promise of the caller; a short text follows its length, a long one is where
-    // the pointer leads.
+    // SAFETY: guaranteed by the caller. A short text follows its length; the pointer leads to a
+    // long one.
     let bytes = unsafe {
         let length = (*cell).length;
         let inlined = cell.cast::<u8>().add(std::mem::offset_of!(duckdb_string_t, prefix));

@@ -1,24 +1,24 @@
 //! The C interface: names and prototypes of `duckdb.h`.
-// The names are those of the C interface, so that its documentation can be searched for them.
+// Names are those of the C interface, so that they can be found in its documentation.
 #![allow(non_camel_case_types)]
 
 use std::ffi::{c_char, c_int, c_void};
 
 use runtime_loading::Loaded;
 
-/// A count or a position.
+/// A count or an index.
 pub(crate) type idx_t = u64;
 
-/// 0 is success.
+/// A status; 0 is success.
 pub(crate) type duckdb_state = c_int;
 
-/// The kind of a column: see [`column_type`].
+/// A column type; see [`column_type`].
 pub(crate) type duckdb_type = c_int;
 
-/// The kind of a statement: see [`statement_type`].
+/// A statement type; see [`statement_type`].
 pub(crate) type duckdb_statement_type = c_int;
 
-/// Makes the opaque types behind handles.
+/// Defines the opaque types behind handles.
 macro_rules! handles {
     ($($handle:ident = $opaque:ident;)*) => {$(
         #[repr(C)]
@@ -37,7 +37,7 @@ handles! {
     duckdb_vector = _duckdb_vector;
 }
 
-/// What a query gave. All but its last field is of earlier versions, and must not be read.
+/// A query result. All fields except the last are deprecated and must not be read.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct duckdb_result {
@@ -50,7 +50,7 @@ pub(crate) struct duckdb_result {
 }
 
 impl duckdb_result {
-    /// None yet.
+    /// An empty result.
     pub(crate) const EMPTY: Self = Self {
         deprecated_column_count: 0,
         deprecated_row_count: 0,
@@ -61,8 +61,8 @@ impl duckdb_result {
     };
 }
 
-/// A text in a vector: up to [`INLINED`] bytes stand in it from its fifth byte on, more where the
-/// pointer leads.
+/// A text in a vector. Up to [`INLINED`] bytes are stored inline from the fifth byte on; longer
+/// texts are behind the pointer.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct duckdb_string_t {
@@ -71,10 +71,10 @@ pub(crate) struct duckdb_string_t {
     pub(crate) pointer: *const u8,
 }
 
-/// The most bytes of a text that stand in its place.
+/// Maximum length of an inline text, in bytes.
 pub(crate) const INLINED: u32 = 12;
 
-/// Values of [`duckdb_type`] that are read here.
+/// Values of [`duckdb_type`] that this crate reads.
 pub(crate) mod column_type {
     use super::duckdb_type;
 
@@ -84,30 +84,31 @@ pub(crate) mod column_type {
     pub(crate) const VARCHAR: duckdb_type = 17;
 }
 
-/// Values of [`duckdb_statement_type`] that are told apart here.
+/// Values of [`duckdb_statement_type`] that this crate distinguishes.
 pub(crate) mod statement_type {
     use super::duckdb_statement_type;
 
     pub(crate) const SELECT: duckdb_statement_type = 1;
 }
 
-/// Makes a struct with each function. Unlike the tables of drivers, of which most cases need a
-/// part, all of it is needed.
+/// Defines a struct of functions, all of which are required. In the tables of GPU drivers each
+/// function is optional, because most cases need only some of them.
 macro_rules! functions {
     ($( $(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?; )*) => {
-        /// The functions that are used.
+        /// The functions that this crate uses.
         pub(crate) struct DuckdbApi {
             loaded: Loaded,
             $( $(#[$doc])* pub(crate) $name: unsafe extern "C" fn($($argument: $type),*) $(-> $result)?, )*
         }
 
         impl DuckdbApi {
-            /// Looks every function up; gives the name of the first that the library lacks.
+            /// Looks up every function. The error is the name of the first one that the library
+            /// lacks.
             pub(crate) fn resolve(loaded: Loaded) -> Result<Self, &'static str> {
                 Ok(Self { $( $name: loaded.function(stringify!($name)).ok_or(stringify!($name))?, )* loaded })
             }
 
-            /// The library behind it.
+            /// Returns the loaded library.
             pub(crate) fn loaded(&self) -> &Loaded {
                 &self.loaded
             }
@@ -116,70 +117,71 @@ macro_rules! functions {
 }
 
 functions! {
-    /// Its version; static.
+    /// Returns the version, as a static string.
     fn duckdb_library_version() -> *const c_char;
-    /// An empty set of options.
+    /// Creates an empty configuration.
     fn duckdb_create_config(config: *mut duckdb_config) -> duckdb_state;
-    /// Sets an option by its name.
+    /// Sets an option by name.
     fn duckdb_set_config(config: duckdb_config, name: *const c_char, option: *const c_char) -> duckdb_state;
-    /// Gives options back.
+    /// Destroys a configuration.
     fn duckdb_destroy_config(config: *mut duckdb_config);
-    /// Opens a database; in memory where there is no path. The error must be freed.
+    /// Opens a database, in memory if the path is null. The error must be freed.
     fn duckdb_open_ext(
         path: *const c_char, database: *mut duckdb_database, config: duckdb_config, error: *mut *mut c_char,
     ) -> duckdb_state;
-    /// Closes it.
+    /// Closes a database.
     fn duckdb_close(database: *mut duckdb_database);
     /// Opens a connection.
     fn duckdb_connect(database: duckdb_database, connection: *mut duckdb_connection) -> duckdb_state;
-    /// Closes it.
+    /// Closes a connection.
     fn duckdb_disconnect(connection: *mut duckdb_connection);
-    /// Stops what runs on a connection; from any thread.
+    /// Interrupts the running statement of a connection; callable from any thread.
     fn duckdb_interrupt(connection: duckdb_connection);
-    /// Frees what the library has allocated for the caller.
+    /// Frees memory that the library allocated for the caller.
     fn duckdb_free(memory: *mut c_void);
-    /// Answers a question. The result must be destroyed whatever this gives.
+    /// Runs a query. The result must be destroyed even if the query fails.
     fn duckdb_query(connection: duckdb_connection, sql: *const c_char, result: *mut duckdb_result) -> duckdb_state;
-    /// Gives a result back.
+    /// Destroys a result.
     fn duckdb_destroy_result(result: *mut duckdb_result);
-    /// Why there is none; it lives as long as the result.
+    /// Returns the error of a result; lives as long as the result.
     fn duckdb_result_error(result: *mut duckdb_result) -> *const c_char;
-    /// Its columns.
+    /// Returns the number of columns.
     fn duckdb_column_count(result: *mut duckdb_result) -> idx_t;
-    /// The name of one, which lives as long as the result.
+    /// Returns the name of a column; lives as long as the result.
     fn duckdb_column_name(result: *mut duckdb_result, column: idx_t) -> *const c_char;
-    /// The kind of one.
+    /// Returns the type of a column.
     fn duckdb_column_type(result: *mut duckdb_result, column: idx_t) -> duckdb_type;
-    /// The next rows; null at the end.
+    /// Returns the next chunk of rows; null at the end.
     fn duckdb_fetch_chunk(result: duckdb_result) -> duckdb_data_chunk;
-    /// Gives rows back.
+    /// Destroys a chunk.
     fn duckdb_destroy_data_chunk(chunk: *mut duckdb_data_chunk);
-    /// How many rows.
+    /// Returns the number of rows in a chunk.
     fn duckdb_data_chunk_get_size(chunk: duckdb_data_chunk) -> idx_t;
-    /// A column of them.
+    /// Returns a column of a chunk.
     fn duckdb_data_chunk_get_vector(chunk: duckdb_data_chunk, column: idx_t) -> duckdb_vector;
-    /// Its values.
+    /// Returns the values of a column.
     fn duckdb_vector_get_data(vector: duckdb_vector) -> *mut c_void;
-    /// A bit for each of them that is there; null where all are.
+    /// Returns the validity mask, with a bit set for each value that is not NULL; null if none is
+    /// NULL.
     fn duckdb_vector_get_validity(vector: duckdb_vector) -> *mut u64;
-    /// Takes a text apart into statements; their number, or 0.
+    /// Splits a text into statements and returns their number, or 0 on failure.
     fn duckdb_extract_statements(
         connection: duckdb_connection, sql: *const c_char, statements: *mut duckdb_extracted_statements,
     ) -> idx_t;
-    /// Why there are none; it lives as long as the statements.
+    /// Returns the parse error; lives as long as the statements.
     fn duckdb_extract_statements_error(statements: duckdb_extracted_statements) -> *const c_char;
-    /// Gives them back.
+    /// Destroys the statements.
     fn duckdb_destroy_extracted(statements: *mut duckdb_extracted_statements);
-    /// Prepares one of them.
+    /// Prepares a statement.
     fn duckdb_prepare_extracted_statement(
         connection: duckdb_connection, statements: duckdb_extracted_statements, index: idx_t,
         prepared: *mut duckdb_prepared_statement,
     ) -> duckdb_state;
-    /// Why that failed; it lives as long as the statement.
+    /// Returns the error of a preparation; lives as long as the statement.
     fn duckdb_prepare_error(prepared: duckdb_prepared_statement) -> *const c_char;
-    /// What kind of statement it is.
+    /// Returns the type of a prepared statement.
     fn duckdb_prepared_statement_type(prepared: duckdb_prepared_statement) -> duckdb_statement_type;
-    /// Gives it back.
+    /// Destroys a prepared statement.
     fn duckdb_destroy_prepare(prepared: *mut duckdb_prepared_statement);
 }
 
@@ -187,7 +189,7 @@ functions! {
 mod tests {
     use super::*;
 
-    /// Against `duckdb.h` of versions 0.10 and 1.2: six words, and sixteen bytes.
+    /// Checked against `duckdb.h` of versions 0.10 and 1.2: six words, and sixteen bytes.
     #[test]
     fn sizes_are_those_of_the_header() {
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Where the library may lie: the file that `RSB_DUCKDB_LIBRARY` names, the directory of
-//! `DUCKDB_LIB_DIR`, which other programs take it from too, then the default path of the system's
+//! Search path for the library. In order: the file named by `RSB_DUCKDB_LIBRARY`, the directory in
+//! `DUCKDB_LIB_DIR` (a variable that other programs use too), and the default path of the system's
 //! loader.
 
 use std::env;
@@ -13,26 +13,26 @@ use crate::raw::DuckdbApi;
 
 const FILE: &str = "RSB_DUCKDB_LIBRARY";
 
-/// The variable that names its directory.
+/// Environment variable with the directory of the library.
 const DIR: &str = "DUCKDB_LIB_DIR";
 
 const NAME: &str = "libduckdb.so";
 
-const CURE: &str = "take libduckdb.so of DuckDB 1.2 or newer (libduckdb-linux-*.zip of its \
-                    releases, or the npm package \
-                    @duckdb/node-bindings-linux-x64) and name it in RSB_DUCKDB_LIBRARY";
+const CURE: &str = "download libduckdb.so of DuckDB 1.2 or newer (libduckdb-linux-*.zip of its \
+                    releases, or the npm package @duckdb/node-bindings-linux-x64) and set \
+                    RSB_DUCKDB_LIBRARY to its path";
 
-/// Where the library is looked for.
+/// The places to search for the library.
 #[derive(Debug, Clone, Default)]
 pub struct DuckdbPlaces {
-    /// The file that is named explicitly.
+    /// File named explicitly.
     pub file: Option<PathBuf>,
-    /// The directory to look into first.
+    /// Directory to search first.
     pub dir: Option<PathBuf>,
 }
 
 impl DuckdbPlaces {
-    /// Of this process.
+    /// Returns the search path of this process.
     pub fn here() -> Self {
         let set =
             |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -55,7 +55,7 @@ impl DuckdbPlaces {
             .map_err(|refusal| unavailable(refusal.unwrap_or_else(|| self.nowhere())))
     }
 
-    /// Where it was looked for in vain.
+    /// Describes the places that were searched in vain.
     fn nowhere(&self) -> String {
         let dir =
             self.dir.as_deref().map(|dir| format!("in {} or ", dir.display())).unwrap_or_default();
@@ -67,7 +67,7 @@ fn unavailable(why: String) -> Unavailable {
     Unavailable::new("DuckDB (libduckdb)", why, CURE)
 }
 
-/// DuckDB, loaded.
+/// The loaded DuckDB library.
 #[derive(Clone)]
 pub struct DuckdbLibrary {
     pub(crate) api: Arc<DuckdbApi>,
@@ -80,18 +80,18 @@ impl std::fmt::Debug for DuckdbLibrary {
 }
 
 impl DuckdbLibrary {
-    /// Loads it from where this process finds it.
+    /// Loads the library from the search path of this process.
     ///
     /// # Errors
-    /// When there is none, or one that lacks a function.
+    /// If no library can be loaded, or it lacks a function.
     pub fn load() -> Result<Self, Unavailable> {
         Self::load_from(&DuckdbPlaces::here())
     }
 
-    /// Loads it from `places`.
+    /// Loads the library from `places`.
     ///
     /// # Errors
-    /// When there is none, or one that lacks a function.
+    /// If no library can be loaded, or it lacks a function.
     pub fn load_from(places: &DuckdbPlaces) -> Result<Self, Unavailable> {
         let loaded = places.find()?;
         let path: &Path = loaded.path();
@@ -102,9 +102,10 @@ impl DuckdbLibrary {
         Ok(Self { api: Arc::new(api) })
     }
 
-    /// Its version, as it says it.
+    /// Returns the version reported by the library.
     pub fn version(&self) -> String {
-        // SAFETY: the function takes nothing, and gives a text that ends and is never freed.
+        // SAFETY: the function takes no arguments, and returns a zero-terminated text that is never
+        // freed.
         let version = unsafe {
             let text = (self.api.duckdb_library_version)();
             if text.is_null() { None } else { Some(CStr::from_ptr(text)) }
@@ -126,11 +127,11 @@ mod tests {
         assert!(error.why.contains("RSB_DUCKDB_LIBRARY names") && error.cure == CURE, "{error}");
         std::fs::write(&file, "not a library").unwrap();
         let beside = DuckdbPlaces { file: None, dir: Some(dir.path().to_owned()) };
-        // Where the system has one, that is taken.
+        // If the system has the library, it is loaded instead.
         if let Err(error) = DuckdbLibrary::load_from(&beside) {
             assert!(error.why.contains(&*file.to_string_lossy()), "what is there is told: {error}");
         }
-        // A library, and another one.
+        // An existing library that is not DuckDB.
         let other = DuckdbPlaces { file: Some("libc.so.6".into()), dir: None };
         let error = DuckdbLibrary::load_from(&other).unwrap_err();
         assert!(error.why.contains("does not have duckdb_library_version"), "{error}");

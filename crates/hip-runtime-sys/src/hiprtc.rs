@@ -1,4 +1,4 @@
-//! The runtime compiler. It is a library of its own (`libhiprtc`) from ROCm 6 on, and part of the
+//! hiprtc, the runtime compiler: a separate library (`libhiprtc`) from ROCm 6 on, part of the
 //! runtime in ROCm 5.
 
 use std::ffi::{c_char, c_int};
@@ -8,7 +8,7 @@ use crate::hip::LIBRARY;
 use crate::search::{RocmLibrary, RocmPaths};
 use crate::{Loaded, Unavailable, function_table};
 
-/// A status; 0 is success. See [`result`].
+/// A status code; 0 is success. See [`result`].
 pub type hiprtcResult = c_int;
 
 #[doc(hidden)]
@@ -16,33 +16,33 @@ pub type hiprtcResult = c_int;
 pub struct _hiprtcProgram {
     _private: [u8; 0],
 }
-/// A source under compilation.
+/// A program to compile.
 pub type hiprtcProgram = *mut _hiprtcProgram;
 
 /// Values of [`hiprtcResult`].
 pub mod result {
     use super::hiprtcResult;
 
-    /// All is well.
+    /// Success.
     pub const SUCCESS: hiprtcResult = 0;
-    /// Memory is used up.
+    /// Out of memory.
     pub const OUT_OF_MEMORY: hiprtcResult = 1;
-    /// An option is not known.
+    /// An option is unknown.
     pub const INVALID_OPTION: hiprtcResult = 5;
-    /// The source has mistakes; the log says which.
+    /// The source has errors; see the log.
     pub const COMPILATION: hiprtcResult = 6;
-    /// The compiler broke.
+    /// Internal compiler error.
     pub const INTERNAL_ERROR: hiprtcResult = 11;
 }
 
 function_table! {
-    /// What is used of the runtime compiler. It works without a device.
+    /// The hiprtc functions that this project uses. They need no device.
     pub struct Hiprtc {
-        /// Its version: 9.0 in ROCm 5 to 7.0.
+        /// Returns the version: 9.0 in ROCm 5 to 7.0.
         fn hiprtcVersion(major: *mut c_int, minor: *mut c_int) -> hiprtcResult;
-        /// Text for a status; static.
+        /// Returns the description of a status, as a static string.
         fn hiprtcGetErrorString(status: hiprtcResult) -> *const c_char;
-        /// Takes a source.
+        /// Creates a program from source.
         fn hiprtcCreateProgram(
             program: *mut hiprtcProgram,
             source: *const c_char,
@@ -51,21 +51,21 @@ function_table! {
             header_sources: *const *const c_char,
             header_names: *const *const c_char,
         ) -> hiprtcResult;
-        /// Compiles it.
+        /// Compiles a program.
         fn hiprtcCompileProgram(
             program: hiprtcProgram,
             options: c_int,
             option_texts: *const *const c_char,
         ) -> hiprtcResult;
-        /// Length of what the compiler said, with the final zero.
+        /// Returns the length of the compiler's log, including the final zero.
         fn hiprtcGetProgramLogSize(program: hiprtcProgram, bytes: *mut usize) -> hiprtcResult;
-        /// What it said.
+        /// Returns the compiler's log.
         fn hiprtcGetProgramLog(program: hiprtcProgram, log: *mut c_char) -> hiprtcResult;
-        /// Size of the code object.
+        /// Returns the size of the code object.
         fn hiprtcGetCodeSize(program: hiprtcProgram, bytes: *mut usize) -> hiprtcResult;
-        /// The code object.
+        /// Returns the code object.
         fn hiprtcGetCode(program: hiprtcProgram, code: *mut c_char) -> hiprtcResult;
-        /// Gives it back.
+        /// Destroys a program.
         fn hiprtcDestroyProgram(program: *mut hiprtcProgram) -> hiprtcResult;
     }
 }
@@ -79,20 +79,20 @@ const COMPILER: RocmLibrary = RocmLibrary {
 };
 
 impl Hiprtc {
-    /// Loads the compiler from where this process finds it.
+    /// Loads the compiler from the search path of this process.
     ///
     /// # Errors
-    /// When there is none.
+    /// If no compiler can be loaded.
     pub fn load() -> Result<Self, Unavailable> {
         Self::load_from(&RocmPaths::here(&LIBRARY))
     }
 
-    /// Loads the compiler from `places`: one that goes with the runtime there. With an explicit
-    /// file that is the file itself, or a compiler beside it; mixing two versions of ROCm in one
-    /// process does not end well.
+    /// Loads the compiler that matches the runtime in `places`. If the runtime's file is given
+    /// explicitly, the compiler is that file itself or one next to it: two versions of ROCm must
+    /// not be mixed in one process.
     ///
     /// # Errors
-    /// When there is none.
+    /// If no compiler can be loaded.
     pub fn load_from(places: &RocmPaths) -> Result<Self, Unavailable> {
         let beside = match &places.explicit {
             Some(file) => {
@@ -114,7 +114,10 @@ impl Hiprtc {
         found.map(Self::resolve).ok_or_else(|| {
             let why = match &places.explicit {
                 Some(file) => {
-                    format!("{} has no compiler inside or beside it", PathBuf::from(file).display())
+                    format!(
+                        "{} contains no compiler, and its directory has none either",
+                        PathBuf::from(file).display()
+                    )
                 }
                 None => places.nowhere(COMPILER.files),
             };
@@ -123,12 +126,12 @@ impl Hiprtc {
     }
 }
 
-/// The first of `files` that can be loaded, if it has a compiler.
+/// Loads the first of `files` that can be loaded, if it contains a compiler.
 fn first_of(files: &[PathBuf]) -> Option<Loaded> {
     Loaded::first(files).ok().filter(has_compiler)
 }
 
-/// The runtime itself, if it has a compiler.
+/// Loads the runtime, if it contains a compiler.
 fn in_runtime(places: &RocmPaths) -> Option<Loaded> {
     LIBRARY.find(places).ok().filter(has_compiler)
 }

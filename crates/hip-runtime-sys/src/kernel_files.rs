@@ -1,26 +1,26 @@
-//! Whether a library has kernels for an architecture, by the names of its files. Without them
-//! rocBLAS ends the process, and hipBLASLt says that a value is not acceptable, so that the files
-//! are looked at first.
+//! Checks whether a library has kernels for an architecture, based on its file names. This check
+//! comes first because, without kernels, rocBLAS terminates the process and hipBLASLt only reports
+//! an invalid value.
 
 use std::path::{Path, PathBuf};
 
 use runtime_loading::Unavailable;
 
-/// Where a library keeps its kernels.
+/// Location of a library's kernels.
 #[derive(Debug, Clone, Copy)]
 pub struct KernelFiles {
-    /// What the library is called.
+    /// Name of the library.
     pub name: &'static str,
-    /// The directory beside it, such as `rocblas`.
+    /// Directory next to the library, such as `rocblas`.
     pub directory: &'static str,
-    /// The variable that names another one.
+    /// Environment variable that names another directory.
     pub variable: &'static str,
 }
 
 impl KernelFiles {
-    /// The directories in which the library at `library` may keep its kernels: what its variable
-    /// says, else `<directory>/library` beside it, or `<directory>/<version>/library` as Debian has
-    /// it.
+    /// Returns the directories in which the library at `library` may keep its kernels: the value of
+    /// its environment variable, or else `<directory>/library` next to it, or
+    /// `<directory>/<version>/library` as on Debian.
     pub fn dirs(&self, library: &Path) -> Vec<PathBuf> {
         match std::env::var_os(self.variable).filter(|dir| !dir.is_empty()) {
             Some(dir) => vec![dir.into()],
@@ -28,10 +28,10 @@ impl KernelFiles {
         }
     }
 
-    /// Checks that a file in one of `dirs` names `arch`, such as `gfx90a`.
+    /// Checks that the name of a file in one of `dirs` contains `arch`, such as `gfx90a`.
     ///
     /// # Errors
-    /// When none does.
+    /// If no file name does.
     pub fn check(&self, arch: &str, dirs: &[PathBuf]) -> Result<(), Unavailable> {
         let files = dirs.iter().flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten());
         let mut named = files.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -41,12 +41,12 @@ impl KernelFiles {
         let places =
             dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
         let why = if dirs.is_empty() {
-            format!("its directory of kernels was not found, so that it has none for {arch}")
+            format!("its kernel directory was not found, so it has no kernels for {arch}")
         } else {
             format!("no file in {places} is for {arch}")
         };
         let cure = format!(
-            "install the {} that supports this GPU, or set {}; `provider=native` needs none",
+            "install the {} that supports this GPU, set {}, or choose `provider=native`",
             self.name, self.variable
         );
         Err(Unavailable::new(format!("kernels of {} for {arch}", self.name), why, cure))
@@ -54,7 +54,7 @@ impl KernelFiles {
 }
 
 fn beside(library: &Path, directory: &str) -> Vec<PathBuf> {
-    // Behind links such as librocblas.so.5 the file may lie elsewhere; both places count.
+    // A link such as librocblas.so.5 may point to a file elsewhere; search both directories.
     let real = library.canonicalize().ok();
     let beside = [Some(library), real.as_deref()].into_iter().flatten().filter_map(Path::parent);
     let mut all: Vec<PathBuf> = Vec::new();
@@ -69,7 +69,8 @@ fn beside(library: &Path, directory: &str) -> Vec<PathBuf> {
     all
 }
 
-/// Whether `arch` stands in a file's name on its own: `gfx90a`, but not the `gfx90` in it.
+/// Returns whether a file name contains `arch` as a whole word: `gfx90a`, but not the `gfx90` in
+/// it.
 fn names(file: &str, arch: &str) -> bool {
     file.match_indices(arch).any(|(at, found)| {
         let after = file.get(at + found.len()..).and_then(|rest| rest.chars().next());

@@ -1,8 +1,8 @@
-//! The HIP runtime and hiprtc, loaded at run time. Nothing is linked: a library or a function that
-//! is missing is a value, [`Unavailable`], with what, why and cure. Works with ROCm 5.2 to 7.2.
+//! The HIP runtime and hiprtc, loaded at run time. Nothing is linked: a missing library or function
+//! is an [`Unavailable`] value with what, why and cure. Supports ROCm 5.2 to 7.2.
 //!
-//! `RSB_HIP_LIBRARY` names the library file explicitly, for tests and odd installations.
-// The names are those of the C interface, so that its documentation can be searched for them.
+//! `RSB_HIP_LIBRARY` names the library file explicitly, for tests and unusual installations.
+// Names are those of the C interface, so that they can be found in its documentation.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 
 mod hip;

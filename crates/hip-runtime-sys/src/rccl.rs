@@ -1,10 +1,10 @@
-//! Where RCCL lies. Its functions are those of NCCL, in `nccl-sys`.
+//! Search for RCCL. Its functions are those of NCCL, in `nccl-sys`.
 
 use runtime_loading::{Loaded, Unavailable};
 
 use crate::search::{RocmLibrary, RocmPaths};
 
-/// The library, by its names with and without a version.
+/// The library, under its names with and without a version.
 const LIBRARY: RocmLibrary = RocmLibrary {
     name: "RCCL (librccl)",
     files: &["librccl.so.1", "librccl.so"],
@@ -13,10 +13,10 @@ const LIBRARY: RocmLibrary = RocmLibrary {
            RSB_RCCL_LIBRARY",
 };
 
-/// Loads RCCL from where this process finds it. Nothing of it is run yet.
+/// Loads RCCL from the search path of this process, without calling any of its functions.
 ///
 /// # Errors
-/// When there is none.
+/// If the library cannot be loaded.
 pub fn rccl() -> Result<Loaded, Unavailable> {
     LIBRARY.find(&RocmPaths::here(&LIBRARY))
 }

@@ -1,10 +1,10 @@
-//! Where a library of ROCm may lie, and in which order: the file that a variable names,
-//! `$ROCM_PATH/lib`, `/opt/rocm*/lib` and `/opt/rocm/core-*/lib` with the newest version first, the
-//! default path of the system's loader, and if there is no ROCm outside Python, the wheels
-//! `_rocm_sdk_core` and `_rocm_sdk_libraries*`.
+//! Search path for ROCm libraries. In order: the file named by a variable, `$ROCM_PATH/lib`,
+//! `/opt/rocm*/lib` and `/opt/rocm/core-*/lib` (newest version first), the default path of the
+//! system's loader, and, if there is no ROCm outside Python, the wheels `_rocm_sdk_core` and
+//! `_rocm_sdk_libraries*`.
 //!
-//! From ROCm 7.9 on, packages install into `/opt/rocm/core-X.Y`. `/opt/rocm/lib` is a link that
-//! update-alternatives makes, and tarballs lack it (ROCm/TheRock issue 6716 and pull request 2728).
+//! From ROCm 7.9 on, packages install into `/opt/rocm/core-X.Y`. `/opt/rocm/lib` is a link created
+//! by update-alternatives, and tarballs lack it (ROCm/TheRock issue 6716 and pull request 2728).
 
 use std::env;
 use std::ffi::OsString;
@@ -12,35 +12,35 @@ use std::path::{Path, PathBuf};
 
 use runtime_loading::{Loaded, Unavailable};
 
-/// One library of ROCm.
+/// A ROCm library to find.
 #[derive(Debug, Clone, Copy)]
 pub struct RocmLibrary {
-    /// What people call it.
+    /// Name shown to users.
     pub name: &'static str,
-    /// File names, the newest first.
+    /// File names, newest first.
     pub files: &'static [&'static str],
-    /// The variable that names a file explicitly.
+    /// Environment variable that names a file explicitly.
     pub variable: &'static str,
-    /// What to do when there is none.
+    /// Advice to the user if the library is missing.
     pub cure: &'static str,
 }
 
-/// What the search depends on.
+/// The inputs of the search.
 #[derive(Debug, Clone, Default)]
 pub struct RocmPaths {
-    /// The value of [`RocmLibrary::variable`].
+    /// Value of [`RocmLibrary::variable`].
     pub explicit: Option<OsString>,
-    /// The value of `ROCM_PATH`.
+    /// Value of `ROCM_PATH`.
     pub rocm_path: Option<OsString>,
-    /// Where `rocm*` directories are: `/opt`.
+    /// Parent directory of `rocm*` directories: `/opt`.
     pub opt: PathBuf,
-    /// Where Python looks for packages; empty if ROCm is installed outside Python, whose libraries
+    /// Python package directories. Empty if ROCm is installed outside Python, because its libraries
     /// must not be mixed with those of wheels in one process.
     pub packages: Vec<PathBuf>,
 }
 
 impl RocmPaths {
-    /// Of this process.
+    /// Returns the search path of this process for `wanted`.
     pub fn here(wanted: &RocmLibrary) -> Self {
         let opt = PathBuf::from("/opt");
         let rocm_path = variable("ROCM_PATH");
@@ -51,7 +51,7 @@ impl RocmPaths {
         Self { explicit: variable(wanted.variable), rocm_path, opt, packages }
     }
 
-    /// Every file to try, in order. A bare name is for the system's loader.
+    /// Returns every file to try, in order. A bare name is resolved by the system's loader.
     pub fn candidates(&self, files: &[&str]) -> Vec<PathBuf> {
         if let Some(file) = &self.explicit {
             return vec![PathBuf::from(file)];
@@ -68,7 +68,7 @@ impl RocmPaths {
         found
     }
 
-    /// Where `files` were looked for in vain.
+    /// Describes the places that were searched in vain for `files`.
     pub(crate) fn nowhere(&self, files: &[&str]) -> String {
         format!(
             "none of {} is in $ROCM_PATH/lib, {opt}/rocm*/lib, {opt}/rocm/core-*/lib, a wheel of \
@@ -80,20 +80,20 @@ impl RocmPaths {
     }
 }
 
-/// An environment variable that is set and not empty.
+/// Returns the value of an environment variable, if it is set and not empty.
 fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The files that exist in `lib` of each of `roots`.
+/// Returns the existing files among `files` in `lib` of each of `roots`.
 fn existing(roots: &[PathBuf], files: &[&str]) -> Vec<PathBuf> {
     let in_roots =
         roots.iter().flat_map(|root| files.iter().map(move |file| root.join("lib").join(file)));
     in_roots.filter(|path| path.exists()).collect()
 }
 
-/// The directories `rocm*` in `opt` and `core*` in each: those with a version first, the newest
-/// leading, then `rocm` itself.
+/// Returns the directories `rocm*` in `opt` and `core*` in each of them: newest version first,
+/// those without a version last.
 pub fn installations(opt: &Path) -> Vec<PathBuf> {
     let mut found = versioned_dirs(opt, "rocm");
     let cores: Vec<_> = found.iter().flat_map(|(_, root)| versioned_dirs(root, "core")).collect();
@@ -101,7 +101,7 @@ pub fn installations(opt: &Path) -> Vec<PathBuf> {
     newest_first(found)
 }
 
-/// The directories in `dir` whose names begin with `prefix`, with the version after it:
+/// Returns the directories in `dir` whose names begin with `prefix`, with their versions:
 /// `rocm-6.4.3`, `core-7.14`, `core`.
 fn versioned_dirs(dir: &Path, prefix: &str) -> Vec<(Vec<u32>, PathBuf)> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
@@ -120,8 +120,8 @@ fn newest_first(mut found: Vec<(Vec<u32>, PathBuf)>) -> Vec<PathBuf> {
     found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
-/// Whether a distribution's package has put the HIP runtime into a directory of the system's
-/// loader.
+/// Returns whether a distribution package has installed the HIP runtime in a directory of the
+/// system's loader.
 fn is_in_distribution() -> bool {
     const DIRS: [&str; 4] =
         ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
@@ -129,15 +129,15 @@ fn is_in_distribution() -> bool {
     DIRS.iter().any(|dir| FILES.iter().any(|file| Path::new(dir).join(file).exists()))
 }
 
-/// Roots of Python installations, the active environment first.
+/// Returns the prefixes of Python installations, the active environment first.
 fn python_prefixes(set: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(&set).map(PathBuf::from);
     let home = set("HOME").map(|home| Path::new(&home).join(".local"));
     active.chain(home).chain([PathBuf::from("/usr/local"), PathBuf::from("/usr")]).collect()
 }
 
-/// Directories of packages below `prefixes`: `lib/python3.12/site-packages`, and Debian's
-/// `dist-packages`.
+/// Returns the package directories below `prefixes`: `lib/python3.12/site-packages`, and
+/// `dist-packages` on Debian.
 fn package_dirs(prefixes: &[PathBuf]) -> Vec<PathBuf> {
     let pythons = prefixes
         .iter()
@@ -147,8 +147,8 @@ fn package_dirs(prefixes: &[PathBuf]) -> Vec<PathBuf> {
     dirs.filter(|dir| dir.is_dir()).collect()
 }
 
-/// The wheels of ROCm in a directory of packages: the core, and libraries in one for each family of
-/// GPUs (`_rocm_sdk_libraries_gfx94X_dcgpu`).
+/// Returns the directories of ROCm wheels in a package directory: the core, then the libraries, one
+/// wheel per GPU family (`_rocm_sdk_libraries_gfx94X_dcgpu`).
 fn wheels(packages: &Path) -> Vec<PathBuf> {
     let core = packages.join("_rocm_sdk_core");
     if !core.is_dir() {
@@ -160,11 +160,11 @@ fn wheels(packages: &Path) -> Vec<PathBuf> {
 }
 
 impl RocmLibrary {
-    /// The first of the candidates that can be loaded.
+    /// Loads the first candidate that can be loaded.
     ///
     /// # Errors
-    /// When none can: what the loader said of the last file that exists, or where it was looked
-    /// for.
+    /// If none can be loaded, with the loader's message about the last existing file or the list of
+    /// searched places.
     pub fn find(&self, places: &RocmPaths) -> Result<Loaded, Unavailable> {
         let candidates = places.candidates(self.files);
         Loaded::first(&candidates).map_err(|refusal| {
@@ -251,7 +251,7 @@ mod tests {
         );
     }
 
-    /// The candidates in `places`, relative to `dir`.
+    /// Returns the candidates in `places`, relative to `dir`.
     fn relative_candidates(places: &RocmPaths, dir: &Path) -> Vec<String> {
         let relative =
             |path: PathBuf| path.strip_prefix(dir).unwrap_or(&path).to_string_lossy().into_owned();
@@ -290,7 +290,7 @@ mod tests {
             &format!("{packages}/_rocm_sdk_libraries_gfx94X_dcgpu"),
             &["libx.so.6"],
         );
-        // Left by an uninstalled package: libraries without the core that they need.
+        // Leftovers of an uninstalled package: libraries without the core that they need.
         write_fake_libraries(
             dir.path(),
             "venv/lib/python3.10/site-packages/_rocm_sdk_libraries",

@@ -1,5 +1,5 @@
-//! The binary interface against the facts: sizes, offsets, values and numbers of arguments, as the
-//! headers of ROCm 5.2, 6.4 and 7.2 have them.
+//! Checks the binary interface: sizes, offsets, values and argument counts, as in the headers of
+//! ROCm 5.2, 6.4 and 7.2.
 #![allow(non_snake_case)]
 
 use std::mem::{offset_of, size_of};

@@ -1,10 +1,10 @@
-//! hipBLASLt, loaded at run time. Nothing is linked: a library or a function that is missing is a
-//! value with what, why and cure. The numbers are those of `hipblaslt.h` 0.6 (ROCm 6.0), 0.8, 0.11
-//! and 1.5, of `hipblas-common.h` and of `hip/library_types.h`; before 0.6 there were others, see
-//! [`OLDEST_VERSION`].
+//! hipBLASLt, loaded at run time. Nothing is linked: a missing library or function is an
+//! [`Unavailable`] value with what, why and cure. The numbers are those of `hipblaslt.h` 0.6 (ROCm
+//! 6.0), 0.8, 0.11 and 1.5, of `hipblas-common.h` and of `hip/library_types.h`. Versions before 0.6
+//! use others; see [`OLDEST_VERSION`].
 //!
-//! `RSB_HIPBLASLT_LIBRARY` names the library file explicitly, for tests and odd installations.
-// The names are those of the C interface, so that its documentation can be searched for them.
+//! `RSB_HIPBLASLT_LIBRARY` names the library file explicitly, for tests and unusual installations.
+// Names are those of the C interface, so that they can be found in its documentation.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 
 use std::ffi::{c_int, c_void};
@@ -12,47 +12,47 @@ use std::ffi::{c_int, c_void};
 use hip_runtime_sys::search::{RocmLibrary, RocmPaths};
 use hip_runtime_sys::{KernelFiles, Unavailable, function_table};
 
-/// A status; 0 is success. See [`status`].
+/// A status code; 0 is success. See [`status`].
 pub type hipblasStatus_t = c_int;
-/// What every call is given.
+/// A hipBLASLt handle, the first argument of most calls.
 pub type hipblasLtHandle_t = *mut c_void;
-/// What a product does. Its header shows its size; it is made and read by the library alone.
+/// Description of a matrix product; opaque, although the header shows its size.
 pub type hipblasLtMatmulDesc_t = *mut c_void;
-/// How a matrix lies in memory.
+/// Memory layout of a matrix.
 pub type hipblasLtMatrixLayout_t = *mut c_void;
-/// What an algorithm may need.
+/// Constraints on the choice of an algorithm.
 pub type hipblasLtMatmulPreference_t = *mut c_void;
 
-/// Words of an algorithm, `hipblasLtMatmulAlgo_t`.
+/// Size of an algorithm (`hipblasLtMatmulAlgo_t`) in 64-bit words.
 pub const ALGORITHM_WORDS: usize = 3;
 
-/// An algorithm and what goes with it, `hipblasLtMatmulHeuristicResult_t`, in words: the algorithm,
-/// its workspace in bytes, a status in the lower half of the next, and 20 bytes that are not used
-/// here.
+/// An algorithm and its properties (`hipblasLtMatmulHeuristicResult_t`) in 64-bit words: the
+/// algorithm, its workspace in bytes, a status in the lower half of the next word, and 20 bytes
+/// that are not used here.
 pub type hipblasLtMatmulHeuristicResult_t = [u64; ALGORITHM_WORDS + 4];
 
-/// The oldest version whose numbers are those here, as `hipblasLtGetVersion` says it: 0.6.0.
+/// Oldest version that uses the numbers defined here, as returned by `hipblasLtGetVersion`: 0.6.0.
 pub const OLDEST_VERSION: c_int = 600;
 
 /// Values of [`hipblasStatus_t`].
 pub mod status {
     use super::hipblasStatus_t;
 
-    /// All is well.
+    /// Success.
     pub const SUCCESS: hipblasStatus_t = 0;
-    /// The handle is none.
+    /// The handle is not initialized.
     pub const NOT_INITIALIZED: hipblasStatus_t = 1;
-    /// Memory is used up.
+    /// Out of memory.
     pub const ALLOC_FAILED: hipblasStatus_t = 2;
-    /// An argument is not acceptable.
+    /// An argument is invalid.
     pub const INVALID_VALUE: hipblasStatus_t = 3;
     /// A kernel failed.
     pub const EXECUTION_FAILED: hipblasStatus_t = 5;
-    /// Something inside broke.
+    /// Internal error.
     pub const INTERNAL_ERROR: hipblasStatus_t = 6;
-    /// There is no such function for these types or sizes.
+    /// No function supports these types or sizes.
     pub const NOT_SUPPORTED: hipblasStatus_t = 7;
-    /// The device lacks a unit that this needs.
+    /// The device lacks a required hardware unit.
     pub const ARCH_MISMATCH: hipblasStatus_t = 8;
 }
 
@@ -60,7 +60,7 @@ pub mod status {
 pub mod operation {
     use std::ffi::c_int;
 
-    /// As it is.
+    /// Not transposed.
     pub const NONE: c_int = 111;
     /// Transposed.
     pub const TRANSPOSE: c_int = 112;
@@ -70,19 +70,20 @@ pub mod operation {
 pub mod datatype {
     use std::ffi::c_int;
 
-    /// 32 bits.
+    /// 32-bit float.
     pub const F32: c_int = 0;
-    /// 16 bits, five of them exponent.
+    /// 16-bit float with 5 exponent bits.
     pub const F16: c_int = 2;
-    /// Whole, 8 bits.
+    /// 8-bit integer.
     pub const I8: c_int = 3;
-    /// Whole, 32 bits.
+    /// 32-bit integer.
     pub const I32: c_int = 10;
-    /// 16 bits, eight of them exponent.
+    /// 16-bit float with 8 exponent bits.
     pub const BF16: c_int = 14;
-    /// 8 bits, four of them exponent, of the Open Compute Project: gfx950, gfx12.
+    /// 8-bit float with 4 exponent bits, as defined by the Open Compute Project: gfx950, gfx12.
     pub const F8_E4M3: c_int = 28;
-    /// The same bits for half of the number, without a negative zero: gfx940 to gfx942.
+    /// 8-bit float in which the same bits encode half the value, without negative zero: gfx940 to
+    /// gfx942.
     pub const F8_E4M3_FNUZ: c_int = 1000;
 }
 
@@ -92,9 +93,9 @@ pub mod compute {
 
     /// f32.
     pub const F32: c_int = 2;
-    /// f32, its inputs rounded to xf32 for the matrix units.
+    /// f32, with inputs rounded to xf32 for the matrix units.
     pub const F32_FAST_TF32: c_int = 6;
-    /// Whole numbers of 32 bits.
+    /// 32-bit integers.
     pub const I32: c_int = 9;
 }
 
@@ -102,15 +103,15 @@ pub mod compute {
 pub mod descriptor {
     use std::ffi::c_int;
 
-    /// An `operation` for A, 4 bytes.
+    /// `operation` for A, 4 bytes.
     pub const TRANSPOSE_A: c_int = 0;
-    /// The same for B.
+    /// `operation` for B, 4 bytes.
     pub const TRANSPOSE_B: c_int = 1;
-    /// An `epilogue`, 4 bytes.
+    /// `epilogue`, 4 bytes.
     pub const EPILOGUE: c_int = 2;
-    /// Address of the bias, one element for each row of D.
+    /// Address of the bias, which has one element per row of D.
     pub const BIAS_POINTER: c_int = 3;
-    /// Its `datatype`, 4 bytes.
+    /// `datatype` of the bias, 4 bytes.
     pub const BIAS_TYPE: c_int = 4;
 }
 
@@ -118,9 +119,9 @@ pub mod descriptor {
 pub mod layout {
     use std::ffi::c_int;
 
-    /// Matrices that follow one another, 4 bytes.
+    /// Number of matrices in the batch, 4 bytes.
     pub const BATCH_COUNT: c_int = 0;
-    /// Elements from one to the next, 8 bytes.
+    /// Elements between consecutive matrices of a batch, 8 bytes.
     pub const BATCH_STRIDE: c_int = 1;
 }
 
@@ -128,63 +129,63 @@ pub mod layout {
 pub mod epilogue {
     use std::ffi::c_int;
 
-    /// Nothing.
+    /// No epilogue.
     pub const NONE: c_int = 1;
-    /// The bias is added.
+    /// Adds the bias.
     pub const BIAS: c_int = 4;
-    /// The bias is added, and GELU taken of the sum.
+    /// Adds the bias and applies GELU.
     pub const GELU_BIAS: c_int = 36;
 }
 
-/// The attribute of a preference that says how many bytes of workspace an algorithm may need, 8
-/// bytes.
+/// Preference attribute: maximum workspace of an algorithm, in bytes; 8 bytes.
 pub const PREFERENCE_WORKSPACE_BYTES: c_int = 1;
 
 function_table! {
-    /// What is used of hipBLASLt.
+    /// The hipBLASLt functions that this project uses.
     pub struct HipblasLt {
-        /// A handle on the current GPU.
+        /// Creates a handle on the current GPU.
         fn hipblasLtCreate(handle: *mut hipblasLtHandle_t) -> hipblasStatus_t;
-        /// Gives it back.
+        /// Destroys a handle.
         fn hipblasLtDestroy(handle: hipblasLtHandle_t) -> hipblasStatus_t;
-        /// Its version: 100202 is 1.2.2.
+        /// Returns the version: 100202 is 1.2.2.
         fn hipblasLtGetVersion(handle: hipblasLtHandle_t, version: *mut c_int) -> hipblasStatus_t;
-        /// A product that computes in a type of [`compute`] with factors of a [`datatype`].
+        /// Creates the description of a product that computes in a type of [`compute`], with
+        /// scalars of a [`datatype`].
         fn hipblasLtMatmulDescCreate(
             descriptor: *mut hipblasLtMatmulDesc_t, compute: c_int, scalars: c_int,
         ) -> hipblasStatus_t;
-        /// Gives it back.
+        /// Destroys the description of a product.
         fn hipblasLtMatmulDescDestroy(descriptor: hipblasLtMatmulDesc_t) -> hipblasStatus_t;
         /// Sets an attribute of [`descriptor`].
         fn hipblasLtMatmulDescSetAttribute(
             descriptor: hipblasLtMatmulDesc_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> hipblasStatus_t;
-        /// A matrix of a [`datatype`], column by column, as it is stored.
+        /// Creates the layout of a column-major matrix of a [`datatype`].
         fn hipblasLtMatrixLayoutCreate(
             layout: *mut hipblasLtMatrixLayout_t, datatype: c_int, rows: u64, columns: u64, leading: i64,
         ) -> hipblasStatus_t;
-        /// Gives it back.
+        /// Destroys a layout.
         fn hipblasLtMatrixLayoutDestroy(layout: hipblasLtMatrixLayout_t) -> hipblasStatus_t;
         /// Sets an attribute of [`layout`].
         fn hipblasLtMatrixLayoutSetAttribute(
             layout: hipblasLtMatrixLayout_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> hipblasStatus_t;
-        /// A preference: no workspace.
+        /// Creates a preference, initially without workspace.
         fn hipblasLtMatmulPreferenceCreate(preference: *mut hipblasLtMatmulPreference_t) -> hipblasStatus_t;
-        /// Gives it back.
+        /// Destroys a preference.
         fn hipblasLtMatmulPreferenceDestroy(preference: hipblasLtMatmulPreference_t) -> hipblasStatus_t;
         /// Sets [`PREFERENCE_WORKSPACE_BYTES`].
         fn hipblasLtMatmulPreferenceSetAttribute(
             preference: hipblasLtMatmulPreference_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> hipblasStatus_t;
-        /// Writes at most `wanted` of [`hipblasLtMatmulHeuristicResult_t`], the best first, and how
-        /// many.
+        /// Writes at most `wanted` results of type [`hipblasLtMatmulHeuristicResult_t`], best
+        /// first, and their number.
         fn hipblasLtMatmulAlgoGetHeuristic(
             handle: hipblasLtHandle_t, descriptor: hipblasLtMatmulDesc_t, a: hipblasLtMatrixLayout_t,
             b: hipblasLtMatrixLayout_t, c: hipblasLtMatrixLayout_t, d: hipblasLtMatrixLayout_t,
             preference: hipblasLtMatmulPreference_t, wanted: c_int, results: *mut u64, found: *mut c_int,
         ) -> hipblasStatus_t;
-        /// D ← epilogue(alpha·op(A)·op(B) + beta·C) by an algorithm, in a `hipStream_t`.
+        /// Computes D ← epilogue(alpha·op(A)·op(B) + beta·C) with an algorithm, in a `hipStream_t`.
         fn hipblasLtMatmul(
             handle: hipblasLtHandle_t, descriptor: hipblasLtMatmulDesc_t, alpha: *const c_void, a: *const c_void,
             a_layout: hipblasLtMatrixLayout_t, b: *const c_void, b_layout: hipblasLtMatrixLayout_t,
@@ -195,15 +196,15 @@ function_table! {
     }
 }
 
-/// Where it keeps its kernels. Without those for the GPU its heuristic says that a value is not
-/// acceptable.
+/// Location of the kernels. If there are none for the GPU, the heuristic only reports an invalid
+/// value.
 pub const KERNELS: KernelFiles = KernelFiles {
     name: "hipBLASLt",
     directory: "hipblaslt",
     variable: "HIPBLASLT_TENSILE_LIBPATH",
 };
 
-/// The library, by its names of ROCm 7, 6 and those without a version.
+/// The library, under its names in ROCm 7 and 6, and without a version.
 const LIBRARY: RocmLibrary = RocmLibrary {
     name: "hipBLASLt (libhipblaslt)",
     files: &["libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so"],
@@ -213,10 +214,10 @@ const LIBRARY: RocmLibrary = RocmLibrary {
 };
 
 impl HipblasLt {
-    /// Loads the library from where this process finds it.
+    /// Loads the library from the search path of this process.
     ///
     /// # Errors
-    /// When there is none.
+    /// If the library cannot be loaded.
     pub fn load() -> Result<Self, Unavailable> {
         Self::load_from(&RocmPaths::here(&LIBRARY))
     }
@@ -224,7 +225,7 @@ impl HipblasLt {
     /// Loads the library from `places`.
     ///
     /// # Errors
-    /// When there is none, or what is there is not hipBLASLt.
+    /// If the library cannot be loaded, or the file found is not hipBLASLt.
     pub fn load_from(places: &RocmPaths) -> Result<Self, Unavailable> {
         let library = Self::resolve(LIBRARY.find(places)?);
         if library.hipblasLtCreate.is_none() {

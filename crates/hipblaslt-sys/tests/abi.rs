@@ -1,5 +1,4 @@
-//! The binary interface against the facts: values and numbers of arguments, as hipBLASLt 0.6 to 1.5
-//! has them.
+//! Checks the binary interface: values and argument counts, as in hipBLASLt 0.6 to 1.5.
 
 use hip_runtime_sys::search::RocmPaths;
 use hipblaslt_sys::{

@@ -1,7 +1,7 @@
-//! What is used of NCCL and RCCL, which have the same functions under the same names. Names and
-//! numbers are those of their headers `nccl.h` and `rccl.h`, the same since version 2.7. Where the
-//! libraries lie is said by `cuda-sys` and `hip-runtime-sys`.
-// The names are those of the C interface, so that its documentation can be searched for them.
+//! The functions of NCCL and RCCL that this project uses; both libraries export the same functions
+//! under the same names. Names and numbers are those of the headers `nccl.h` and `rccl.h`,
+//! unchanged since version 2.7. `cuda-sys` and `hip-runtime-sys` find the libraries.
+// Names are those of the C interface, so that they can be found in its documentation.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -10,7 +10,7 @@ pub use runtime_loading::{Loaded, Unavailable};
 
 use runtime_loading::function_table;
 
-/// A status; 0 is success.
+/// A status code; 0 is success.
 pub type ncclResult_t = c_int;
 
 #[doc(hidden)]
@@ -18,7 +18,7 @@ pub type ncclResult_t = c_int;
 pub struct ncclComm {
     _private: [u8; 0],
 }
-/// A GPU's place among those that work together.
+/// A communicator: the membership of one GPU in a group of cooperating GPUs.
 pub type ncclComm_t = *mut ncclComm;
 
 /// A stream of the vendor's runtime (`cudaStream_t`, `hipStream_t`).
@@ -28,70 +28,71 @@ pub type stream_t = *mut c_void;
 pub mod nccl_type {
     use std::ffi::c_int;
 
-    /// 16 bits, five of them exponent.
+    /// 16-bit float with 5 exponent bits.
     pub const FLOAT16: c_int = 6;
-    /// 32 bits.
+    /// 32-bit float.
     pub const FLOAT32: c_int = 7;
-    /// 64 bits.
+    /// 64-bit float.
     pub const FLOAT64: c_int = 8;
-    /// 16 bits, eight of them exponent.
+    /// 16-bit float with 8 exponent bits.
     pub const BFLOAT16: c_int = 9;
 }
 
 /// `ncclSum`.
 pub const NCCL_SUM: c_int = 0;
 
-/// The function by which a library is known.
+/// A function that identifies the library.
 pub const SYMBOL: &str = "ncclCommInitAll";
 
 function_table! {
-    /// What is used of NCCL and RCCL.
+    /// The NCCL and RCCL functions that this project uses.
     pub struct Nccl {
-        /// A communicator for each of `count` devices, all driven by this process.
+        /// Creates a communicator for each of `count` devices, all driven by this process.
         fn ncclCommInitAll(communicators: *mut ncclComm_t, count: c_int, devices: *const c_int) -> ncclResult_t;
-        /// Gives it back.
+        /// Destroys a communicator.
         fn ncclCommDestroy(communicator: ncclComm_t) -> ncclResult_t;
-        /// Calls from here on begin together.
+        /// Starts a group of calls that begin together.
         fn ncclGroupStart() -> ncclResult_t;
-        /// They begin.
+        /// Ends the group and starts its calls.
         fn ncclGroupEnd() -> ncclResult_t;
-        /// What all GPUs send, put together by `operation`, on every GPU.
+        /// Reduces the data of all GPUs with `operation`, with the result on every GPU.
         fn ncclAllReduce(
             send: *const c_void, receive: *mut c_void, count: usize, data_type: c_int, operation: c_int,
             communicator: ncclComm_t, stream: stream_t,
         ) -> ncclResult_t;
-        /// `count` elements of each GPU, one after another, on every GPU.
+        /// Concatenates `count` elements of each GPU, with the result on every GPU.
         fn ncclAllGather(
             send: *const c_void, receive: *mut c_void, count: usize, data_type: c_int, communicator: ncclComm_t,
             stream: stream_t,
         ) -> ncclResult_t;
-        /// What all GPUs send, put together by `operation`: `count` elements of it on each GPU.
+        /// Reduces the data of all GPUs with `operation` and scatters the result, `count` elements
+        /// to each GPU.
         fn ncclReduceScatter(
             send: *const c_void, receive: *mut c_void, count: usize, data_type: c_int, operation: c_int,
             communicator: ncclComm_t, stream: stream_t,
         ) -> ncclResult_t;
-        /// What GPU `root` sends, on every GPU.
+        /// Broadcasts the data of GPU `root` to every GPU.
         fn ncclBroadcast(
             send: *const c_void, receive: *mut c_void, count: usize, data_type: c_int, root: c_int,
             communicator: ncclComm_t, stream: stream_t,
         ) -> ncclResult_t;
-        /// To GPU `peer`, which receives as much.
+        /// Sends to GPU `peer`, which must receive the same number of elements.
         fn ncclSend(
             send: *const c_void, count: usize, data_type: c_int, peer: c_int, communicator: ncclComm_t,
             stream: stream_t,
         ) -> ncclResult_t;
-        /// From GPU `peer`, which sends as much.
+        /// Receives from GPU `peer`, which must send the same number of elements.
         fn ncclRecv(
             receive: *mut c_void, count: usize, data_type: c_int, peer: c_int, communicator: ncclComm_t,
             stream: stream_t,
         ) -> ncclResult_t;
-        /// Text for a status; static.
+        /// Returns the description of a status, as a static string.
         fn ncclGetErrorString(status: ncclResult_t) -> *const c_char;
     }
 }
 
 impl Nccl {
-    /// The functions of a library that was found. Nothing of it is run yet.
+    /// Resolves the functions of a loaded library, without calling any of them.
     pub fn of(library: Loaded) -> Self {
         Self::resolve(library)
     }

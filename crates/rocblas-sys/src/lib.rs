@@ -1,8 +1,8 @@
-//! rocBLAS, loaded at run time. Nothing is linked: a library or a function that is missing is a
-//! value with what, why and cure. Works with rocBLAS of ROCm 5.5 to 7.2.
+//! rocBLAS, loaded at run time. Nothing is linked: a missing library or function is an
+//! [`Unavailable`] value with what, why and cure. Supports rocBLAS of ROCm 5.5 to 7.2.
 //!
-//! `RSB_ROCBLAS_LIBRARY` names the library file explicitly, for tests and odd installations.
-// The names are those of the C interface, so that its documentation can be searched for them.
+//! `RSB_ROCBLAS_LIBRARY` names the library file explicitly, for tests and unusual installations.
+// Names are those of the C interface, so that they can be found in its documentation.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -10,16 +10,16 @@ use std::ffi::{c_char, c_int, c_void};
 use hip_runtime_sys::search::{RocmLibrary, RocmPaths};
 use hip_runtime_sys::{KernelFiles, Unavailable, function_table, hipStream_t};
 
-/// Where it keeps its kernels. Look there before a handle is made: without those for the GPU it
-/// ends the process.
+/// Location of the kernels. Check it before creating a handle: rocBLAS terminates the process if it
+/// has no kernels for the GPU.
 pub const KERNELS: KernelFiles =
     KernelFiles { name: "rocBLAS", directory: "rocblas", variable: "ROCBLAS_TENSILE_LIBPATH" };
 
-/// A status; 0 is success. See [`status`].
+/// A status code; 0 is success. See [`status`].
 pub type rocblas_status = c_int;
 /// Sizes and leading dimensions.
 pub type rocblas_int = i32;
-/// Distances between matrices of a batch.
+/// Distances between the matrices of a batch, in elements.
 pub type rocblas_stride = i64;
 
 #[doc(hidden)]
@@ -27,26 +27,26 @@ pub type rocblas_stride = i64;
 pub struct _rocblas_handle {
     _private: [u8; 0],
 }
-/// What every call is given.
+/// A rocBLAS handle, the first argument of most calls.
 pub type rocblas_handle = *mut _rocblas_handle;
 
 /// Values of [`rocblas_status`].
 pub mod status {
     use super::rocblas_status;
 
-    /// All is well.
+    /// Success.
     pub const SUCCESS: rocblas_status = 0;
-    /// The handle is not one.
+    /// The handle is invalid.
     pub const INVALID_HANDLE: rocblas_status = 1;
-    /// There is no such function for these types.
+    /// No function supports these types.
     pub const NOT_IMPLEMENTED: rocblas_status = 2;
     /// A pointer is null.
     pub const INVALID_POINTER: rocblas_status = 3;
-    /// A size is not possible.
+    /// A size is invalid.
     pub const INVALID_SIZE: rocblas_status = 4;
-    /// Memory is used up.
+    /// Out of memory.
     pub const MEMORY_ERROR: rocblas_status = 5;
-    /// Something inside broke; also where there is no device.
+    /// Internal error; also returned if there is no device.
     pub const INTERNAL_ERROR: rocblas_status = 6;
 }
 
@@ -54,7 +54,7 @@ pub mod status {
 pub mod operation {
     use std::ffi::c_int;
 
-    /// As it is.
+    /// Not transposed.
     pub const NONE: c_int = 111;
     /// Transposed.
     pub const TRANSPOSE: c_int = 112;
@@ -66,61 +66,61 @@ pub mod operation {
 pub mod datatype {
     use std::ffi::c_int;
 
-    /// 16 bits, five of them exponent.
+    /// 16-bit float with 5 exponent bits.
     pub const F16_R: c_int = 150;
-    /// 32 bits.
+    /// 32-bit float.
     pub const F32_R: c_int = 151;
-    /// 64 bits.
+    /// 64-bit float.
     pub const F64_R: c_int = 152;
-    /// Whole, 8 bits.
+    /// 8-bit integer.
     pub const I8_R: c_int = 160;
-    /// Whole, 32 bits.
+    /// 32-bit integer.
     pub const I32_R: c_int = 162;
-    /// 16 bits, eight of them exponent.
+    /// 16-bit float with 8 exponent bits.
     pub const BF16_R: c_int = 168;
 }
 
-/// Where alpha and beta are.
+/// Memory that alpha and beta are in.
 pub mod pointer_mode {
     use std::ffi::c_int;
 
-    /// In the memory of the host.
+    /// Host memory.
     pub const HOST: c_int = 0;
-    /// In the memory of the device.
+    /// Device memory.
     pub const DEVICE: c_int = 1;
 }
 
-/// What products of f32 are multiplied in.
+/// Type in which products of f32 matrices are computed.
 pub mod math_mode {
     use std::ffi::c_int;
 
     /// f32.
     pub const DEFAULT: c_int = 0;
-    /// xf32, which the matrix units of gfx940 to gfx942 have. Elsewhere it changes nothing.
+    /// xf32, supported by the matrix units of gfx940 to gfx942; has no effect on other GPUs.
     pub const XF32: c_int = 1;
 }
 
-/// The only algorithm there is: the library's own choice.
+/// The only algorithm available: the library's choice.
 pub const GEMM_ALGO_STANDARD: c_int = 0;
 
 function_table! {
-    /// What is used of rocBLAS.
+    /// The rocBLAS functions that this project uses.
     pub struct RocBlas {
-        /// A handle. It needs a device and may end the process where kernels are missing: see
-        /// [`KERNELS`].
+        /// Creates a handle. Needs a device, and may terminate the process if kernels are missing:
+        /// see [`KERNELS`].
         fn rocblas_create_handle(handle: *mut rocblas_handle) -> rocblas_status;
-        /// Gives it back.
+        /// Destroys a handle.
         fn rocblas_destroy_handle(handle: rocblas_handle) -> rocblas_status;
-        /// The stream that calls with this handle go to.
+        /// Sets the stream that a handle submits work to.
         fn rocblas_set_stream(handle: rocblas_handle, stream: hipStream_t) -> rocblas_status;
-        /// Where alpha and beta are; see [`pointer_mode`].
+        /// Sets the memory that alpha and beta are in; see [`pointer_mode`].
         fn rocblas_set_pointer_mode(handle: rocblas_handle, mode: c_int) -> rocblas_status;
-        /// What products of f32 are multiplied in; see [`math_mode`].
+        /// Sets the type in which products of f32 matrices are computed; see [`math_mode`].
         fn rocblas_set_math_mode(handle: rocblas_handle, mode: c_int) -> rocblas_status;
-        /// Text for a status; static.
+        /// Returns the description of a status, as a static string.
         fn rocblas_status_to_string(status: rocblas_status) -> *const c_char;
-        /// D ← alpha·op(A)·op(B) + beta·C, column-major, in any mixture of types, for matrices that
-        /// follow one another at fixed distances.
+        /// Computes D ← alpha·op(A)·op(B) + beta·C for a batch of column-major matrices at fixed
+        /// strides, in mixed types.
         fn rocblas_gemm_strided_batched_ex(
             handle: rocblas_handle,
             operation_a: c_int,
@@ -155,7 +155,7 @@ function_table! {
     }
 }
 
-/// The library, by its names of ROCm 7, 6, 5.5 to 5.7, Debian and those without a version.
+/// The library, under its names in ROCm 7, 6, 5.5 to 5.7 and Debian, and without a version.
 const LIBRARY: RocmLibrary = RocmLibrary {
     name: "rocBLAS (librocblas)",
     files: &[
@@ -171,10 +171,11 @@ const LIBRARY: RocmLibrary = RocmLibrary {
 };
 
 impl RocBlas {
-    /// Loads the library from where this process finds it. Nothing of it is run yet.
+    /// Loads the library from the search path of this process, without calling any of its
+    /// functions.
     ///
     /// # Errors
-    /// When there is none.
+    /// If the library cannot be loaded.
     pub fn load() -> Result<Self, Unavailable> {
         Self::load_from(&RocmPaths::here(&LIBRARY))
     }
@@ -182,7 +183,7 @@ impl RocBlas {
     /// Loads the library from `places`.
     ///
     /// # Errors
-    /// When there is none, or what is there is not rocBLAS.
+    /// If the library cannot be loaded, or the file found is not rocBLAS.
     pub fn load_from(places: &RocmPaths) -> Result<Self, Unavailable> {
         let library = Self::resolve(LIBRARY.find(places)?);
         if library.rocblas_create_handle.is_none() {

@@ -1,5 +1,4 @@
-//! The binary interface against the facts: values and numbers of arguments, as rocBLAS of ROCm 5.5
-//! to 7.2 has them.
+//! Checks the binary interface: values and argument counts, as in rocBLAS of ROCm 5.5 to 7.2.
 
 use hip_runtime_sys::search::RocmPaths;
 use rocblas_sys::{RocBlas, datatype, operation, pointer_mode, status};

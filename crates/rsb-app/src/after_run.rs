@@ -1,5 +1,5 @@
-//! What the configuration asks for once a run is measured: its reports, its comparison, its samples
-//! left out.
+//! Steps that the configuration requests after a run: its reports, its comparison, and dropping its
+//! samples.
 
 use anyhow::anyhow;
 use rsb_engine::Listener;
@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::report::{self, ReportForm, ReportFormat};
 use crate::{AppError, ProjectContext, compare, error_chain};
 
-/// The reports to write: those of `--reports`, else those that the configuration generates.
+/// Returns the reports to write: those of `--reports`, else those that the configuration generates.
 pub fn forms(
     asked: &[ReportForm],
     config: &Config,
@@ -46,10 +46,10 @@ pub fn next_step(directories: &Directories, run: &Run) -> &'static str {
     }
 }
 
-/// Drops the samples of a stored run. Its figures and statistics stay.
+/// Drops the samples of a stored run. Its values and statistics stay.
 ///
 /// # Errors
-/// When the run cannot be written again.
+/// If the run cannot be written again.
 pub fn drop_samples(finished: &mut engine::FinishedRun, store: &Store) -> Result<(), AppError> {
     if finished.stored.is_err() {
         return Ok(()); // Where it is not kept as it should be, nothing is thrown away.
@@ -61,29 +61,28 @@ pub fn drop_samples(finished: &mut engine::FinishedRun, store: &Store) -> Result
     Ok(())
 }
 
-/// Looks up what the configuration compares runs with, before anything is measured.
+/// Checks, before anything is measured, that the run to compare with can be read.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn check_baseline(project: &ProjectContext) -> Result<(), AppError> {
     let config = &project.config;
     let named = config.run.baseline_run_id.as_deref().filter(|_| config.run.compare_with_baseline);
     let Some(named) = named else { return Ok(()) };
-    // What there is to say of it is said with the comparison.
+    // Notes about it are reported with the comparison.
     let judge = project.judge(Vec::new(), &mut |_| {})?;
     judge.check_before_run(named).map_err(|problem| {
         let why = error_chain(&problem.error);
         AppError::usage(anyhow!(
-            "`baseline_run_id = \"{named}\"` of the configuration leads to nothing that a run can \
-             be compared with: {why}; \
-             `rusty-stack-bench history` lists runs and `baseline list` what is saved: name one of \
-             those, or leave the key out"
+            "`baseline_run_id = \"{named}\"` in the configuration names nothing to compare a run \
+             with: {why}; name a run from `rusty-stack-bench history` or a baseline from `baseline \
+             list`, or remove the key"
         ))
     })
 }
 
-/// `run` beside what the configuration names, else beside the baseline saved for its machine and
-/// suite, for people. Where nothing is there to compare with, that is said; it fails nothing.
+/// Compares `run` with the side that the configuration names, else with the baseline saved for its
+/// machine and suite. Returns text; if there is nothing to compare with, the text states that.
 pub fn comparison_text(
     project: &ProjectContext,
     store: &Store,
@@ -118,7 +117,7 @@ fn comparison(
     let policy = project.policy(None, listener).map_err(|error| error_chain(&error.error))?;
     let saved = gate::against_saved(store, &project.directories, run, &policy)?;
     saved.map(|saved| saved.result).ok_or_else(|| {
-        "no baseline is saved for this machine and suite; `rusty-stack-bench baseline save` keeps \
+        "no baseline is saved for this machine and suite; `rusty-stack-bench baseline save` saves \
          this run as one"
             .to_owned()
     })

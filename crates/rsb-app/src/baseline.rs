@@ -1,4 +1,4 @@
-//! Baselines: saved, listed, found; measured again and changed in the modules below.
+//! Baselines: saves, lists and finds them. The modules below refresh and change them.
 
 pub mod accept;
 pub mod refresh;
@@ -27,7 +27,7 @@ pub struct SavedBaseline {
 }
 
 impl SavedBaseline {
-    /// Says what was saved, and what comes next.
+    /// Formats the message on the saved baseline, with the next step.
     pub fn text(&self) -> String {
         format!(
             "saved {} ({} measured) as {}\nCommit it. `rusty-stack-bench run`, then \
@@ -39,11 +39,10 @@ impl SavedBaseline {
     }
 }
 
-/// Saves the runs that `named` names, else the latest, as the baseline `name`, else that of their
-/// suite.
+/// Saves the runs in `named`, else the latest, as the baseline `name`, else that of their suite.
 ///
 /// # Errors
-/// When a run cannot be read or makes no baseline, or the directory cannot be written.
+/// If a run cannot be read or cannot form a baseline, or the directory cannot be written.
 pub fn save(
     project: &ProjectContext,
     name: Option<&str>,
@@ -55,7 +54,7 @@ pub fn save(
         refuse_run_id(name, &store)?;
     }
     let runs: Vec<Run> = match named {
-        // What is missing without a run is no verdict.
+        // Here, a missing run is a usage error, not a missing verdict.
         [] => vec![gate::latest(&store).map_err(|problem| AppError::usage(problem.error))?],
         named => named
             .iter()
@@ -65,23 +64,23 @@ pub fn save(
     save_runs(name, &runs, &store, &project.directories, listener)
 }
 
-/// A baseline with the id of a run as its name would be taken for that run, whatever it holds.
+/// Refuses the id of a run as a name, because the baseline would be mistaken for that run.
 fn refuse_run_id(name: &str, store: &Store) -> Result<(), AppError> {
     let is_stored = store.runs().map_err(AppError::usage)?.iter().any(|run| run.run_id.0 == name);
     if is_stored || rsb_store::begins_as_run_id(name) {
         return Err(AppError::usage(anyhow!(
             "`{name}` is a run id and cannot be the name of a baseline; save that run with \
-             `rusty-stack-bench baseline save --run {name}`, and put a name after `save` if the \
-             suite's is not wanted"
+             `rusty-stack-bench baseline save --run {name}`; to use a name other than the suite's, \
+             put it after `save`"
         )));
     }
     Ok(())
 }
 
-/// Saves `runs` as a baseline of their machine, and warns of what it cannot do.
+/// Saves `runs` as a baseline of their machine, and warns of its limitations.
 ///
 /// # Errors
-/// When the runs make no baseline, or the directory cannot be written.
+/// If the runs cannot form a baseline, or the directory cannot be written.
 pub fn save_runs(
     name: Option<&str>,
     runs: &[Run],
@@ -91,7 +90,7 @@ pub fn save_runs(
 ) -> Result<SavedBaseline, AppError> {
     if let Some(run) = runs.iter().find(|run| run.is_interrupted()) {
         return Err(AppError::usage(anyhow!(
-            "the run {} was interrupted, and cases are missing from it; measure a whole one",
+            "the run {} was interrupted and lacks cases; measure a complete run",
             run.run_id
         )));
     }
@@ -112,9 +111,9 @@ pub fn save_runs(
     let path = Baselines::new(&directories.baselines).save(&baseline).map_err(AppError::usage)?;
     if baseline.commit.is_none() && runs.iter().any(|run| run.environment.git.is_some()) {
         listener(&Event::warning(
-            "it records no revision, since the tree was changed or the runs are of \
-             several commits: a fresh checkout \
-             cannot build what made it; commit, measure and save again",
+            "the baseline records no revision, because the tree had changes or the runs are of \
+             several commits, so a fresh checkout cannot build its program; commit, measure and \
+             save again",
         ));
     }
     keep_program_or_warn(runs, listener);
@@ -122,25 +121,25 @@ pub fn save_runs(
         runs.iter().flat_map(|run| &run.benchmarks).filter(|case| case.outcome == Outcome::Failed);
     for case in failed {
         listener(&Event::warning(format!(
-            "{} failed in it: until a baseline has it, it has no verdict",
+            "{} failed in this run and has no verdict until a baseline includes it",
             case.benchmark_id
         )));
     }
     Ok(SavedBaseline { name: baseline.name, cases, path })
 }
 
-/// Keeps this program when it measured one of `runs`. A baseline is good without its program: a
+/// Keeps this program if it measured one of `runs`. A baseline is valid without its program, so a
 /// failure is a warning.
 pub fn keep_program_or_warn(runs: &[Run], listener: &mut Listener<'_>) {
     if let Err(error) = keep_program(runs) {
         listener(&Event::warning(format!(
-            "this program is not kept ({error}): the gate cannot measure it beside a \
+            "this program was not kept ({error}), so the gate cannot measure it interleaved with a \
              later one"
         )));
     }
 }
 
-/// Keeps this program in the user's cache directory when it measured one of `runs`.
+/// Keeps this program in the user's cache directory if it measured one of `runs`.
 fn keep_program(runs: &[Run]) -> std::io::Result<()> {
     let Some(hash) = recorder::program_hash() else { return Ok(()) };
     let own: Vec<&RunId> = runs
@@ -175,11 +174,10 @@ pub fn rows(directories: &Directories, listener: &mut Listener<'_>) -> Vec<Basel
     rows
 }
 
-/// Returns the baseline that `name` names, by file or name; with `only_here`, the one of that name
-/// of this machine.
+/// Returns the baseline `name`, a file or a name; with `only_here`, only one of this machine.
 ///
 /// # Errors
-/// When it is not there or cannot be read.
+/// If it does not exist or cannot be read.
 pub fn find(name: &str, only_here: bool, directories: &Directories) -> Result<Baseline, AppError> {
     let baselines = Baselines::new(&directories.baselines);
     if only_here {
@@ -203,7 +201,7 @@ fn this_machine() -> Fingerprint {
     Fingerprint::of(&rsb_probe::environment(&rsb_probe::ProbeOptions::default()))
 }
 
-/// Formats what was accepted, when, by whom and why.
+/// Formats the accepted regressions: value, date, author and reason.
 pub fn accepted_table(all: &[Accepted], style: Style) -> String {
     let mut table = Table::new([
         Column::elided("case"),

@@ -1,4 +1,4 @@
-//! What a bisection found, for people and for programs. Pure.
+//! Formats the result of a bisection, for people and for programs. Pure.
 
 use rsb_gate::revisions::bisect::{Bisection, Commit, Conclusion, StepFinding, StepOutcome};
 use rsb_model::format::FORMAT_VERSION;
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::Exit;
 
-/// Returns the exit code of a bisection that ended so.
+/// Returns the exit code of a bisection with this conclusion.
 pub fn exit_of(conclusion: &Conclusion) -> Exit {
     match conclusion {
         Conclusion::NotRegressed { outcome: StepOutcome::Good } => Exit::Pass,
@@ -110,7 +110,7 @@ const fn tone(outcome: StepOutcome) -> Tone {
     }
 }
 
-/// Formats `bisection` for a terminal; what was found comes last.
+/// Formats `bisection` for a terminal, with the result last.
 pub fn text(bisection: &Bisection, case: &CaseId, style: Style) -> String {
     let head = format!("Bisection of {case} against {}\n\n", bisection.range.good.short());
     let (tone, sentence) = sentence(bisection, case);
@@ -118,7 +118,7 @@ pub fn text(bisection: &Bisection, case: &CaseId, style: Style) -> String {
         .concat()
 }
 
-/// The commits that were tried, the oldest first.
+/// Lists the tried commits, oldest first.
 fn steps(bisection: &Bisection) -> Table {
     let mut table = Table::new([
         Column::left("commit"),
@@ -173,11 +173,11 @@ fn sentence(bisection: &Bisection, case: &CaseId) -> (Tone, String) {
         }
         Conclusion::Interrupted { .. } => {
             let so_far = if bisection.steps.is_empty() {
-                "not known yet whether the bad commit is slower; these commits"
+                "it is not yet clear whether the bad commit is slower; remaining commits"
             } else {
-                "the first bad one is among those that"
+                "the first bad commit is among these"
             };
-            (Tone::Caution, format!("INTERRUPTED: {so_far} were left:{list}"))
+            (Tone::Caution, format!("INTERRUPTED: {so_far}:{list}"))
         }
         Conclusion::Searched { .. } => {
             let count = format_count(left.len(), "commit", "commits");
@@ -189,8 +189,8 @@ fn sentence(bisection: &Bisection, case: &CaseId) -> (Tone, String) {
             (
                 Tone::Caution,
                 format!(
-                    "NO VERDICT: the commits between cannot be judged{cure}; the first bad one is \
-                     among {count}:{list}"
+                    "NO VERDICT: the commits in between cannot be judged{cure}; the first bad \
+                     commit is among {count}:{list}"
                 ),
             )
         }
@@ -261,13 +261,13 @@ mod tests {
             (
                 (vec![bad], Conclusion::Interrupted { left: 0..=2 }),
                 Exit::Interrupted,
-                "is among those that were left",
+                "the first bad commit is among these",
                 3,
             ),
             (
                 (vec![], Conclusion::Interrupted { left: 0..=2 }),
                 Exit::Interrupted,
-                "not known yet",
+                "not yet clear",
                 3,
             ),
             (not_regressed(StepOutcome::Good), Exit::Pass, "NOT REGRESSED", 0),
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    /// One step with this outcome, and the conclusion from it.
+    /// Returns one step with this outcome, and the resulting conclusion.
     fn not_regressed(outcome: StepOutcome) -> (Vec<(usize, StepFinding)>, Conclusion) {
         (vec![(2, finding(outcome))], Conclusion::NotRegressed { outcome })
     }

@@ -1,4 +1,4 @@
-//! Charts of a run, of two, or of the history, drawn from what is stored.
+//! Charts of one run, of two, or of the history, drawn from stored results.
 
 pub mod picture_files;
 
@@ -19,22 +19,22 @@ use crate::config::ChartsSection;
 use crate::project::chosen_run;
 use crate::{AppError, CaseFilter, ProjectContext, recommend, trend};
 
-/// Lines of a chart with a scale on both axes, and of one with rows at most.
+/// Maximum lines of a chart with a scale on both axes, and of one with rows.
 const FRAME_LINES: usize = 22;
 const ROW_LINES: usize = 60;
-/// A history of many series shows this many of its charts as text.
+/// Maximum number of charts of a history that are shown as text.
 const SHOWN: usize = 5;
 
-/// What to draw.
+/// Chart to draw.
 #[derive(Debug, Clone)]
 pub struct ChartRequest {
     /// The kind of chart.
     pub kind: &'static ChartKind,
-    /// The run, unless it is the latest.
+    /// The run; `None` for the latest.
     pub run: Option<String>,
-    /// Which cases.
+    /// The cases to draw.
     pub filter: CaseFilter,
-    /// What to compare with, unless it is the saved baseline.
+    /// Side to compare with; `None` for the saved baseline.
     pub against: Option<String>,
     /// A CSV file, instead of the stored runs.
     pub input: Option<PathBuf>,
@@ -42,10 +42,10 @@ pub struct ChartRequest {
     pub options: ChartOptions,
 }
 
-/// Draws what `request` asks for.
+/// Draws the charts of `request`.
 ///
 /// # Errors
-/// When it cannot be read, or has nothing that could be drawn.
+/// If its data cannot be read, or contains nothing to draw.
 pub fn charts(
     project: &ProjectContext,
     request: &ChartRequest,
@@ -96,7 +96,7 @@ pub fn charts(
     })
 }
 
-/// The history: of a file, or of the stored runs.
+/// Returns the history in a file, or of the stored runs.
 fn history(
     project: &ProjectContext,
     request: &ChartRequest,
@@ -109,7 +109,7 @@ fn history(
     trend::history(&store, &request.filter, request.options.metric.map(|field| field.name))
 }
 
-/// That nothing was drawn.
+/// Error: nothing was drawn.
 struct NothingDrawn;
 
 fn draw(kind: &ChartKind, subject: &ChartSubject<'_>) -> Result<Vec<Chart>, NothingDrawn> {
@@ -117,10 +117,10 @@ fn draw(kind: &ChartKind, subject: &ChartSubject<'_>) -> Result<Vec<Chart>, Noth
     if charts.is_empty() { Err(NothingDrawn) } else { Ok(charts) }
 }
 
-/// A run as messages have it: that what it holds is drawn nowhere is part of its name.
+/// Names a run for messages, and notes if its results are simulated and therefore never drawn.
 fn describe_run(run: &Run) -> String {
     let is_simulated = has_outcome(run, Outcome::Simulated) && !has_outcome(run, Outcome::Measured);
-    let why = if is_simulated { ", whose figures are simulated and in no chart" } else { "" };
+    let why = if is_simulated { ", whose values are simulated and never drawn" } else { "" };
     format!("the run {}{why}", run.run_id)
 }
 
@@ -128,29 +128,29 @@ fn has_outcome(run: &Run, outcome: Outcome) -> bool {
     run.benchmarks.iter().any(|result| result.outcome == outcome)
 }
 
-/// What says that nothing was drawn, and what would give it.
+/// Returns the error that nothing was drawn, with the data that the chart needs.
 fn nothing(kind: &ChartKind, of: &str, request: &ChartRequest, _: NothingDrawn) -> AppError {
     let asked = [
-        request.options.metric.map(|field| format!("the figure {}", field.name)),
+        request.options.metric.map(|field| format!("the metric {}", field.name)),
         request.filter.describe(),
     ];
     let asked: Vec<String> = asked.into_iter().flatten().collect();
     let asked =
         if asked.is_empty() { String::new() } else { format!(" of {}", asked.join(" and ")) };
     AppError::usage(anyhow!(
-        "{of}: nothing{asked} to draw as `{}`; it is made from {}",
+        "{of}: nothing{asked} to draw as `{}`; this chart needs {}",
         kind.name,
         kind.needs
     ))
 }
 
-/// The cases that fit.
+/// Keeps only the cases that match.
 fn matching_cases(mut run: Run, filter: &CaseFilter) -> Run {
     run.benchmarks.retain(|result| filter.fits(result.benchmark_id.as_str()));
     run
 }
 
-/// The comparison that is asked for: with what is named, else with the saved baseline.
+/// Returns the comparison with the requested side, else with the saved baseline.
 fn comparison(
     project: &ProjectContext,
     request: &ChartRequest,
@@ -161,12 +161,13 @@ fn comparison(
         let policy = project.policy(None, listener)?;
         let run = chosen_run(&store, request.run.as_deref(), listener)?;
         let found = gate::against_saved(&store, &project.directories, &run, &policy);
-        let found =
-            found.map_err(|why| AppError::usage(anyhow!("{why}; name another with --against")))?;
+        let found = found.map_err(|why| {
+            AppError::usage(anyhow!("{why}; name another baseline with --against"))
+        })?;
         return found.map(|saved| saved.result).ok_or_else(|| {
             AppError::usage(anyhow!(
-                "no baseline of this machine and suite is saved; name what to compare with, such \
-                 as --against previous"
+                "no baseline of this machine and suite is saved; name a baseline or run to compare \
+                 with, such as --against previous"
             ))
         });
     };
@@ -174,12 +175,12 @@ fn comparison(
     let baseline = judge.place(SideName::Baseline, judge.sides(std::slice::from_ref(against))?);
     let current = judge.place(SideName::Current, judge.current(request.run.as_slice())?);
     if let Some(why) = gate::is_itself(&baseline, &current) {
-        return Err(AppError::usage(anyhow!("{why}, or name two")));
+        return Err(AppError::usage(anyhow!("{why}, or name two runs")));
     }
     Ok(judge.judge(&baseline, &current))
 }
 
-/// The figures that fit.
+/// Keeps only the cases and the metric that match.
 fn chosen_of(mut result: ComparisonResult, request: &ChartRequest) -> ComparisonResult {
     result.comparisons.retain(|each| request.filter.fits(each.id.as_str()));
     if let Some(metric) = request.options.metric {
@@ -193,13 +194,13 @@ pub fn config_error(message: impl std::fmt::Display) -> AppError {
     AppError::usage(anyhow!("[charts]: {message}"))
 }
 
-/// Lines of a picture that stands over the words of another verb.
+/// Lines of a picture above the text of another subcommand.
 const GLANCE_LINES: usize = 16;
 
 /// Draws `charts` as other subcommands show them above their text, in the look of `section`.
 ///
 /// # Errors
-/// When the section cannot be used.
+/// If the section cannot be used.
 pub fn at_a_glance(
     charts: &[Chart],
     section: &ChartsSection,
@@ -216,7 +217,7 @@ pub fn at_a_glance(
     Ok(text)
 }
 
-/// Draws the charts one below the other; of very many the first.
+/// Draws the charts one below the other, at most `SHOWN` of them.
 pub fn page(charts: &[Chart], style: Style, glyphs: Glyphs, theme: &Theme) -> String {
     let drawn = charts.iter().take(SHOWN).map(|chart| {
         let lines = if chart.y_axis.scale == AxisScale::Rows { ROW_LINES } else { FRAME_LINES };

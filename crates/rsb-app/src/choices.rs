@@ -1,5 +1,4 @@
-//! What can be given for the required arguments of `compare`, `baseline show`, `query` and
-//! `bisect`.
+//! Lists values for the required arguments of `compare`, `baseline show`, `query` and `bisect`.
 
 use std::time::Duration;
 
@@ -9,17 +8,17 @@ use rsb_store::{Baselines, RunSummary, Store};
 
 use crate::{AppError, ProjectContext, ProjectPaths, sql_error};
 
-/// Baselines, runs or commits that are listed.
+/// Maximum number of baselines, runs or commits to list.
 const LISTED: usize = 5;
 
-/// Digits of a commit.
+/// Digits of an abbreviated commit.
 const ABBREVIATED: usize = 10;
 
-/// The subcommands whose required arguments are listed; `show` is that of `baseline`.
+/// Subcommands whose required arguments are listed; `show` is that of `baseline`.
 pub const SUBCOMMANDS: [&str; 4] = ["compare", "show", "query", "bisect"];
 
-/// Returns lines that list what the subcommand called `name`, one of [`SUBCOMMANDS`], takes; empty
-/// if the store cannot be read.
+/// Returns lines that list possible arguments of the subcommand `name`, one of [`SUBCOMMANDS`];
+/// empty if the store cannot be read.
 pub fn of(name: &str, paths: &ProjectPaths, listener: &mut Listener<'_>) -> Vec<String> {
     let Ok(project) = ProjectContext::open(paths) else { return Vec::new() };
     lines(name, &project.directories, listener).unwrap_or_default()
@@ -83,7 +82,7 @@ fn latest_runs(runs: &[RunSummary]) -> String {
     format_list("latest runs", &named, "no run is stored; `rusty-stack-bench run` measures one")
 }
 
-/// Commits of the stored runs, the latest first.
+/// Lists the commits of the stored runs, latest first.
 fn commits(runs: &[RunSummary]) -> String {
     let mut commits = Vec::new();
     for commit in runs.iter().filter_map(|run| run.commit.as_deref()) {
@@ -93,7 +92,7 @@ fn commits(runs: &[RunSummary]) -> String {
     format_list(
         "commits of the latest runs",
         &commits,
-        "no run of a commit is stored; give any two revisions of git",
+        "no run of a commit is stored; name any two git revisions",
     )
 }
 
@@ -106,7 +105,7 @@ fn format_list(title: &str, names: &[String], without: &str) -> String {
     format!("{title}: {}{more}", names.get(..LISTED).unwrap_or(names).join(", "))
 }
 
-/// Each view with its columns.
+/// Lists each view with its columns.
 fn views(store: &Store) -> Result<Vec<String>, AppError> {
     const SQL: &str =
         "SELECT 'view ' || t.name || '(' || (SELECT group_concat(c.name, ', ') FROM pragma_table_info(t.name) c) || ')'

@@ -6,11 +6,11 @@ use rsb_model::{ComparisonResult, Run};
 
 use crate::AppError;
 
-/// Two sides and what comes of comparing them.
+/// Two sides, and the result of comparing them.
 pub struct ComparedSides {
     /// The runs of the baseline.
     pub baseline: Vec<Run>,
-    /// The runs that are compared with it.
+    /// The runs compared with it.
     pub current: Vec<Run>,
     /// The verdicts.
     pub result: ComparisonResult,
@@ -19,7 +19,7 @@ pub struct ComparedSides {
 /// Compares `baseline` with `current`, as the user named them.
 ///
 /// # Errors
-/// When a side cannot be read, or both are the same.
+/// If a side cannot be read, or both are the same.
 pub fn compare_sides(
     judge: &Judge,
     baseline: &str,
@@ -28,7 +28,7 @@ pub fn compare_sides(
     let baseline = judge.place(SideName::Baseline, judge.sides(&[baseline.to_owned()])?);
     let current = judge.place(SideName::Current, judge.current(current)?);
     if let Some(why) = gate::is_itself(&baseline, &current) {
-        return Err(AppError::usage(anyhow!("{why}, or name two")));
+        return Err(AppError::usage(anyhow!("{why}, or name two runs")));
     }
     judge.check(&baseline, &current)?;
     let result = judge.judge(&baseline, &current);

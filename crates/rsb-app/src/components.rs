@@ -1,5 +1,5 @@
-//! How each framework component stands: what its last run says, and what is missing where it never
-//! ran.
+//! Status of each framework component: the results of its last run, and the missing requirements if
+//! it cannot run.
 
 use rsb_catalog::frameworks::{self, Component};
 use rsb_catalog::suites;
@@ -17,20 +17,20 @@ use serde_json::{Value, json};
 use crate::config::{ComponentMetric, Config};
 use crate::{AppError, ProjectContext};
 
-/// Runs looked at, newest first.
+/// Maximum number of runs read, newest first.
 const MOST_RUNS: usize = 50;
 
-/// What the last run of a component says.
+/// Results of the last run of a component.
 struct LastComponentRun {
     started: Timestamp,
     record: ComponentBenchmarkResult,
     against: Option<Value>,
 }
 
-/// Returns the status of each component, as the document has it.
+/// Returns the status of each component, in the format of the JSON document.
 ///
 /// # Errors
-/// When the results or the policy cannot be read.
+/// If the results or the policy cannot be read.
 pub fn rows(project: &ProjectContext, listener: &mut Listener<'_>) -> Result<Vec<Value>, AppError> {
     let store = project.store(listener)?;
     let policy = project.policy(None, listener)?;
@@ -39,7 +39,7 @@ pub fn rows(project: &ProjectContext, listener: &mut Listener<'_>) -> Result<Vec
         if last.iter().all(Option::is_some) {
             break;
         }
-        // A run whose file is gone has nothing to say.
+        // A run whose file is gone is skipped.
         let Ok(run) = store.run(&summary.run_id.0) else { continue };
         let compared =
             gate::against_saved(&store, &project.directories, &run, &policy).ok().flatten();
@@ -89,7 +89,7 @@ fn of_run(
     })
 }
 
-/// Whether the target that `check` is of fails what misses it.
+/// Returns whether missing the target that `check` belongs to is a failure.
 fn must_be_met(check: &ThresholdCheck, policy: &Policy) -> bool {
     policy
         .targets()
@@ -97,7 +97,7 @@ fn must_be_met(check: &ThresholdCheck, policy: &Policy) -> bool {
         .any(|target| target.effect == TargetEffect::Fail && target.is_checked_by(check))
 }
 
-/// Leaves out of `results` what the configuration does not name.
+/// Removes metrics from `results` that the configuration does not name.
 fn show_only(results: &mut ComponentResults, metrics: &[ComponentMetric]) {
     if !metrics.contains(&ComponentMetric::Throughput) {
         results.throughput = None;
@@ -110,7 +110,8 @@ fn show_only(results: &mut ComponentResults, metrics: &[ComponentMetric]) {
     }
 }
 
-/// Whether a run that goes on is about `component`: its suite is, or is named after it.
+/// Returns whether a run in progress measures `component`: its suite contains it, or is named after
+/// it.
 fn measures(run: &Run, component: &Component) -> bool {
     match run.suite.parse() {
         Ok(suite) => suites::components(suite).contains(&component.name),
@@ -149,13 +150,13 @@ const fn word(status: ComponentStatus) -> &'static str {
 }
 
 /// Returns the status of a row of [`rows`] for people: a component that cannot run now is missing,
-/// whatever its last run was.
+/// whatever the status of its last run.
 pub fn shown_status(row: &Value) -> &str {
     let status = row["status"].as_str().unwrap_or_default();
     if status != "running" && row["missing"].is_string() { "missing" } else { status }
 }
 
-/// Formats a row of [`rows`] for people, with what is missing.
+/// Formats a row of [`rows`] for people, including missing requirements.
 pub fn lines(row: &Value, style: Style) -> String {
     let missing = row["missing"].as_str().zip(row["cure"].as_str());
     let missing = missing
@@ -169,7 +170,7 @@ pub fn text(rows: &[Value], style: Style) -> String {
     lines + &missing_lines(rows, style)
 }
 
-/// Lists what is missing, once for all components that lack it.
+/// Lists each missing requirement once for all components that lack it.
 fn missing_lines(rows: &[Value], style: Style) -> String {
     let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for row in rows {
@@ -221,13 +222,13 @@ fn status_lines(row: &Value, style: Style) -> String {
         serde::Deserialize::deserialize(&row["threshold_checks"]).unwrap_or_default();
     for check in checks.iter().filter(|check| check.passed != Some(true)) {
         let (expected, actual) = (check.expected_text(), check.actual_text());
-        details.push(format!("target missed: {}, {expected}, is {actual}", check.name));
+        details.push(format!("target missed: {}, {expected}, measured {actual}", check.name));
     }
     let details: String = details.iter().map(|detail| style.wrap(detail, INDENT)).collect();
     format!("{}\n{details}", head.trim_end())
 }
 
-/// The text of a field, empty if there is none.
+/// Returns the text of a field, empty if there is none.
 fn text_of<'r>(row: &'r Value, name: &str) -> &'r str {
     row[name].as_str().unwrap_or_default()
 }

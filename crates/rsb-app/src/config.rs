@@ -1,5 +1,5 @@
-//! `rusty-stack-bench.toml`: wire types, strict, turned into validated ones. A typo is an error
-//! with its place, never the default.
+//! `rusty-stack-bench.toml`: strict wire types, converted to validated ones. A typo is an error
+//! with its position, never the default.
 
 mod parts;
 
@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 pub use parts::{ComponentMetric, ComponentSection, GpuSection};
 
-/// The name looked for in the current directory.
+/// Name of the file in the current directory.
 pub const FILE_NAME: &str = "rusty-stack-bench.toml";
 
 /// A file that cannot be used.
@@ -28,46 +28,46 @@ pub enum ConfigError {
     #[error("cannot read {}: {source}; `rusty-stack-bench config save FILE` writes one with every \
              key", path.display())]
     Read {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
-    /// Its text or a value is wrong; the message says where and which keys are valid.
+    /// Its text or a value is wrong; the message names the position and the valid keys.
     #[error("{}: {message}", path.display())]
     Invalid {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Where and what.
+        /// Position and cause.
         message: String,
     },
 }
 
-/// The whole file. Every key may be left out.
+/// The whole file. Every key is optional.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What to run and how thoroughly.
+    /// Cases to run, and how thoroughly.
     pub run: RunSection,
-    /// How long things may take.
+    /// Time limits.
     pub time_limits: TimeLimits,
-    /// What is said of single framework components, by name.
+    /// Settings of single framework components, by name.
     pub components: BTreeMap<String, ComponentSection>,
-    /// What is measured on GPUs.
+    /// Benchmarks on GPUs.
     pub gpu: GpuSection,
-    /// Threshold in percent by benchmark name, under those of `baselines/policy.toml`.
+    /// Threshold in percent by benchmark name; those of `baselines/policy.toml` take precedence.
     pub thresholds: BTreeMap<String, f64>,
-    /// What reports hold and how they look.
+    /// Contents and look of reports.
     pub report: ReportSection,
     /// Entries of the suite `custom`.
     pub custom: Vec<CustomSection>,
     /// The terminal interface.
     pub tui: TuiSection,
-    /// How charts look.
+    /// Look of charts.
     pub charts: ChartsSection,
 }
 
-/// `[run]`: the same names as the flags, and what follows a run.
+/// `[run]`: keys named like the flags, and the steps after a run.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[allow(missing_docs, clippy::struct_excessive_bools)]
@@ -82,15 +82,15 @@ pub struct RunSection {
     pub results_dir: Option<PathBuf>,
     pub baselines_dir: Option<PathBuf>,
     pub policy: Option<PathBuf>,
-    /// The run or saved baseline that a run is compared with; without one, that of its machine and
+    /// The run or saved baseline to compare a run with; `None` for the baseline of its machine and
     /// suite.
     pub baseline_run_id: Option<String>,
     pub compare_with_baseline: bool,
     pub save_raw_results: bool,
     pub generate_reports: bool,
     pub verbose: bool,
-    /// Whether kernels are compiled side by side before anything is measured. Nothing else ever
-    /// runs beside another.
+    /// Whether kernels are compiled in parallel before anything is measured. Nothing else ever runs
+    /// in parallel.
     pub parallel: bool,
     pub max_workers: Option<usize>,
 }
@@ -129,7 +129,7 @@ pub struct TimeLimits {
     pub suite_seconds: Option<u64>,
 }
 
-/// `[report]`: for people; documents for programs hold everything.
+/// `[report]`: reports for people; documents for programs always contain everything.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[allow(missing_docs, clippy::struct_excessive_bools)]
@@ -176,7 +176,7 @@ impl ReportSection {
     }
 }
 
-/// Refuses a benchmark that nobody has, named in a section of the file.
+/// Refuses an unknown benchmark in a section of the file.
 fn check_benchmark(name: &str, section: &str) -> Result<(), String> {
     if rsb_workloads::find(name).is_some() || rsb_catalog::frameworks::find(name).is_some() {
         return Ok(());
@@ -184,10 +184,10 @@ fn check_benchmark(name: &str, section: &str) -> Result<(), String> {
     let near = rsb_catalog::plan::nearest(name)
         .map(|near| format!(", did you mean `{near}`?"))
         .unwrap_or_default();
-    Err(format!("`{section}`: `{name}` names no benchmark{near}"))
+    Err(format!("`{section}`: unknown benchmark `{name}`{near}"))
 }
 
-/// `[tui]`. A build without the interface reads it too: one file serves all.
+/// `[tui]`. A build without the interface reads it too, so that one file works for all builds.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[allow(missing_docs, clippy::struct_excessive_bools)]
@@ -211,7 +211,7 @@ impl Default for TuiSection {
     }
 }
 
-/// What moves while a run is measured.
+/// Animation shown while a run is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -242,10 +242,10 @@ pub struct ChartsSection {
 }
 
 impl ChartsSection {
-    /// The theme with the colors that were changed; `usual` where none is named.
+    /// Returns the theme with the changed colors; `usual` if no theme is named.
     ///
     /// # Errors
-    /// When a role or a color is none.
+    /// If a role or a color is unknown.
     pub fn theme(&self, usual: ThemeName) -> Result<Theme, String> {
         let mut theme = Theme::from(self.theme.unwrap_or(usual));
         for (role, color) in &self.colors {
@@ -263,7 +263,7 @@ impl Config {
     /// Reads `path`.
     ///
     /// # Errors
-    /// When it cannot be read, is not TOML, has an unknown key, or a value is out of range.
+    /// If it cannot be read, is not TOML, has an unknown key, or a value is out of range.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = rsb_store::read_text(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
@@ -271,14 +271,14 @@ impl Config {
             .map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
     }
 
-    /// The file named, else the one in the current directory, else the defaults.
+    /// Reads the named file, else the one in the current directory, else returns the defaults.
     ///
     /// # Errors
-    /// As [`Config::read`].
+    /// Same as [`Config::read`].
     pub fn find(named: Option<&Path>) -> Result<Self, ConfigError> {
         match named {
             Some(path) => Self::read(path),
-            // A link that leads nowhere is there, too.
+            // A dangling link counts as a file, too.
             None if Path::new(FILE_NAME).symlink_metadata().is_ok() => {
                 Self::read(Path::new(FILE_NAME))
             }
@@ -286,10 +286,10 @@ impl Config {
         }
     }
 
-    /// What `text` says, for which `path` stands in errors.
+    /// Parses `text`; errors name `path`.
     ///
     /// # Errors
-    /// When it is not valid.
+    /// If it is not valid.
     pub fn of_text(text: &str, path: &Path) -> Result<Self, ConfigError> {
         Self::parse(text).map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
     }
@@ -350,7 +350,7 @@ impl Config {
         Ok(())
     }
 
-    /// Takes out of `plan` what is disabled, with an entry that says so.
+    /// Removes disabled cases from `plan`, and adds an entry with the reason.
     pub fn leave_out(&self, plan: &mut Plan) {
         plan.leave_out(|case| {
             let is_off =
@@ -363,12 +363,12 @@ impl Config {
         });
     }
 
-    /// What is asked of components, as a policy has it.
+    /// Returns the targets of components, in the format of a policy.
     pub fn targets(&self) -> impl Iterator<Item = TargetFile> + '_ {
         self.components.iter().flat_map(|(name, component)| component.targets(name))
     }
 
-    /// As many workers as may compile kernels side by side.
+    /// Returns how many workers may compile kernels in parallel.
     pub fn prepare_workers(&self) -> usize {
         if !self.run.parallel {
             return 1;
@@ -378,7 +378,7 @@ impl Config {
         })
     }
 
-    /// The entries of the suite `custom`.
+    /// Returns the entries of the suite `custom`.
     pub fn custom_entries(&self) -> Vec<CustomEntry> {
         let mut entries = Vec::new();
         for section in &self.custom {
@@ -390,10 +390,10 @@ impl Config {
     }
 }
 
-/// A backend by name; `None` for `auto`.
+/// Parses the name of a backend; `None` for `auto`.
 ///
 /// # Errors
-/// When it is neither.
+/// If it is neither.
 pub fn parse_backend(text: &str) -> Result<Option<rsb_model::BackendId>, String> {
     if text == "auto" {
         Ok(None)
@@ -406,7 +406,7 @@ pub fn parse_backend(text: &str) -> Result<Option<rsb_model::BackendId>, String>
     }
 }
 
-/// Seconds, when given.
+/// Returns `given` seconds, or the default.
 pub fn seconds(given: Option<u64>, default: Duration) -> Duration {
     given.map_or(default, Duration::from_secs)
 }

@@ -13,15 +13,15 @@ use rsb_model::{Field, Fields};
 use rsb_stats::policy_file::TargetFile;
 use rsb_workloads::Prepared;
 
-/// What a set-up returns. An error is a failed case; a [`Failure`] may also say that the case
-/// cannot run here.
+/// Result of a set-up. An error fails the case; a [`Failure`] can also state that the case cannot
+/// run here.
 pub type SetUp<S> = Result<S, Box<dyn Error>>;
 
 type SetUpFn<S> = dyn Fn(&Params) -> SetUp<S> + Send + Sync;
 type FigureFn<S> = dyn Fn(&S, f64) -> f64 + Send + Sync;
 type Figures<S> = Vec<(&'static str, Box<FigureFn<S>>)>;
 
-/// A benchmark that is being described; `S` is what its set-up makes.
+/// A benchmark that is being described; `S` is the value returned by its set-up.
 pub struct CustomBenchmark<S = ()> {
     name: &'static str,
     about: &'static str,
@@ -32,13 +32,14 @@ pub struct CustomBenchmark<S = ()> {
 }
 
 impl CustomBenchmark {
-    /// One called `name`: a letter, then letters, digits, dashes and underscores.
+    /// Creates a benchmark called `name`: a letter, then letters, digits, dashes and underscores.
     pub fn new(name: &'static str, about: &'static str) -> Self {
         let set_up = Box::new(|_: &Params| Ok(()));
         Self { name, about, axes: Vec::new(), targets: Vec::new(), set_up, figures: Vec::new() }
     }
 
-    /// What is made anew for each case and process, and is not timed. Figures come after it.
+    /// Sets the function that creates the state for each case and process, which is not timed. Call
+    /// it before `figure`.
     #[must_use]
     pub fn set_up<S>(
         self,
@@ -68,8 +69,8 @@ impl<S: 'static> CustomBenchmark<S> {
         self
     }
 
-    /// Adds a figure beside the time: a field of docs/glossary.md, from what the set-up made and
-    /// the seconds of an iteration.
+    /// Adds a metric in addition to the time: a field of docs/glossary.md, computed from the state
+    /// and the seconds per iteration.
     #[must_use]
     pub fn figure(
         mut self,
@@ -80,13 +81,15 @@ impl<S: 'static> CustomBenchmark<S> {
         self
     }
 
-    /// Aims at more than `limit` of `metric`, in its unit. A miss is shown and fails nothing.
+    /// Adds a target: more than `limit` of `metric`, in its unit. A miss is shown but is not a
+    /// failure.
     #[must_use]
     pub fn above(self, metric: &str, limit: f64) -> Self {
         self.target(metric, Some(limit), None)
     }
 
-    /// Aims at less than `limit` of `metric`, in its unit. A miss is shown and fails nothing.
+    /// Adds a target: less than `limit` of `metric`, in its unit. A miss is shown but is not a
+    /// failure.
     #[must_use]
     pub fn below(self, metric: &str, limit: f64) -> Self {
         self.target(metric, None, Some(limit))
@@ -98,7 +101,8 @@ impl<S: 'static> CustomBenchmark<S> {
         self
     }
 
-    /// Times `operation`. Its first result goes to `verify`: what is not verified is never timed.
+    /// Sets the timed `operation`. Its first result is passed to `verify`; nothing is timed before
+    /// it is verified.
     pub fn measure<R: 'static>(
         self,
         operation: impl Fn(&mut S) -> R + Send + Sync + 'static,
@@ -109,9 +113,8 @@ impl<S: 'static> CustomBenchmark<S> {
         let prepare = move |params: &Params| {
             let mut state = set_up(params).map_err(|error| not_set_up(name, error))?;
             let first = operation(&mut state);
-            verify(&mut state, first).map_err(|why| {
-                case_failure(name, why, "mend the operation, or its verification")
-            })?;
+            verify(&mut state, first)
+                .map_err(|why| case_failure(name, why, "fix the operation, or its verification"))?;
             let (operation, figures) = (Arc::clone(&operation), Arc::clone(&figures));
             Ok(Box::new(ClosureCase { name, state, operation, figures }) as Box<dyn Prepared>)
         };
@@ -130,8 +133,8 @@ fn not_set_up(name: &str, error: Box<dyn Error>) -> Failure {
         Ok(failure) => *failure,
         Err(error) => case_failure(
             name,
-            format!("its set-up failed: {error}"),
-            "mend the set-up, or the values of its axes",
+            format!("its setup failed: {error}"),
+            "fix the setup, or the values of its axes",
         ),
     }
 }
@@ -160,16 +163,16 @@ impl<S, R, F: Fn(&mut S) -> R> Prepared for ClosureCase<S, F> {
             let field = Field::find(name).ok_or_else(|| {
                 case_failure(
                     self.name,
-                    format!("`{name}` is no field"),
-                    "name one of docs/glossary.md, such as throughput_gb_s",
+                    format!("unknown metric `{name}`"),
+                    "use a metric of docs/glossary.md, such as throughput_gb_s",
                 )
             })?;
             let value = figure(&self.state, time_ns / 1e9);
             if !value.is_finite() {
                 return Err(case_failure(
                     self.name,
-                    format!("its figure {name} is {value}"),
-                    "mend the closure of the figure",
+                    format!("its value of {name} is {value}"),
+                    "fix the closure that computes it",
                 ));
             }
             fields.set(field.name, value);
@@ -182,7 +185,7 @@ impl<S, R, F: Fn(&mut S) -> R> Prepared for ClosureCase<S, F> {
 mod tests {
     use super::*;
 
-    /// A case of a benchmark that adds up `n` numbers, verified to be `expected`.
+    /// Measures a benchmark that adds up `n` numbers and verifies the sum to be `expected`.
     fn measure_sum(n: &str, figure: (&'static str, f64), expected: u64) -> Result<Fields, Failure> {
         let benchmark = CustomBenchmark::new("sum", "for a test")
             .set_up(|case| Ok((0..case.get::<u64>("n")?).collect::<Vec<u64>>()))
@@ -208,9 +211,9 @@ mod tests {
     fn each_mistake_is_a_failure_with_its_cure() {
         for (n, figure, expected, told) in [
             ("10", ("gflops", 1.0), 46, "the sum is 45"),
-            ("ten", ("gflops", 1.0), 45, "its set-up failed: `ten` is not a value of `n`"),
+            ("ten", ("gflops", 1.0), 45, "its setup failed: `ten` is not a value of `n`"),
             ("10", ("gflops", f64::NAN), 45, "gflops is NaN"),
-            ("10", ("speediness", 1.0), 45, "no field"),
+            ("10", ("speediness", 1.0), 45, "unknown metric `speediness`"),
         ] {
             let Err(Failure::Failed(reason)) = measure_sum(n, figure, expected) else {
                 panic!("{told}")

@@ -1,11 +1,11 @@
-//! The environment variables that count. One that looks like ours but is not known is an error: a
-//! typo never means the default.
+//! Environment variables. An unknown one with our prefix is an error: a typo never means the
+//! default.
 
 use anyhow::anyhow;
 
 use crate::AppError;
 
-/// Every variable that is read, with the flag that goes before it.
+/// Every variable that is read, with the flag that takes precedence, or a description.
 pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_SUITE", "--suite"),
     ("RSB_BACKEND", "--backend"),
@@ -22,51 +22,48 @@ pub const KNOWN: &[(&str, &str)] = &[
     (rsb_catalog::custom::VARIABLE, "--custom"),
     (
         "RSB_CACHE_DIR",
-        "where the programs that made baselines are kept, in place of ~/.cache/rusty-stack-bench",
+        "directory for the programs that made baselines, instead of ~/.cache/rusty-stack-bench",
     ),
-    ("RSB_LOG", "how much is logged: error, warn, info, debug or trace"),
-    ("RSB_HIP_LIBRARY", "the file of the HIP runtime, in place of the usual search"),
-    ("RSB_ROCBLAS_LIBRARY", "the file of rocBLAS, in place of the usual search"),
-    ("RSB_HIPBLASLT_LIBRARY", "the file of hipBLASLt, in place of the usual search"),
-    ("RSB_RCCL_LIBRARY", "the file of RCCL, in place of the usual search"),
-    ("RSB_OPENCL_LIBRARY", "the file of OpenCL's loader, in place of the usual search"),
-    ("RSB_VULKAN_LIBRARY", "the file of Vulkan's loader, in place of the usual search"),
-    ("RSB_CUDA_LIBRARY", "the file of NVIDIA's driver (libcuda), in place of the usual search"),
-    ("RSB_NVRTC_LIBRARY", "the file of NVRTC, in place of the usual search"),
-    ("RSB_CUBLAS_LIBRARY", "the file of cuBLAS, in place of the usual search"),
-    ("RSB_CUBLASLT_LIBRARY", "the file of cuBLASLt, in place of the usual search"),
-    ("RSB_NCCL_LIBRARY", "the file of NCCL, in place of the usual search"),
-    ("RSB_NVML_LIBRARY", "the file of NVIDIA's sensors, in place of the usual search"),
-    ("RSB_CUDA_PATH", "directories to look for NVRTC and cuBLAS in first, separated as in PATH"),
-    ("RSB_DUCKDB_LIBRARY", "the file of DuckDB, in place of the usual search"),
+    ("RSB_LOG", "log level: error, warn, info, debug or trace"),
+    ("RSB_HIP_LIBRARY", "path of the HIP runtime, instead of the usual search"),
+    ("RSB_ROCBLAS_LIBRARY", "path of rocBLAS, instead of the usual search"),
+    ("RSB_HIPBLASLT_LIBRARY", "path of hipBLASLt, instead of the usual search"),
+    ("RSB_RCCL_LIBRARY", "path of RCCL, instead of the usual search"),
+    ("RSB_OPENCL_LIBRARY", "path of OpenCL's loader, instead of the usual search"),
+    ("RSB_VULKAN_LIBRARY", "path of Vulkan's loader, instead of the usual search"),
+    ("RSB_CUDA_LIBRARY", "path of NVIDIA's driver (libcuda), instead of the usual search"),
+    ("RSB_NVRTC_LIBRARY", "path of NVRTC, instead of the usual search"),
+    ("RSB_CUBLAS_LIBRARY", "path of cuBLAS, instead of the usual search"),
+    ("RSB_CUBLASLT_LIBRARY", "path of cuBLASLt, instead of the usual search"),
+    ("RSB_NCCL_LIBRARY", "path of NCCL, instead of the usual search"),
+    ("RSB_NVML_LIBRARY", "path of NVIDIA's sensor library (NVML), instead of the usual search"),
+    ("RSB_CUDA_PATH", "directories to search first for NVRTC and cuBLAS, separated as in PATH"),
+    ("RSB_DUCKDB_LIBRARY", "path of DuckDB, instead of the usual search"),
     (
         "RSB_PDF_WORKER",
-        "the program that typesets reports as PDF, in place of the one beside this program",
+        "program that typesets reports as PDF, instead of the one next to this program",
     ),
     (
         "RSB_QNN_PYTHON",
-        "the interpreter that has Qualcomm's QNN, in place of that of `python setup qnn`",
+        "Python interpreter with Qualcomm's QNN, instead of that of `python setup qnn`",
     ),
-    (
-        "RSB_SYSFS_ROOT",
-        "a directory that stands for /sys where GPUs' sensors are read while measuring",
-    ),
+    ("RSB_SYSFS_ROOT", "directory to read GPU sensors from while measuring, instead of /sys"),
     ("RSB_TEST_SLOWDOWN", "only honored by builds with the feature `fault-injection`"),
     ("RSB_TEST_PANIC", "only honored by builds with the feature `fault-injection`"),
-    ("RSB_AXE_CORE", "only read by tests: the file axe.min.js of axe-core"),
-    ("RSB_REQUIRE", "only read by tests: what must not be missing"),
-    ("RSB_SKIPPED", "only read by tests: a file for what is missing"),
+    ("RSB_AXE_CORE", "only read by tests: path of axe.min.js of axe-core"),
+    ("RSB_REQUIRE", "only read by tests: requirements that must be present"),
+    ("RSB_SKIPPED", "only read by tests: file that lists missing requirements"),
 ];
 
-/// Refuses variables that begin with `RSB_` and are not known.
+/// Refuses unknown variables that begin with `RSB_`.
 ///
 /// # Errors
-/// Names the variable and the nearest known one.
+/// An unknown variable, with the nearest known one.
 pub fn check() -> Result<(), AppError> {
     check_names(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
 }
 
-/// What is set and does not count under `cargo bench`, each with what does there.
+/// Lists the set variables that have no effect under `cargo bench`, with the replacement of each.
 pub fn not_of_bench() -> Vec<String> {
     not_of_bench_in(|name| std::env::var_os(name).is_some())
 }
@@ -79,11 +76,11 @@ fn not_of_bench_in(is_set: impl Fn(&str) -> bool) -> Vec<String> {
         ("RSB_DEVICE", FILTER),
         ("RSB_RUNS", "use Criterion's --sample-size"),
         ("RSB_WARMUP", "use Criterion's --warm-up-time"),
-        ("RSB_REPLICATES", "one process measures each case; `run` has replicates"),
+        ("RSB_REPLICATES", "one process measures each case; use `run` for replicates"),
         ("RSB_TIMEOUT", "use Criterion's --measurement-time"),
     ];
     let set = others.into_iter().filter(|(name, _)| is_set(name));
-    set.map(|(name, instead)| format!("{name} does not count under cargo bench: {instead}"))
+    set.map(|(name, instead)| format!("{name} has no effect under cargo bench: {instead}"))
         .collect()
 }
 
@@ -110,7 +107,7 @@ mod tests {
         let notes = not_of_bench_in(|name| ["RSB_RUNS", "RSB_PROFILE"].contains(&name));
         assert_eq!(
             notes,
-            ["RSB_RUNS does not count under cargo bench: use Criterion's --sample-size"]
+            ["RSB_RUNS has no effect under cargo bench: use Criterion's --sample-size"]
         );
     }
 

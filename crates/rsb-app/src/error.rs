@@ -7,10 +7,10 @@ use rsb_insight::trends::AlertError;
 use rsb_store::SqlError;
 use rsb_store::output::OutputError;
 
-/// An error of a subcommand. Its kind is the exit code it ends the program with.
+/// Error of a subcommand. Its kind determines the exit code of the program.
 pub type AppError = rsb_engine::EngineError;
 
-/// Returns `error` and its causes in one line, without causes that the text before contains.
+/// Returns `error` and its causes in one line, without causes that the preceding text contains.
 pub fn error_chain(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |mut said, cause| {
         if !said.contains(&cause) {
@@ -23,7 +23,8 @@ pub fn error_chain(error: &anyhow::Error) -> String {
     })
 }
 
-/// Returns the error of tracked alerts. A file that cannot be read and a wrong name are usage errors.
+/// Returns the error of tracked alerts. A file that cannot be read and a wrong name are usage
+/// errors.
 pub fn alert_error(error: AlertError) -> AppError {
     match error {
         AlertError::Unreadable(error) => AppError::usage(error),
@@ -43,7 +44,7 @@ pub fn output_error(error: OutputError) -> AppError {
     }
 }
 
-/// Returns the error of a query. A wrong one, or one that asks for too much, is a usage error.
+/// Returns the error of a query. An invalid query, or one that exceeds a limit, is a usage error.
 pub fn sql_error(error: SqlError) -> AppError {
     match error {
         SqlError::Store(error) => AppError::from(anyhow::Error::new(error)),
@@ -57,11 +58,11 @@ pub fn named_file(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| *path != Path::new("-"))
 }
 
-/// Returns the error of a build without `what`: the feature that adds it, and what every build
-/// has.
+/// Returns the error of a build without `what`, naming the feature that adds it and the
+/// alternatives in every build.
 pub fn without_feature(what: &str, feature: &str, everywhere: &str) -> AppError {
     AppError::usage(anyhow!(
-        "this build has no {what}: `cargo install --path . --features {feature}` builds one that \
-         has; {everywhere} are in every build"
+        "this build does not support {what}: `cargo install --path . --features {feature}` adds \
+         it; {everywhere} work in every build"
     ))
 }

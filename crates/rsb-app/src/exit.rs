@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use rsb_engine::ErrorKind;
 
-/// How the program ends.
+/// Exit code of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Everything asked for was done, and nothing is wrong.
+    /// Everything requested was done, and nothing is wrong.
     Pass = 0,
     /// An internal error, or a case failed.
     Failure = 1,
-    /// Wrong words on the command line, a wrong configuration, or input that cannot be read.
+    /// Invalid arguments, an invalid configuration, or input that cannot be read.
     Usage = 2,
     /// Something regressed.
     Regression = 3,
@@ -29,16 +29,15 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// For `--help`.
-pub const EXIT_CODES: &str = "\
-Exit codes:
+/// List of exit codes for `--help`.
+pub const EXIT_CODES: &str = "Exit codes:
   0  pass
   1  failure: an internal error, or a case failed
   2  usage, configuration, or input that cannot be read
   3  regression
   4  no verdict
   5  nothing could run here
-  130  interrupted; what was measured is kept";
+  130  interrupted; finished measurements are kept";
 
 impl From<ErrorKind> for Exit {
     fn from(kind: ErrorKind) -> Self {

@@ -1,4 +1,4 @@
-//! Every stored result, for other programs.
+//! Exports all stored results for other programs.
 
 use std::path::Path;
 
@@ -18,13 +18,13 @@ use crate::AppError;
 #[cfg(feature = "parquet")]
 use crate::{named_file, output_error};
 
-/// Takes pieces of a text.
+/// Receiver of pieces of text.
 pub type TextSink<'s> = dyn FnMut(&str) -> std::io::Result<()> + 's;
 
-/// Writes the rows of one run after another.
+/// Writes the rows of all runs, one run after another, as CSV.
 ///
 /// # Errors
-/// When the results cannot be read or written.
+/// If the results cannot be read or written.
 pub fn csv(store: &Store, take: &mut TextSink<'_>) -> anyhow::Result<()> {
     take(&export::csv_header()?)?;
     for run in store.runs()? {
@@ -33,10 +33,10 @@ pub fn csv(store: &Store, take: &mut TextSink<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes one run after another.
+/// Writes all runs, one after another, as JSON.
 ///
 /// # Errors
-/// When the results cannot be read or written.
+/// If the results cannot be read or written.
 pub fn json(store: &Store, take: &mut TextSink<'_>) -> anyhow::Result<()> {
     let (mut writer, begin) = ItemWriter::begin("runs");
     take(&begin)?;
@@ -49,7 +49,7 @@ pub fn json(store: &Store, take: &mut TextSink<'_>) -> anyhow::Result<()> {
 /// Writes Parquet.
 ///
 /// # Errors
-/// When no file is named, or it cannot be written.
+/// If no file is named, or it cannot be written.
 #[cfg(feature = "parquet")]
 pub fn parquet(store: &Store, path: Option<&Path>) -> Result<(), AppError> {
     use rsb_store::parquet_file::{ParquetSink, write_all};
@@ -63,12 +63,12 @@ pub fn parquet(store: &Store, path: Option<&Path>) -> Result<(), AppError> {
         .finish()
         .with_context(cannot)?
         .into_inner()
-        .context("the disk did not take the last rows")?;
+        .context("the last rows could not be written")?;
     file.sync_all().with_context(cannot)?;
     Ok(())
 }
 
-/// Refuses, since this build does not write the format.
+/// Returns an error, because this build does not write the format.
 ///
 /// # Errors
 /// Always.
@@ -80,7 +80,7 @@ pub fn parquet(_: &Store, _: Option<&Path>) -> Result<(), AppError> {
 /// Writes a DuckDB database.
 ///
 /// # Errors
-/// When no file is named, or it cannot be written.
+/// If no file is named, or it cannot be written.
 #[cfg(feature = "duckdb")]
 pub fn duckdb(
     store: &Store,
@@ -89,11 +89,11 @@ pub fn duckdb(
 ) -> Result<(), AppError> {
     use crate::sql_error;
 
-    let path = output_file(path, "a database of DuckDB")?;
+    let path = output_file(path, "a DuckDB database")?;
     let library = rsb_store::duckdb::library().map_err(sql_error)?;
     output::check(path).map_err(output_error)?;
     let exported = cached_export(store, listener)?;
-    // A database is written in many places: whole, it takes the name.
+    // A database is written in random order, so the complete file is renamed at the end.
     let beside = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let dir =
         tempfile::tempdir_in(beside).with_context(|| format!("cannot write {}", path.display()))?;
@@ -103,7 +103,7 @@ pub fn duckdb(
     Ok(())
 }
 
-/// Refuses, since this build does not write the format.
+/// Returns an error, because this build does not write the format.
 ///
 /// # Errors
 /// Always.
@@ -112,24 +112,24 @@ pub fn duckdb(_: &Store, _: Option<&Path>, _: &mut Listener<'_>) -> Result<(), A
     Err(crate::without_feature("DuckDB", "duckdb", TEXT_FORMATS))
 }
 
-/// The file that a format needs which is no text.
+/// Returns the output file, which a binary format requires.
 #[cfg(feature = "parquet")]
 fn output_file<'a>(path: Option<&'a Path>, format: &str) -> Result<&'a Path, AppError> {
     named_file(path).ok_or_else(|| {
-        AppError::usage(anyhow!("{format} is no text: name a file with --output FILE"))
+        AppError::usage(anyhow!("{format} is not text: name a file with --output FILE"))
     })
 }
 
-/// An export in Parquet that has the runs of today.
+/// An export to Parquet that is up to date.
 #[cfg(feature = "duckdb")]
 pub(crate) struct CachedExport {
     /// Its file.
     pub(crate) path: std::path::PathBuf,
-    /// Where it is, if it goes with the program.
+    /// Its directory, if it is removed with this value.
     _dir: Option<tempfile::TempDir>,
 }
 
-/// The export of `store`, which is kept beside the results where these can be written.
+/// Exports `store` to a file that is kept next to the results, if that is possible.
 #[cfg(feature = "duckdb")]
 pub(crate) fn cached_export(
     store: &Store,
@@ -140,7 +140,7 @@ pub(crate) fn cached_export(
     let dir = store.results_dir();
     let exported = cached_export(store, dir, || {
         listener(&Event::note(
-            "the runs are exported to Parquet, which is kept beside them until they change",
+            "exporting the runs to Parquet; the export is kept next to them until they change",
         ));
     });
     match exported {
@@ -154,6 +154,6 @@ pub(crate) fn cached_export(
     Ok(CachedExport { path, _dir: Some(dir) })
 }
 
-/// What every build writes.
+/// Formats that every build writes.
 #[cfg(not(all(feature = "parquet", feature = "duckdb")))]
 pub(crate) const TEXT_FORMATS: &str = "--format csv and --format json";

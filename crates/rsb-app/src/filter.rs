@@ -1,9 +1,9 @@
-//! The filter of cases that several subcommands share.
+//! Filter of cases, shared by several subcommands.
 
 use rsb_report::label::split_id;
 use rsb_stats::glob;
 
-/// Which cases to show.
+/// Selection of cases.
 #[derive(Debug, Clone, Default)]
 pub struct CaseFilter {
     /// Part of the name of the benchmark.
@@ -13,23 +13,23 @@ pub struct CaseFilter {
 }
 
 impl CaseFilter {
-    /// Whether a filter is given.
+    /// Returns whether a filter is given.
     pub const fn is_given(&self) -> bool {
         self.benchmark.is_some() || self.case.is_some()
     }
 
-    /// Whether the case `id` passes.
+    /// Returns whether the case `id` passes.
     pub fn fits(&self, id: &str) -> bool {
         let is_case = self.case.as_deref().is_none_or(|pattern| contains(id, pattern));
         is_case && self.benchmark.as_deref().is_none_or(|name| is_of_benchmark(id, name))
     }
 
-    /// Returns a pattern that every case which passes contains, to select them in the index.
+    /// Returns a pattern contained in every case that passes, to select cases in the index.
     pub fn broadest(&self) -> Option<&str> {
         self.case.as_deref().or(self.benchmark.as_deref())
     }
 
-    /// Describes the filter for a message, such as "cases with `f32`"; `None` when none is given.
+    /// Describes the filter for a message, such as "cases with `f32`"; `None` if none is given.
     pub fn describe(&self) -> Option<String> {
         let benchmark = self.benchmark.as_ref().map(|name| format!("benchmarks with `{name}`"));
         let case = self.case.as_ref().map(|pattern| format!("cases with `{pattern}`"));
@@ -38,8 +38,8 @@ impl CaseFilter {
     }
 }
 
-/// Whether `id` is of a benchmark whose name contains `name`. A name with a slash or `*` is a
-/// pattern of the whole id, and an id without a benchmark is matched as a whole.
+/// Returns whether `id` is of a benchmark whose name contains `name`. A name with a slash or `*` is
+/// a pattern of the whole id, and an id without a benchmark is matched as a whole.
 fn is_of_benchmark(id: &str, name: &str) -> bool {
     let parsed = id.parse().ok();
     let benchmark = parsed.as_ref().map(|id| split_id(id).0).unwrap_or_default();

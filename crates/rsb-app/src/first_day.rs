@@ -1,4 +1,4 @@
-//! The first day of a card: 16 checks, and a folder that can be attached to an issue.
+//! First-day checks of a GPU: 16 checks, and a folder to attach to an issue.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use rsb_store::output;
 use crate::measure::{self, MeasureOptions};
 use crate::{AppError, ProjectContext, output_error};
 
-/// Columns of the table in the folder.
+/// Width of the table in the folder, in columns.
 const WIDTH: usize = 120;
 
-/// The checks that were made, and their folder.
+/// Completed checks, and their folder.
 pub struct CheckedCard {
     /// The checks.
     pub day: FirstDay,
@@ -22,10 +22,10 @@ pub struct CheckedCard {
     pub folder: PathBuf,
 }
 
-/// Makes the checks, or `only` one, and writes their folder; `begin` is called before the first.
+/// Runs all checks, or only one, and writes their folder; calls `begin` before the first.
 ///
 /// # Errors
-/// When the configuration is wrong or names a device that is not here, or the folder cannot be
+/// If the configuration is invalid or names a device that is not here, or the folder cannot be
 /// written.
 pub fn check(
     project: &ProjectContext,
@@ -36,13 +36,14 @@ pub fn check(
     let options = MeasureOptions::default();
     let (selection, _) = measure::resolve(&[], None, &options, &project.config)?;
     let facts = rsb_probe::doctor::facts(&ProbeOptions::here());
-    // Before anything is measured: half an hour of checks must not end without a place for them.
+    // Created before measuring: half an hour of checks must not end without a place for the
+    // results.
     let folder = folder_in(&project.directories.results)?;
     begin();
     let machine = machine::here();
     let mut environment = machine::environment();
-    // The tree in the current directory has nothing to do with the card, and its branch may be
-    // anybody's.
+    // The tree in the current directory is unrelated to the card, and its branch name may be
+    // private.
     environment.git = None;
     let workers = WorkerCommand::this_program()
         .map_err(|error| anyhow::anyhow!("cannot find this program to start workers: {error}"))?;
@@ -60,7 +61,7 @@ pub fn check(
     Ok(CheckedCard { day, folder })
 }
 
-/// A new folder for this moment, next to the results.
+/// Creates a new folder for this moment, next to the results.
 fn folder_in(results: &Path) -> Result<PathBuf, AppError> {
     let parent = results.join(first_day::NAME);
     let now = rsb_model::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
@@ -70,7 +71,7 @@ fn folder_in(results: &Path) -> Result<PathBuf, AppError> {
         names.map(|name| parent.join(name)).find(|folder| !folder.exists()).unwrap_or(parent);
     output::create_dir(&free).map_err(|error| {
         let what = format!(
-            "cannot keep results in {}; choose another directory with --results-dir",
+            "cannot store results in {}; choose another directory with --results-dir",
             results.display()
         );
         AppError::usage(anyhow::Error::new(error).context(what))
@@ -78,7 +79,7 @@ fn folder_in(results: &Path) -> Result<PathBuf, AppError> {
     Ok(free)
 }
 
-/// Writes the document, the table and the run into `folder`, without the names of the host and the
+/// Writes the document, the table and the run to `folder`, without the names of the host and the
 /// user.
 fn write(folder: &Path, day: &FirstDay, redaction: &Redaction) -> Result<(), AppError> {
     let without_names =

@@ -1,5 +1,5 @@
-//! What the GPUs here can do: from files alone, so that it works before anything is installed.
-//! Nothing is measured and nothing is stored.
+//! Capabilities of the GPUs here, read only from files, so that it works before anything is
+//! installed. Nothing is measured or stored.
 
 use rsb_model::GpuSample;
 use rsb_model::architecture::{self, Architecture, RatedGpu};
@@ -40,7 +40,7 @@ pub fn describe(options: &ProbeOptions, now: Timestamp) -> Run {
     run
 }
 
-/// A case without figures.
+/// Returns a case without values.
 fn blank(environment: &Environment, index: u32, now: Timestamp) -> BenchmarkResult {
     let kind = BenchmarkType::PreInstallation;
     BenchmarkResult {
@@ -63,14 +63,15 @@ fn blank(environment: &Environment, index: u32, now: Timestamp) -> BenchmarkResu
 fn no_gpu(environment: &Environment, now: Timestamp) -> BenchmarkResult {
     let reason = Reason::new(
         "no GPU was found",
-        "neither the DRM nor AMD's compute driver nor the PCI bus shows one of AMD, NVIDIA or \
-         Intel",
-        "run this on a machine with a GPU; `rusty-stack-bench doctor` says why one is not seen",
+        "neither the DRM nor AMD's compute driver nor the PCI bus lists an AMD, NVIDIA or \
+         Intel GPU",
+        "run this on a machine with a GPU; `rusty-stack-bench doctor` reports why a GPU is not \
+         detected",
     );
     BenchmarkResult { reason: Some(reason), ..blank(environment, 0, now) }
 }
 
-/// What one GPU can do: its facts, then an object for each peak.
+/// Returns the capabilities of one GPU: its properties, then an object for each peak.
 fn result_of(
     environment: &Environment,
     gpu: &Gpu,
@@ -96,7 +97,7 @@ fn result_of(
     case
 }
 
-/// What is known of the GPU; what is not is null.
+/// Returns the properties of the GPU; unknown ones are null.
 fn facts(gpu: &Gpu, sample: Option<&GpuSample>) -> Fields {
     let architecture = gpu.gfx_target.as_deref().and_then(|target| Architecture::find(target).ok());
     let matrix = architecture

@@ -1,5 +1,5 @@
-//! One page: what became worse or better, what is too noisy, missing or long unmeasured, and what
-//! to do.
+//! One page on the state of the results: regressions and improvements, noisy, missing or outdated
+//! cases, and recommended actions.
 
 use rsb_insight::health::{HealthInput, HealthLimits, health};
 use rsb_model::record::HealthDocument;
@@ -9,13 +9,13 @@ use rsb_store::Store;
 use crate::AppError;
 use crate::trend::TrendHistory;
 
-/// Runs before the last one that are looked at for what they measured and which software they had.
+/// Number of runs before the last one whose cases and software are compared with it.
 const EARLIER: usize = 20;
 
-/// Returns the page of what `look` showed in `store`.
+/// Returns the page for the history `look` of `store`.
 ///
 /// # Errors
-/// When the results cannot be read.
+/// If the results cannot be read.
 pub fn page(
     store: &Store,
     look: &TrendHistory,

@@ -1,4 +1,4 @@
-//! What was measured before: runs, the values of a case in each run, comparisons.
+//! Stored results: runs, the values of a case in each run, comparisons.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use rsb_store::{HistoryFilter, Store};
 use crate::project::anywhere;
 use crate::{AppError, CaseFilter};
 
-/// Since when: a date, or a span before now.
+/// Start of a period: a date, or a span before now.
 #[derive(Debug, Clone, Copy)]
 pub enum Since {
-    /// The begin of a day in UTC.
+    /// The start of a day in UTC.
     Day(jiff::civil::Date),
     /// This span before now.
     Ago(jiff::Span),
@@ -25,11 +25,11 @@ impl Since {
     /// Returns the moment.
     ///
     /// # Errors
-    /// When it is before the first year that there is.
+    /// If it is before the first supported year.
     pub fn moment(self) -> Result<Timestamp, AppError> {
         let moment = match self {
             Self::Day(day) => day.to_zoned(TimeZone::UTC).map(|start| start.timestamp()),
-            // Of years and months only a calendar knows how long they are.
+            // Years and months vary in length, so a calendar is needed.
             Self::Ago(span) => Timestamp::now()
                 .to_zoned(TimeZone::UTC)
                 .checked_sub(span)
@@ -39,11 +39,11 @@ impl Since {
     }
 }
 
-/// Returns the hash of a revision; what git does not know here may be the beginning of one that it
-/// no longer has.
+/// Returns the hash of a revision. Hexadecimal text that git cannot resolve is returned as is,
+/// since it may be the beginning of a commit that no longer exists here.
 ///
 /// # Errors
-/// When it is neither.
+/// If it is neither.
 pub fn commit(revision: &str) -> Result<String, AppError> {
     let known = revisions::git(
         Path::new("."),
@@ -61,14 +61,14 @@ pub fn commit(revision: &str) -> Result<String, AppError> {
             Ok(revision.to_ascii_lowercase())
         }
         Err(_) => Err(AppError::usage(anyhow!(
-            "`{revision}` is no revision here, nor the beginning of a hash; `rusty-stack-bench \
-             history` lists the commits"
+            "`{revision}` is neither a revision of this repository nor the beginning of a hash; \
+             `rusty-stack-bench history` lists the commits"
         ))),
     }
 }
 
-/// Returns where the rows of the first `limit` names end, and how many names follow. The rows of one name
-/// stand together.
+/// Returns the end of the rows of the first `limit` names, and how many names follow. Rows of one
+/// name must be adjacent.
 pub fn cut<'n>(names: impl Iterator<Item = &'n str>, limit: usize) -> (usize, usize) {
     let (mut end, mut count, mut last) = (0, 0, None);
     for name in names {
@@ -80,10 +80,10 @@ pub fn cut<'n>(names: impl Iterator<Item = &'n str>, limit: usize) -> (usize, us
     (end, count.saturating_sub(limit))
 }
 
-/// Returns every stored run, the latest first.
+/// Returns every stored run, latest first.
 ///
 /// # Errors
-/// When the index does not answer.
+/// If the index cannot be read.
 pub fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
     let mut rows = Vec::new();
     for run in store.runs()? {
@@ -102,10 +102,10 @@ pub fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
     Ok(rows)
 }
 
-/// Returns the values of the cases that pass `filter` in every run, the latest first.
+/// Returns the values of the cases that pass `filter` in every run, latest first.
 ///
 /// # Errors
-/// When the index does not answer.
+/// If the index cannot be read.
 pub fn values(store: &Store, filter: &CaseFilter) -> anyhow::Result<Vec<HistoryTableRow>> {
     let cases = filter.broadest().map(anywhere);
     let wanted = HistoryFilter { cases, ..HistoryFilter::default() };
@@ -128,10 +128,10 @@ pub fn values(store: &Store, filter: &CaseFilter) -> anyhow::Result<Vec<HistoryT
     Ok(rows)
 }
 
-/// Returns every stored comparison, the latest first.
+/// Returns every stored comparison, latest first.
 ///
 /// # Errors
-/// When the index does not answer.
+/// If the index cannot be read.
 pub fn comparisons(store: &Store) -> anyhow::Result<Vec<ComparisonRow>> {
     let mut rows = Vec::new();
     for row in store.comparisons()? {

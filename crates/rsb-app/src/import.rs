@@ -1,4 +1,4 @@
-//! What another tool has measured, taken in as a run of its own.
+//! Imports results of other tools, and runs of other directories.
 
 use std::path::Path;
 
@@ -10,21 +10,21 @@ use rsb_store::{MergedFile, Store, new_run_id};
 
 use crate::{AppError, ProjectContext, project};
 
-/// A run that was taken in.
+/// A run that was imported.
 #[derive(Debug)]
 pub struct ImportedRun {
     /// The run.
     pub run: Run,
-    /// Whether it was not known yet.
+    /// Whether it was not stored before.
     pub is_new: bool,
     /// Its file.
     pub path: std::path::PathBuf,
 }
 
-/// Takes in the results in `file`, in `format` if that is not to be detected.
+/// Imports the results in `file`; detects the format if `format` is `None`.
 ///
 /// # Errors
-/// When the file cannot be read as what it is said to be, or the results cannot be stored.
+/// If the file cannot be read in its format, or the results cannot be stored.
 pub fn import(
     project: &ProjectContext,
     file: &Path,
@@ -42,11 +42,10 @@ pub fn import(
     Ok(ImportedRun { run, is_new: taken.is_new, path: taken.path })
 }
 
-/// Takes in the runs of a directory, or of a file of Parquet; `on_file` hears of each once it is on
-/// disk.
+/// Imports the runs of a directory or a Parquet file; calls `on_file` for each once it is on disk.
 ///
 /// # Errors
-/// When the runs cannot be read or stored.
+/// If the runs cannot be read or stored.
 pub fn merge(
     project: &ProjectContext,
     from: &Path,
@@ -64,17 +63,17 @@ pub fn merge(
     Ok(())
 }
 
-/// Whether the file begins as Parquet does.
+/// Returns whether the file begins like Parquet.
 pub fn is_parquet(path: &Path) -> bool {
     use std::io::Read as _;
     let mut begin = [0; 4];
-    // A pipe would lack what is read of it here.
+    // Reading from a pipe would consume its data.
     path.is_file()
         && rsb_store::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
         && begin == *b"PAR1"
 }
 
-/// Writes each run of a file of Parquet into `dir`.
+/// Writes each run of a Parquet file to `dir`.
 #[cfg(feature = "parquet")]
 fn unpack(path: &Path, dir: &Path) -> Result<(), AppError> {
     let runs = rsb_store::parquet_file::read_parquet(path).map_err(AppError::usage)?;
@@ -88,16 +87,16 @@ fn unpack(path: &Path, dir: &Path) -> Result<(), AppError> {
 #[cfg(not(feature = "parquet"))]
 fn unpack(path: &Path, _: &Path) -> Result<(), AppError> {
     Err(AppError::usage(anyhow!(
-        "`{}` is Parquet, which this build does not read: `cargo install --path . --features \
-         parquet` builds one that does",
+        "`{}` is Parquet, which this build cannot read: `cargo install --path . --features \
+         parquet` adds it",
         path.display()
     )))
 }
 
-/// Failed cases that are named where there are more.
+/// Maximum number of failed cases that are named.
 const SHOWN: usize = 20;
 
-/// Returns a line for each case that failed, with its reason.
+/// Returns a line for each failed case, with its reason.
 pub fn failures(run: &Run) -> Vec<String> {
     let failed: Vec<&BenchmarkResult> =
         run.benchmarks.iter().filter(|case| case.outcome == Outcome::Failed).collect();

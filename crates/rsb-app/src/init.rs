@@ -1,4 +1,4 @@
-//! What a project starts with: its policy, and the configuration of its CI.
+//! Initial files of a project: its policy, and the configuration of its CI.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rsb_gate::revisions::SurveyedTarget;
 
 use crate::AppError;
 
-/// The CI of a project.
+/// CI system of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ci {
     /// GitHub Actions.
@@ -30,11 +30,10 @@ pub struct InitFile {
 }
 
 /// Returns the files for a project in `directory` of its repository (empty for its top) with bench
-/// `targets`; `None` if it is no cargo project.
+/// `targets`, which are `None` if it is not a cargo project.
 ///
 /// # Errors
-/// [`AppError::usage`] if there are bench targets and `gate --against` can measure none of them, or
-/// there is none.
+/// [`AppError::usage`] for a cargo project without bench targets that `gate --against` can measure.
 pub fn files(
     ci: Ci,
     directory: &Path,
@@ -71,7 +70,7 @@ pub fn files(
     Ok(vec![policy, configured])
 }
 
-/// Describes the bench targets in a line for each package: what was found where.
+/// Describes the bench targets, with one line per package.
 pub fn describe(targets: &[SurveyedTarget]) -> String {
     let packages = targets.iter().into_group_map_by(|target| target.package.as_path());
     let lines =
@@ -101,7 +100,7 @@ fn nothing_to_measure(targets: &[SurveyedTarget]) -> String {
     format!("no bench target can be measured: {names}; {CURE}")
 }
 
-/// What the gate has to be given for a project.
+/// Arguments of the gate for a project.
 struct Arguments {
     directory: String,
     features: Vec<String>,
@@ -117,7 +116,7 @@ impl Arguments {
         }
     }
 
-    /// The inputs of the action.
+    /// Returns the inputs of the action.
     fn github(&self) -> String {
         let mut inputs = Vec::new();
         if !self.directory.is_empty() {
@@ -133,7 +132,7 @@ impl Arguments {
         if inputs.is_empty() { String::new() } else { format!("        with:\n{all}\n") }
     }
 
-    /// `text` with the directory and the arguments of cargo in their places.
+    /// Returns `text` with the directory and the arguments of cargo inserted.
     fn insert_into(&self, text: &str) -> String {
         let directory = if self.directory.is_empty() { "." } else { &self.directory };
         let features = self.features.join(",");

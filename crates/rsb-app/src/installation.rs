@@ -15,10 +15,10 @@ use rsb_store::{Baseline, Baselines, Store};
 use crate::measure::{self, MeasureOptions};
 use crate::{AppError, Exit, ProjectContext, baseline, judge};
 
-/// Plans the run, and how it is measured.
+/// Plans the run, and returns its settings.
 ///
 /// # Errors
-/// When the configuration names what is not here.
+/// If the configuration names something that is not here.
 pub fn plan(project: &ProjectContext) -> Result<(Plan, Settings), AppError> {
     let config = &project.config;
     let (selection, settings) = measure::resolve(&[], None, &MeasureOptions::default(), config)?;
@@ -27,20 +27,20 @@ pub fn plan(project: &ProjectContext) -> Result<(Plan, Settings), AppError> {
     Ok((plan, settings))
 }
 
-/// What became of the installation.
+/// Result of establishing an installation baseline.
 pub struct InstalledBaseline {
     /// The run, its comparison and its baseline.
     pub document: PerformanceBaseline,
-    /// Whether the software is that of the baseline before, which stays.
+    /// Whether the software is that of the previous baseline, which then stays.
     pub stays: bool,
-    /// How the run ended.
+    /// Exit code of the run.
     pub exit: Exit,
 }
 
-/// Compares `finished` with the baseline of before, and saves it as the next one.
+/// Compares `finished` with the previous baseline, and saves it as the next one.
 ///
 /// # Errors
-/// When it was not stored, or the baselines cannot be read or written.
+/// If the run was not stored, or the baselines cannot be read or written.
 pub fn establish(
     project: &ProjectContext,
     store: &Store,
@@ -48,7 +48,7 @@ pub fn establish(
     listener: &mut Listener<'_>,
 ) -> Result<InstalledBaseline, AppError> {
     let directories = &project.directories;
-    finished.stored.context("the run is not stored, so it cannot be a baseline")?;
+    finished.stored.context("the run was not stored, so it cannot be a baseline")?;
     let now = Fingerprint::of(&finished.run.environment);
     let before = saved_baseline(directories, &now)?;
     let mut document = installation::document(&finished.run);
@@ -60,7 +60,7 @@ pub fn establish(
         }
         _ => None,
     };
-    // Measured again with the same software it is no other installation: what was before stays.
+    // With the same software, it is the same installation, so the previous baseline stays.
     let stays = changed.is_some_and(|changed| changed.is_empty());
     let exit = measure::exit_of(finished.run.counts());
     let saved = if stays {
@@ -73,7 +73,7 @@ pub fn establish(
     Ok(InstalledBaseline { document, stays, exit })
 }
 
-/// The baseline that an earlier call saved on this machine.
+/// Returns the baseline that an earlier call saved on this machine.
 fn saved_baseline(
     directories: &Directories,
     now: &Fingerprint,
@@ -85,7 +85,7 @@ fn saved_baseline(
     Ok(Some(baselines.load(installation::NAME, Some(now)).map_err(AppError::usage)?))
 }
 
-/// `run` against what was `before`, whatever became of the software.
+/// Compares `run` with the baseline `before`, across any software changes.
 fn compare_installation(
     project: &ProjectContext,
     before: Baseline,

@@ -1,4 +1,5 @@
-//! The judge that `gate`, `compare` and charts share, and what is kept and targeted beside it.
+//! The judge shared by `gate`, `compare` and charts, and functions to store comparisons and check
+//! targets.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,13 +18,13 @@ use crate::next_step::{self, VerdictRequest, shell_quote};
 use crate::project::{self, ProjectAtRevision};
 use crate::{AppError, Exit, ProjectContext, ProjectPaths};
 
-/// The policy that comes with the program.
+/// Policy that comes with the program.
 const BUILT_IN_POLICY: &str = include_str!("../assets/policy.toml");
 
-/// How to compare.
+/// Options of a comparison.
 #[derive(Debug, Clone, Default)]
 pub struct JudgeOptions {
-    /// The threshold in percent, unless the policy sets another.
+    /// The threshold in percent; `None` for that of the policy.
     pub threshold: Option<f64>,
     /// Factors across whose versions to compare.
     pub across: Vec<String>,
@@ -33,11 +34,10 @@ pub struct JudgeOptions {
     pub files: Vec<PathBuf>,
 }
 
-/// Opens the project and its judge. What is wrong with the options is reported before anything is
-/// measured.
+/// Opens the project and its judge. Invalid options are reported before anything is measured.
 ///
 /// # Errors
-/// When an option, the configuration, the policy or the store cannot be used.
+/// If an option, the configuration, the policy or the store cannot be used.
 pub fn open(
     paths: &ProjectPaths,
     options: &JudgeOptions,
@@ -49,11 +49,11 @@ pub fn open(
     Ok((project, judge))
 }
 
-/// As [`open`], with every file in the repository as `revision` has it; `flag` is the option that
-/// names the revision.
+/// Opens the project and its judge like [`open`], with every file in the repository as of
+/// `revision`; `flag` is the option that names the revision.
 ///
 /// # Errors
-/// As [`open`], and when the revision cannot be read.
+/// As for [`open`], and if the revision cannot be read.
 pub fn open_judge_at(
     paths: &ProjectPaths,
     options: &JudgeOptions,
@@ -85,7 +85,7 @@ fn judge_of(
     Ok(judge)
 }
 
-/// The machine in what `probe --json` wrote, or in the file of a run.
+/// Reads the machine from the output of `probe --json`, or from a run file.
 fn environment_in(path: &Path) -> Result<Environment, AppError> {
     let bytes = rsb_store::read_bytes(path).map_err(AppError::usage)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -95,13 +95,13 @@ fn environment_in(path: &Path) -> Result<Environment, AppError> {
         Err(error) => error.to_string(),
     };
     Err(AppError::usage(anyhow!(
-        "{} tells no machine: {problem}; write it with `rusty-stack-bench probe --json` where that \
-         side was measured",
+        "{} does not describe a machine: {problem}; write it with `rusty-stack-bench probe --json` \
+         on the machine that measured that side",
         path.display()
     )))
 }
 
-/// Returns what to do after `result`, a hint each.
+/// Returns hints on what to do after `result`.
 pub fn advice(
     result: &ComparisonResult,
     sides: &JudgedSides,
@@ -133,8 +133,8 @@ pub fn request(
     }
 }
 
-/// Returns what names the baseline for `baseline accept`; `None` without a saved baseline or a
-/// stored run.
+/// Returns the arguments of `baseline accept` that name the baseline; `None` without a saved
+/// baseline or a stored run.
 fn accept_arguments(judge: &Judge, baseline: &[String], current: &[String]) -> Option<String> {
     let run = match current {
         [] => judge.store.latest().ok()??,
@@ -156,12 +156,12 @@ pub fn keep(judge: &Judge, result: &ComparisonResult, listener: &mut Listener<'_
     if judge.store.results_dir().is_dir()
         && let Err(error) = judge.store.save_comparison(result)
     {
-        listener(&Event::warning(format!("the comparison is not kept: {error}")));
+        listener(&Event::warning(format!("the comparison was not stored: {error}")));
     }
 }
 
-/// That no two of `files` are one, however they are spelled, none is a link, and each has its
-/// directory.
+/// Checks that `files` are distinct, however they are spelled, that none is a link, and that the
+/// directory of each exists.
 fn check_files(files: &[PathBuf]) -> Result<(), AppError> {
     let mut seen = BTreeSet::new();
     for path in files {
@@ -170,20 +170,20 @@ fn check_files(files: &[PathBuf]) -> Result<(), AppError> {
         if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
             let (path, parent) = (path.display(), parent.display());
             return Err(AppError::usage(anyhow!(
-                "--output: {path}: there is no directory {parent}; make it first"
+                "--output: {path}: the directory {parent} does not exist; create it first"
             )));
         }
         if !seen.insert(whole(path)) {
             let path = path.display();
             return Err(AppError::usage(anyhow!(
-                "--output: {path} is given twice; each form needs a file of its own"
+                "--output: {path} is given twice; each format needs a separate file"
             )));
         }
     }
     Ok(())
 }
 
-/// The one spelling of a path whose file need not be there yet.
+/// Returns the canonical spelling of a path whose file need not exist yet.
 fn whole(path: &Path) -> PathBuf {
     let parent =
         path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -193,7 +193,7 @@ fn whole(path: &Path) -> PathBuf {
     }
 }
 
-/// The exit code of `result` under `gate`.
+/// Returns the exit code of `result` under `gate`.
 pub fn exit_of(result: &ComparisonResult) -> Exit {
     match rsb_stats::exit_code(result) {
         0 => Exit::Pass,
@@ -205,7 +205,7 @@ pub fn exit_of(result: &ComparisonResult) -> Exit {
 /// Reads the file of `--accept`, which must be outside the repository of `revision`.
 ///
 /// # Errors
-/// When it cannot be read, is invalid, or is in the repository.
+/// If it cannot be read, is invalid, or is in the repository.
 pub fn accept_list(path: &Path, revision: &str) -> Result<AcceptList, AppError> {
     let tree = RevisionTree::open(revision, "gate --against").map_err(AppError::usage)?;
     let path_shown = path.display();
@@ -221,11 +221,11 @@ pub fn accept_list(path: &Path, revision: &str) -> Result<AcceptList, AppError> 
         .map_err(|error| AppError::usage(anyhow!("--accept: {path_shown}: {error}")))
 }
 
-/// Returns every target that concerns `run`, by the policy's file, else by those that come with
-/// the program.
+/// Returns every target that concerns `run`: those of the policy file, or if there is none, those
+/// that come with the program.
 ///
 /// # Errors
-/// When the policy cannot be read.
+/// If the policy cannot be read.
 pub fn targets(
     project: &ProjectContext,
     run: &Run,
@@ -235,11 +235,11 @@ pub fn targets(
     policy::targets(&project.directories, thresholds, BUILT_IN_POLICY, run, listener)
 }
 
-/// Returns the targets that `run` has values for; with `built_in`, also those that come with the
+/// Returns the targets for which `run` has values; with `built_in`, also those that come with the
 /// program.
 ///
 /// # Errors
-/// When the policy cannot be read.
+/// If the policy cannot be read.
 pub fn targets_met(
     project: &ProjectContext,
     built_in: bool,

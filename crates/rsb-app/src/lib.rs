@@ -1,10 +1,10 @@
-//! The application: opens a project (configuration, directories, store), chooses runs, and answers
-//! what the command line, the terminal interface and the dashboard ask.
+//! The application: opens a project (configuration, directories, store), selects runs, and serves
+//! the command line, the terminal interface and the dashboard.
 //!
-//! Functions take plain values and return typed results or texts. Messages on the way go to a
+//! Functions take plain values and return typed results or texts. Messages in between go to a
 //! [`Listener`](rsb_engine::Listener).
 //!
-//! **Invariant:** no command line, and nothing is printed. Only `tui` touches a terminal, and only
+//! **Invariant:** no command line, and nothing is printed. Only `tui` uses a terminal, and only
 //! `serve` a socket.
 
 pub mod after_run;

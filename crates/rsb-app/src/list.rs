@@ -1,4 +1,4 @@
-//! The benchmarks, and where each can run here: every one on every backend, or why not.
+//! Lists all benchmarks on all backends, with the devices or the reason why they cannot run here.
 
 use rsb_catalog::plan::{self, Machine};
 use rsb_catalog::{frameworks, suites};
@@ -10,7 +10,8 @@ use rsb_probe::{ProbeOptions, telemetry};
 use rsb_report::{CaseRow, Style};
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
-/// Returns every benchmark on every backend, every component, and the backends of models alone.
+/// Returns every benchmark on every backend, every component, and the backends that only run
+/// models.
 pub fn rows(machine: &Machine) -> Vec<CaseRow> {
     let native = rsb_workloads::all_benchmarks()
         .flat_map(|benchmark| BackendId::ALL.map(|backend| row(benchmark, backend, machine)));
@@ -33,7 +34,7 @@ pub fn rows(machine: &Machine) -> Vec<CaseRow> {
     native.chain(components).chain(of_models).collect()
 }
 
-/// Why no compiler of `backends` is here, as the first of them says it; nothing where one is.
+/// Returns why none of `backends` has a compiler here, for the first of them; `None` if one has.
 fn no_compiler(backends: &[BackendId]) -> Option<Reason> {
     let mut reasons = Vec::new();
     for &backend in backends {
@@ -45,7 +46,8 @@ fn no_compiler(backends: &[BackendId]) -> Option<Reason> {
     reasons.into_iter().next()
 }
 
-/// Why none of `devices`, all of one backend, has what the benchmark needs beside a device.
+/// Returns why none of `devices`, all of one backend, has the equipment that the benchmark needs in
+/// addition to a device.
 fn missing_equipment(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Option<Reason> {
     if benchmark.info().needs_counters {
         return match devices.first()? {
@@ -58,7 +60,7 @@ fn missing_equipment(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Opti
     if devices.len() < fewest {
         return Some(Reason::new(
             format!("{fewest} GPUs: {backend}"),
-            format!("it shows {} here", devices.len()),
+            format!("it has {} here", devices.len()),
             "measure on a machine with several GPUs, and check that none is hidden \
              (HIP_VISIBLE_DEVICES, \
              CUDA_VISIBLE_DEVICES)",
@@ -69,8 +71,8 @@ fn missing_equipment(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Opti
     }
     Some(Reason::new(
         format!("sensors: {backend}"),
-        format!("no sensors of {} are shown", first.name),
-        "a GPU with a driver that shows them (amdgpu, i915, xe, NVIDIA's) has them",
+        format!("{} has no readable sensors", first.name),
+        "use a GPU whose driver provides sensors (amdgpu, i915, xe, NVIDIA's)",
     ))
 }
 
@@ -111,7 +113,7 @@ fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> Case
 
 /// Lists each benchmark with its axes, for `--axis`.
 pub fn axes(style: Style) -> String {
-    let mut text = String::from("\nAxes, for --axis NAME=V1,V2\n");
+    let mut text = String::from("\nAxes, to set with --axis NAME=V1,V2\n");
     for benchmark in rsb_workloads::all_benchmarks() {
         text.extend(["\n", benchmark.name(), "\n"]);
         for axis in benchmark.axes() {

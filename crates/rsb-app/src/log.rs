@@ -1,4 +1,4 @@
-//! A log for each run in `logs/` beside the results. `RSB_LOG` says how much.
+//! Writes a log of each run to `logs/` in the results directory. `RSB_LOG` sets the level.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use rsb_model::{Event, RunId};
 use rsb_store::output;
 use tracing::level_filters::LevelFilter;
 
-/// Begins with a run, and notes each result.
+/// Starts the log with a run, and logs each result.
 pub(crate) fn on_event(results: &Path, event: &Event, listener: &mut Listener<'_>) {
     match event {
         Event::RunStarted { run_id, .. } => to_file(results, run_id, listener),
@@ -19,8 +19,8 @@ pub(crate) fn on_event(results: &Path, event: &Event, listener: &mut Listener<'_
     }
 }
 
-/// Begins to log to `<results>/logs/<run id>.log`. Without a log a run is still a run: problem is
-/// said and passed over.
+/// Starts logging to `<results>/logs/<run id>.log`. A run does not need a log, so a failure is only
+/// a warning.
 fn to_file(results: &Path, run_id: &RunId, listener: &mut Listener<'_>) {
     let dir = results.join("logs");
     let file =
@@ -37,9 +37,9 @@ fn to_file(results: &Path, run_id: &RunId, listener: &mut Listener<'_>) {
                 .with_writer(Mutex::new(file))
                 .log_internal_errors(false)
                 .finish();
-            // A second run in one process goes on with the first one's log.
+            // A second run in one process continues the log of the first one.
             let _ = tracing::subscriber::set_global_default(subscriber);
         }
-        Err(error) => listener(&Event::warning(format!("there is no log: {error}"))),
+        Err(error) => listener(&Event::warning(format!("cannot write the log: {error}"))),
     }
 }

@@ -1,5 +1,5 @@
-//! What to measure, and measuring it: the selection and the settings from flags and configuration,
-//! a run that is stored.
+//! Measures a run: combines selection and settings from flags and configuration, and stores the
+//! run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,16 +19,16 @@ use rsb_store::Store;
 use crate::config::{self, ComponentSection, Config};
 use crate::{AppError, Exit, log};
 
-/// How to measure, as far as flags say.
+/// How to measure, as set by flags.
 #[derive(Debug, Clone, Default)]
 pub struct MeasureOptions {
     /// The backend, or `auto`.
     pub backend: Option<String>,
-    /// Indices of the devices; none means all.
+    /// Indices of the devices; empty means all.
     pub device: Vec<u32>,
     /// Axes whose values are replaced.
     pub axis: Vec<(String, Vec<String>)>,
-    /// How thoroughly.
+    /// How thoroughly to measure.
     pub profile: Option<Profile>,
     /// Samples per round.
     pub runs: Option<u64>,
@@ -46,17 +46,17 @@ pub struct MeasureOptions {
     pub sweep: Option<PathBuf>,
 }
 
-/// Returns what to measure and how, from flags and configuration.
+/// Returns the selection and the settings from flags and configuration.
 ///
 /// # Errors
-/// When a value is invalid, or the sweep has no scenario of `names`.
+/// If a value is invalid, or the sweep has no scenario of `names`.
 pub fn resolve(
     names: &[String],
     suite: Option<Suite>,
     args: &MeasureOptions,
     config: &Config,
 ) -> Result<(Selection, Settings), AppError> {
-    // Who brings benchmarks and names nothing else means those.
+    // If nothing else is named, user-defined benchmarks are selected.
     let own = rsb_workloads::registered_benchmarks()
         .into_iter()
         .filter(|_| suite.is_none() && args.sweep.is_none());
@@ -111,17 +111,17 @@ pub fn resolve(
     Ok((selection, settings))
 }
 
-/// Plans what is to be measured on `machine`, without what the configuration disables.
+/// Plans the selected cases on `machine`, without those that the configuration disables.
 ///
 /// # Errors
-/// When the selection makes no sense.
+/// If the selection is invalid.
 pub fn plan(selection: &Selection, machine: &Machine, config: &Config) -> Result<Plan, AppError> {
     let mut plan = plan::plan(selection, machine).map_err(AppError::usage)?;
     config.leave_out(&mut plan);
     Ok(plan)
 }
 
-/// What the configuration says of a component, under the flags.
+/// Returns the settings of a component from the configuration, overridden by flags.
 fn of_component(component: &ComponentSection, args: &MeasureOptions) -> ComponentSettings {
     let said = component.settings();
     ComponentSettings {
@@ -131,7 +131,7 @@ fn of_component(component: &ComponentSection, args: &MeasureOptions) -> Componen
     }
 }
 
-/// The scenarios of `file`, of the benchmarks named where any are.
+/// Returns the scenarios of `file`, only of the named benchmarks if any are named.
 fn swept(file: &Path, names: &[String]) -> Result<Vec<CustomEntry>, AppError> {
     let mut wanted = sweep::read(file).map_err(AppError::usage)?;
     wanted.retain(|entry| names.is_empty() || names.contains(&entry.benchmark));
@@ -147,7 +147,7 @@ fn swept(file: &Path, names: &[String]) -> Result<Vec<CustomEntry>, AppError> {
 
 fn limits(timeout: Option<u64>, config: &Config) -> Limits {
     let defaults = Limits::default();
-    // A month is as good as for ever, and later than any clock has problem with.
+    // A month is as good as unlimited, and does not overflow any clock.
     let most = Duration::from_hours(30 * 24);
     let case =
         |file: Option<u64>, default: Duration| config::seconds(timeout.or(file), default).min(most);
@@ -163,7 +163,7 @@ fn this_program() -> Result<WorkerCommand, AppError> {
     Ok(WorkerCommand::this_program().context("cannot find this program to start workers")?)
 }
 
-/// `listener`, with a log in `results`.
+/// Returns `listener` with a log in `results`.
 fn with_log<'a>(results: &'a Path, listener: &'a mut Listener<'_>) -> impl FnMut(&Event) + 'a {
     |event| {
         log::on_event(results, event, listener);
@@ -174,7 +174,7 @@ fn with_log<'a>(results: &'a Path, listener: &'a mut Listener<'_>) -> impl FnMut
 /// Measures `plan` as a run of `suite`, with a log.
 ///
 /// # Errors
-/// When the run cannot be begun.
+/// If the run cannot be started.
 pub fn measure(
     plan: &Plan,
     suite: &str,
@@ -195,10 +195,10 @@ pub fn measure(
     )
 }
 
-/// Measures what the stored run `id` still lacks, by its own profile, with a log.
+/// Measures the missing cases of the stored run `id`, with its own profile and a log.
 ///
 /// # Errors
-/// When the run cannot be read or continued.
+/// If the run cannot be read or continued.
 pub fn resume(
     id: &str,
     options: &MeasureOptions,
@@ -217,8 +217,8 @@ pub fn resume(
     engine::resume(run, &settings, store, &workers, &mut with_log(&results, listener))
 }
 
-/// Returns the exit code of a run: 0 when something was measured and nothing failed, 1 when
-/// anything failed, 5 when everything was skipped.
+/// Returns the exit code of a run: 0 if something was measured and nothing failed, 1 if anything
+/// failed, 5 if everything was skipped.
 pub fn exit_of(counts: Counts) -> Exit {
     match counts {
         counts if counts.failed > 0 => Exit::Failure,

@@ -1,4 +1,4 @@
-//! Models of eleven families: which to measure, and what is known of them, for people and programs.
+//! Models of eleven families: selects those to measure, and describes them for people and programs.
 
 mod directory;
 
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use crate::AppError;
 
-/// The types whose memory is shown where nobody chose.
+/// Types whose memory is shown if none is selected.
 const SHOWN: [Dtype; 3] = [Dtype::F32, Dtype::F16, Dtype::I8];
 
-/// Which models to measure, and how, as flags say.
+/// Models to measure and how, as set by flags.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelsRequest<'a> {
     /// A TOML file of further models.
@@ -46,7 +46,7 @@ pub struct ModelsRequest<'a> {
     pub backend: Option<&'a str>,
 }
 
-/// The models to measure.
+/// The selected models.
 #[derive(Debug, Clone)]
 pub struct ModelsChoice {
     /// Models that are not in the catalogue.
@@ -60,12 +60,12 @@ pub struct ModelsChoice {
 /// Resolves `request` into models, a backend and axes.
 ///
 /// # Errors
-/// When no model of those named is there, or values do not fit together.
+/// If none of the named models exists, or values do not fit together.
 pub fn choose(request: &ModelsRequest<'_>) -> Result<ModelsChoice, AppError> {
     let mut own = own_models(request.catalogue)?;
     let (mut names, mut wrong) = (Vec::new(), Vec::new());
     for name in request.names {
-        // Beside others a wrong one is skipped.
+        // A wrong name among valid ones is skipped.
         if models::find(name, &own).is_none() {
             let found = missing(name, &own);
             wrong.extend(found.as_ref().err().cloned());
@@ -86,8 +86,8 @@ pub fn choose(request: &ModelsRequest<'_>) -> Result<ModelsChoice, AppError> {
     if is_load && !request.workload.is_empty() && request.workload.iter().all(|name| name != "load")
     {
         return Err(AppError::usage(anyhow!(
-            "--rate and --concurrency are of the workload `load`: name it in --workload, or leave \
-             --workload out"
+            "--rate and --concurrency apply only to the workload `load`: add it to --workload, or \
+             omit --workload"
         )));
     }
     let (backend, runtimes) = request.backend.map(runtimes_of).transpose()?.unwrap_or_default();
@@ -111,7 +111,7 @@ pub fn choose(request: &ModelsRequest<'_>) -> Result<ModelsChoice, AppError> {
     Ok(ModelsChoice { own, backend, axes })
 }
 
-/// `cpu,openvino` as a backend of devices and the runtimes that are to run there.
+/// Splits `cpu,openvino` into a backend of devices and the runtimes to use on it.
 fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), AppError> {
     let (runtimes, backends): (Vec<&str>, Vec<&str>) = text
         .split(',')
@@ -120,7 +120,7 @@ fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), AppError> {
         .partition(|name| RUNTIMES.iter().any(|runtime| runtime.name == *name));
     let mut runtimes: Vec<String> = runtimes.into_iter().map(str::to_owned).collect();
     match backends.as_slice() {
-        // OpenVINO is asked for: on the CPU, which is the only device that it drives here.
+        // Only OpenVINO was requested; it uses the CPU, its only device here.
         [] if runtimes.iter().all(|name| name != "pytorch") => {
             Ok((Some("cpu".to_owned()), runtimes))
         }
@@ -140,8 +140,8 @@ fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), AppError> {
             Ok((Some((*backend).to_owned()), runtimes))
         }
         several => Err(AppError::usage(anyhow!(
-            "--backend: {} are several backends of devices; name one of them, with runtimes beside \
-             it: cpu,openvino",
+            "--backend: {} are several device backends; name one of them, plus runtimes, such as \
+             cpu,openvino",
             several.join(" and ")
         ))),
     }
@@ -150,7 +150,7 @@ fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), AppError> {
 /// Reads the models in `file`.
 ///
 /// # Errors
-/// When it cannot be read, is invalid, or repeats a name of the catalogue.
+/// If it cannot be read, is invalid, or repeats a name of the catalogue.
 pub fn own_models(file: Option<&Path>) -> Result<Vec<ModelRow>, AppError> {
     let Some(file) = file else { return Ok(Vec::new()) };
     let text =
@@ -160,8 +160,7 @@ pub fn own_models(file: Option<&Path>) -> Result<Vec<ModelRow>, AppError> {
     if let Some(taken) =
         rows.iter().find(|row| models::catalogue().iter().any(|known| known.name == row.name))
     {
-        let why =
-            format!("`{}` is a model of the catalogue; give yours a name of its own", taken.name);
+        let why = format!("`{}` is a model of the catalogue; give yours another name", taken.name);
         return Err(AppError::usage(anyhow!(why).context(describe_file(file))));
     }
     Ok(rows)
@@ -171,7 +170,7 @@ fn describe_file(file: &Path) -> String {
     format!("models of {}", file.display())
 }
 
-/// The model called `name`, which is in no catalogue: in a directory or downloaded.
+/// Finds the model `name`, which is not in a catalogue: in a directory or downloaded.
 fn missing(name: &str, own: &[ModelRow]) -> Result<ModelRow, Reason> {
     if directory::is_meant(name) {
         return directory::model(name);
@@ -179,7 +178,7 @@ fn missing(name: &str, own: &[ModelRow]) -> Result<ModelRow, Reason> {
     Err(models::unknown(name, own))
 }
 
-/// Returns the models in `own` and the catalogue as documents show them.
+/// Returns the models in `own` and the catalogue in the format of the JSON document.
 pub fn catalogue_rows(own: &[ModelRow]) -> Vec<Value> {
     own.iter().chain(models::catalogue()).map(|row| with_size(row, json!({}))).collect()
 }
@@ -201,8 +200,11 @@ pub fn catalogue_text(own: &[ModelRow], style: Style) -> String {
         }
         let size = if row.parameters == 0 { "" } else { row.size().as_str() };
         let is_own = own.iter().any(|one| one.name == row.name);
-        let unpublished =
-            if is_own { "no: user-defined" } else { "no: the family's architecture, made small" };
+        let unpublished = if is_own {
+            "no: user-defined"
+        } else {
+            "no: a small model of the family's architecture"
+        };
         let published = row.published.as_deref().unwrap_or(unpublished);
         let cells = [&format!("  {}", row.name), size, &shown_count(row.parameters), published];
         table.push(cells.map(Cell::from));
@@ -222,8 +224,8 @@ fn shown_size(row: &ModelRow) -> String {
     if row.parameters == 0 { "of unknown size".to_owned() } else { row.size().to_string() }
 }
 
-/// Which parts of a footprint nobody knows: of a row of one's own that says neither what it counts
-/// nor how it is made.
+/// Returns the parts of a footprint, and whether each is unknown. Parts of user-defined rows are
+/// unknown if the row gives neither their size nor the shape of the model.
 fn unknown_parts(row: &ModelRow) -> [(&'static str, bool); 3] {
     let shape = &row.shape;
     [
@@ -236,7 +238,7 @@ fn unknown_parts(row: &ModelRow) -> [(&'static str, bool); 3] {
     ]
 }
 
-/// A row as documents show it.
+/// Returns a row in the format of the JSON document.
 fn with_size(row: &ModelRow, more: Value) -> Value {
     let mut value = json!(row);
     if let (Some(fields), Value::Object(more)) = (value.as_object_mut(), more) {
@@ -250,15 +252,15 @@ fn with_size(row: &ModelRow, more: Value) -> Value {
     value
 }
 
-/// Why `row` does not take as many positions as were asked for.
+/// Returns why `row` does not accept the requested number of positions.
 fn wrong_sequence(row: &ModelRow, asked: Option<u64>) -> Option<Reason> {
     let Some(own) = row.shape.length else { return models::wrong_length(row, asked?, 0) };
     let asked = asked.filter(|asked| *asked != own)?;
-    let why = format!("{} always takes {own}", row.name);
-    Some(Reason::new(format!("{asked} positions"), why, "leave --sequence out"))
+    let why = format!("{} has a fixed length of {own}", row.name);
+    Some(Reason::new(format!("{asked} positions"), why, "omit --sequence"))
 }
 
-/// One model, and its memory in the precisions that were asked for.
+/// One model, and its memory in the requested precisions.
 #[derive(Debug, Clone)]
 pub struct ModelSheet {
     row: ModelRow,
@@ -272,7 +274,7 @@ impl ModelSheet {
     /// Returns the sheet of the model `name`, for `batch` items of `sequence` positions.
     ///
     /// # Errors
-    /// When there is no such model.
+    /// If there is no such model.
     pub fn new(
         name: &str,
         own: &[ModelRow],
@@ -297,7 +299,7 @@ impl ModelSheet {
         let mut by_dtype = serde_json::Map::new();
         for (dtype, needed) in &self.memory {
             let mut value = json!(needed);
-            // What nobody counted is unknown, and not nothing.
+            // A size that was not counted is unknown, not zero.
             for (name, _) in unknown_parts(&self.row).into_iter().filter(|(_, is)| *is) {
                 value[name] = Value::Null;
             }
@@ -325,7 +327,7 @@ impl ModelSheet {
         ];
         lines.extend(
             row.active_parameters
-                .map(|active| format!("of a token   {active} ({})", shown_count(active))),
+                .map(|active| format!("per token    {active} ({})", shown_count(active))),
         );
         lines.extend(row.published.as_ref().map(|said| format!("published    {said}")));
         lines.extend(row.source.as_ref().map(|source| format!("source       {source}")));
@@ -351,12 +353,12 @@ fn shown_bytes(bytes: u64, is_unknown: bool) -> String {
     if is_unknown { "unknown".to_owned() } else { format_quantity(bytes as f64 / 1e6, "MB") }
 }
 
-/// Formats which family, runtime and precision work together.
+/// Formats which families, runtimes and precisions work together.
 pub fn compatibility_text(map: &[ModelCompatibility], style: Style) -> String {
     let precisions = PRECISIONS.iter().map(|precision| Column::wrapped(precision.as_str()));
     let mut table = Table::new([Column::left("family and runtime")].into_iter().chain(precisions));
     let mut family = "";
-    // A row of the map is one family by one runtime, each of whose fields is a precision.
+    // A row of the map is one family with one runtime; its columns are the precisions.
     for row in map.chunks(PRECISIONS.len()) {
         let Some(first) = row.first() else { continue };
         if first.family != family {
@@ -368,11 +370,11 @@ pub fn compatibility_text(map: &[ModelCompatibility], style: Style) -> String {
         table.push([place].into_iter().chain(standings));
     }
     let note =
-        style.wrap("--json gives the reason of each, and the nearest combination that works.", 0);
+        style.wrap("--json adds the reason for each, and the nearest combination that works.", 0);
     format!("{}\n{note}", table.text(style))
 }
 
-/// Formats the document for people: a line for each batch of each model.
+/// Formats the document for people, with one line per batch size of each model.
 pub fn text(document: &ModelsDocument) -> String {
     let lines = document.models.iter().flat_map(lines_of);
     let skipped = document.skipped.iter().map(|case| {

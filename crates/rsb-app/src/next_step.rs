@@ -1,4 +1,4 @@
-//! The command that makes sense after a verdict. Pure.
+//! Suggests the next command after a verdict. Pure.
 
 use std::time::Duration;
 
@@ -18,27 +18,25 @@ const ABBREVIATED: usize = 12;
 /// How a verdict was requested.
 #[derive(Debug, Clone, Default)]
 pub struct VerdictRequest {
-    /// The subcommand that measures undecided cases again when given a budget, such as `gate
-    /// --against HEAD`.
+    /// Subcommand that, with a budget, measures undecided cases again, such as `gate --against
+    /// HEAD`.
     pub again: Option<String>,
-    /// Whether undecided cases were measured again already.
+    /// Whether undecided cases were already measured again.
     pub is_remeasured: bool,
-    /// The budget of `gate --against`, if it was that.
+    /// The budget of `gate --against`; `None` for other subcommands.
     pub budget: Option<Duration>,
     /// How to get more runs of sides that another tool measured.
     pub more_runs: Option<String>,
-    /// The run that was named, unless it is the latest.
+    /// The named run; `None` for the latest.
     pub run: Option<String>,
-    /// Further arguments of `baseline accept`, if the baseline is a saved one and the run a stored
-    /// one.
+    /// Further arguments of `baseline accept`, if the baseline is saved and the run is stored.
     pub accept: Option<String>,
-    /// The arguments for the directories and files that were named, which every command of the
-    /// advice needs.
+    /// Arguments for the named directories and files, which every suggested command needs.
     pub places: String,
 }
 
 impl VerdictRequest {
-    /// The flag for a longer budget.
+    /// Returns the flag for a longer budget.
     fn longer(&self) -> String {
         let minutes = self.budget.map_or(0, |budget| (2 * budget).as_secs().div_ceil(60));
         format!("--budget {}m", minutes.max(10))
@@ -49,8 +47,8 @@ impl VerdictRequest {
     }
 }
 
-/// Returns what to do after `result`: for each option its purpose, and its command on a line of its
-/// own. Empty after a pass.
+/// Returns hints on what to do after `result`: for each option its purpose, and its command on a
+/// separate line. Empty after a pass.
 pub fn hints(
     result: &ComparisonResult,
     sides: &JudgedSides,
@@ -63,7 +61,7 @@ pub fn hints(
     }
 }
 
-/// `measure it again:`, and the command below.
+/// Formats a purpose, such as `measure it again:`, and the command below it.
 fn hint(purpose: &str, arguments: &str) -> String {
     format!("{purpose}:\n  {PROGRAM} {arguments}")
 }
@@ -92,7 +90,7 @@ fn after_regression(
                 "doctor",
             ));
         }
-        // Only times and instructions can be searched for.
+        // Only times and instructions can be bisected.
         (Some(good), Some(bad))
             if worst.confidence_interval.is_some() || worst.metric == "instructions" =>
         {
@@ -175,11 +173,11 @@ fn after_no_verdict(
         ReasonCode::Missing => {
             vec![
                 request.hint("measure the missing cases", "run"),
-                request.hint("or drop them, if they are gone for good", &save),
+                request.hint("or drop them, if they were removed on purpose", &save),
             ]
         }
         code if code.can_be_remeasured() => vec![after_noise(result, sides, request)],
-        // The reason names the cure.
+        // The reason already includes the cure.
         _ => Vec::new(),
     }
 }
@@ -212,18 +210,18 @@ fn after_noise(result: &ComparisonResult, sides: &JudgedSides, request: &Verdict
     }
 }
 
-/// Returns the first row without a verdict whose reason most of them share.
+/// Returns the first undecided row with the most common reason.
 fn most_common(result: &ComparisonResult) -> Option<&Comparison> {
     let undecided: Vec<&Comparison> =
         result.comparisons.iter().filter(|row| !row.verdict.is_decided()).collect();
-    // `max_by_key` returns the last of equals, and the first row is wanted.
+    // `max_by_key` returns the last of equal rows, but the first is needed.
     let most = undecided.iter().rev().max_by_key(|row| {
         undecided.iter().filter(|other| other.reason_code == row.reason_code).count()
     });
     most.copied()
 }
 
-/// Returns what to do about the first of `alerts` that is new and for the worse.
+/// Returns hints for the first of `alerts` that is new and a change for the worse.
 pub fn after_changes(alerts: &[TrackedAlert], places: &str) -> Vec<String> {
     let is_new =
         |alert: &&TrackedAlert| alert.state == AlertState::New && alert.direction == "worse";
@@ -241,7 +239,7 @@ pub fn after_changes(alerts: &[TrackedAlert], places: &str) -> Vec<String> {
         ));
     }
     let command = format!("trend ack {} --because \"REASON\"{places}", shell_quote(&alert.id));
-    hints.push(hint("acknowledge it, if it is known", &command));
+    hints.push(hint("acknowledge it, if it is expected", &command));
     hints
 }
 
@@ -254,13 +252,13 @@ pub fn arguments_of(paths: &ProjectPaths) -> String {
     arguments
 }
 
-/// Shortens a full hash; a name of a revision stays.
+/// Shortens a full hash; the name of a revision is returned as is.
 fn short(revision: &str) -> &str {
     let is_hash = revision.len() >= 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
     revision.get(..ABBREVIATED).filter(|_| is_hash).unwrap_or(revision)
 }
 
-/// Quotes `word` for a shell if it needs it.
+/// Quotes `word` for a shell if necessary.
 pub fn shell_quote(word: &str) -> String {
     if !word.is_empty()
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "_./:=@%+,-^".contains(c))
@@ -395,8 +393,8 @@ mod tests {
                 Missing,
                 &[
                     "measure the missing cases:\n  rusty-stack-bench run",
-                    "or drop them, if they are gone for good:\n  rusty-stack-bench baseline save \
-                     --run x",
+                    "or drop them, if they were removed on purpose:\n  rusty-stack-bench baseline \
+                     save --run x",
                 ],
             ),
             undecided(
@@ -470,7 +468,7 @@ mod tests {
             [
                 "find the commit:\n  rusty-stack-bench bisect aaaaaaaaaaaa bbbbbbbbbbbb --case x \
                  --results-dir r",
-                "acknowledge it, if it is known:\n  rusty-stack-bench trend ack a-1f2e3d4c \
+                "acknowledge it, if it is expected:\n  rusty-stack-bench trend ack a-1f2e3d4c \
                  --because \"REASON\" --results-dir r",
             ]
         );

@@ -1,5 +1,5 @@
-//! A project: its configuration, its directories, its store. Defaults, then the configuration file,
-//! then the environment and flags, put together in one place.
+//! A project: its configuration, its directories, its store. Combines the defaults, the
+//! configuration file, the environment and the flags in one place.
 
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,8 @@ use tempfile::NamedTempFile;
 use crate::AppError;
 use crate::config::{self, Config};
 
-/// The files and directories that the user named; the others are those of the configuration, else
-/// the usual ones.
+/// Files and directories named by the user; the others come from the configuration, or are the
+/// defaults.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectPaths {
     /// The results directory.
@@ -35,7 +35,7 @@ pub struct ProjectPaths {
 }
 
 impl ProjectPaths {
-    /// Returns the paths that were named with their flags, without user-defined benchmarks.
+    /// Returns the named paths with their flags, without user-defined benchmarks.
     pub fn named(&self) -> Vec<(&'static str, &Path)> {
         let all = [
             ("--results-dir", &self.results_dir),
@@ -52,15 +52,15 @@ impl ProjectPaths {
 pub struct ProjectContext {
     /// The configuration.
     pub config: Config,
-    /// Where things are kept.
+    /// The directories.
     pub directories: Directories,
 }
 
 impl ProjectContext {
-    /// Reads the configuration, and registers the benchmarks that the user defined.
+    /// Reads the configuration and registers user-defined benchmarks.
     ///
     /// # Errors
-    /// When one of the files cannot be read or is invalid.
+    /// If one of the files cannot be read or is invalid.
     pub fn open(paths: &ProjectPaths) -> Result<Self, AppError> {
         load_custom(paths.custom.as_deref())?; // Before the configuration, which may name them.
         let config = Config::find(paths.config.as_deref()).map_err(AppError::usage)?;
@@ -72,15 +72,15 @@ impl ProjectContext {
     /// Opens the store to read it.
     ///
     /// # Errors
-    /// When the index cannot be opened.
+    /// If the index cannot be opened.
     pub fn store(&self, listener: &mut Listener<'_>) -> Result<Store, AppError> {
         gate::open(&self.directories, listener)
     }
 
-    /// Reads the policy, with `percent` in place of its threshold.
+    /// Reads the policy; `percent` replaces its default threshold.
     ///
     /// # Errors
-    /// When it cannot be read or is invalid.
+    /// If it cannot be read or is invalid.
     pub fn policy(
         &self,
         percent: Option<f64>,
@@ -89,10 +89,10 @@ impl ProjectContext {
         policy::load(&self.directories, &self.config.thresholds, percent, listener)
     }
 
-    /// Opens the store with the policy that decides, across the factors in `across`.
+    /// Opens the store and the policy for judging across the factors in `across`.
     ///
     /// # Errors
-    /// When the store or the policy cannot be read.
+    /// If the store or the policy cannot be read.
     pub fn judge(
         &self,
         across: Vec<String>,
@@ -102,10 +102,10 @@ impl ProjectContext {
     }
 }
 
-/// Returns the run that `named` names, else the latest.
+/// Returns the named run, else the latest.
 ///
 /// # Errors
-/// When it cannot be read, or there is none.
+/// If it cannot be read, or there is none.
 pub fn chosen_run(
     store: &Store,
     named: Option<&str>,
@@ -119,16 +119,16 @@ pub fn chosen_run(
     }
 }
 
-/// Opens the store in `results` to write it. Called before anything is measured: a directory that
-/// cannot be written is the user's to choose again.
+/// Opens the store in `results` for writing. Called before anything is measured, so that the user
+/// can choose another directory if it is not writable.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn open_results(results: &Path, listener: &mut Listener<'_>) -> Result<Store, AppError> {
     let store = Store::open_for_writing(results)
         .with_context(|| {
             format!(
-                "cannot keep results in {}; choose another directory with --results-dir",
+                "cannot store results in {}; choose another directory with --results-dir",
                 results.display()
             )
         })
@@ -137,14 +137,14 @@ pub fn open_results(results: &Path, listener: &mut Listener<'_>) -> Result<Store
     Ok(store)
 }
 
-/// Reports what was wrong with the files of `store` when it was opened.
+/// Reports problems with the files of `store` that were found when it was opened.
 pub(crate) fn tell_notices(store: &Store, listener: &mut Listener<'_>) {
     for note in rsb_store::notes(&store.notices()) {
         listener(&Event::note(note));
     }
 }
 
-/// The directories that flags name, else the configuration, else the usual ones.
+/// Returns the directories from flags, else from the configuration, else the defaults.
 fn directories(paths: &ProjectPaths, config: &Config) -> Directories {
     let choose =
         |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
@@ -158,22 +158,22 @@ fn directories(paths: &ProjectPaths, config: &Config) -> Directories {
 /// Registers the benchmarks in the file of `--custom`.
 ///
 /// # Errors
-/// When it cannot be read or is invalid.
+/// If it cannot be read or is invalid.
 pub fn load_custom(file: Option<&Path>) -> Result<(), AppError> {
     file.map_or(Ok(()), custom::load).map_err(AppError::usage)
 }
 
-/// A project as a revision has it.
+/// A project as of a revision.
 pub struct ProjectAtRevision {
     /// The project.
     pub project: ProjectContext,
-    /// The configuration as a file, for programs that plan by it.
+    /// The configuration as a file, for programs that plan with it.
     pub config_file: NamedTempFile,
-    /// The file of `--custom` as the revision has it, if it is in the repository.
+    /// The file of `--custom` as of the revision, if it is in the repository.
     pub custom: Option<CustomAtRevision>,
 }
 
-/// The file of `--custom` as a revision has it.
+/// The file of `--custom` as of a revision.
 pub struct CustomAtRevision {
     /// A copy of it.
     pub file: NamedTempFile,
@@ -181,12 +181,12 @@ pub struct CustomAtRevision {
     pub name: PathBuf,
 }
 
-/// As [`ProjectContext::open`], with every file in the repository as `revision` has it: what is judged does not
-/// choose its judge. A key that the configuration there lacks takes its default. Files outside the
-/// repository are read as they are.
+/// Opens a project like [`ProjectContext::open`], with every file in the repository as of
+/// `revision`, because a change under test must not choose its own policy. Keys that its
+/// configuration lacks take their defaults. Files outside the repository are read as they are.
 ///
 /// # Errors
-/// When `revision`, which the option `flag` names, or one of the files cannot be read.
+/// If `revision`, which the option `flag` names, or one of the files cannot be read.
 pub fn open_at(
     paths: &ProjectPaths,
     revision: &str,
@@ -238,7 +238,7 @@ fn is_in_repository(tree: &RevisionTree, path: &Path) -> Result<bool, AppError> 
     tree.name_of(path).map(|name| name.is_some()).map_err(AppError::usage)
 }
 
-/// Reads the file that `option` names, as `revision` has it.
+/// Reads the file that `option` names, as of `revision`.
 fn read_named(
     tree: &RevisionTree,
     revision: &str,
@@ -256,14 +256,14 @@ fn read_named(
     })
 }
 
-/// A temporary file that holds `text`.
+/// Writes `text` to a temporary file.
 fn write_temporary(text: &str) -> Result<NamedTempFile, AppError> {
     let file = tempfile::Builder::new().suffix(".toml").tempfile();
     let file = file.and_then(|file| std::fs::write(file.path(), text).map(|()| file));
     file.map_err(|error| AppError::from(anyhow::anyhow!("cannot write a temporary file: {error}")))
 }
 
-/// A pattern that fits every id which holds `text`, where `*` and `?` stand for anything.
+/// Returns a pattern that matches every id containing `text`, in which `*` and `?` are wildcards.
 pub(crate) fn anywhere(text: &str) -> String {
     if text.contains(['*', '?']) { format!("*{text}*") } else { text.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! The Python environment that frameworks are measured in, and what is ready in it.
+//! The Python environment in which frameworks are measured, and the components that can run in it.
 
 use std::path::Path;
 
@@ -9,20 +9,20 @@ use rsb_model::Reason;
 use rsb_model::format::FORMAT_VERSION;
 use serde_json::{Value, json};
 
-/// The environment of an interpreter, or why there is none.
+/// The environment of an interpreter, or the reason why there is none.
 pub struct EnvironmentReport {
     found: Result<PythonEnvironment, Reason>,
     is_named: bool,
 }
 
 impl EnvironmentReport {
-    /// Looks at the environment of `python`, else of the usual interpreter.
+    /// Inspects the environment of `python`, else of the default interpreter.
     pub fn new(python: Option<&Path>) -> Self {
         let found = python.map_or_else(frameworks::default_environment, frameworks::ask);
         Self { found, is_named: python.is_some() }
     }
 
-    /// Whether there is an environment.
+    /// Returns whether there is an environment.
     pub const fn is_found(&self) -> bool {
         self.found.is_ok()
     }
@@ -58,7 +58,7 @@ impl EnvironmentReport {
     /// Formats the environment and its packages for people.
     ///
     /// # Errors
-    /// When there is no environment.
+    /// If there is no environment.
     pub fn packages_text(&self) -> anyhow::Result<String> {
         let found = self.found.as_ref().map_err(|reason| anyhow!("{reason}"))?;
         let mut text = format!("Python {} at {}\n", found.version, found.program.display());
@@ -72,8 +72,7 @@ impl EnvironmentReport {
     pub fn components(&self) -> Vec<ComponentState> {
         let mut states = Vec::new();
         for component in frameworks::all() {
-            // A component that stands apart may have an environment of its own, unless one was
-            // named.
+            // Some components may have their own environment, unless one was named.
             let environment = if self.is_named {
                 self.found.clone()
             } else {

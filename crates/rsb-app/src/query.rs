@@ -1,4 +1,4 @@
-//! Questions in SQL to the stored results: read, and nothing else.
+//! SQL queries of the stored results, read-only.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 
 use crate::AppError;
 
-/// Returns DuckDB's answer to `sql`. What `watch` returns is dropped with the answer.
+/// Returns DuckDB's answer to `sql`. The value returned by `watch` is dropped after the query.
 ///
 /// # Errors
-/// When there is no DuckDB, the runs cannot be exported, or there is no answer within `limit`.
+/// If DuckDB is not installed, the runs cannot be exported, or there is no answer within `limit`.
 #[cfg(feature = "duckdb")]
 pub fn by_duckdb<W>(
     store: &Store,
@@ -28,7 +28,7 @@ pub fn by_duckdb<W>(
     rsb_store::duckdb::select(&library, &exported.path, sql, limit).map_err(crate::sql_error)
 }
 
-/// Refuses, since this build has no DuckDB.
+/// Returns an error, because this build has no DuckDB.
 ///
 /// # Errors
 /// Always.
@@ -46,14 +46,14 @@ pub fn by_duckdb<W>(
 /// Returns `answer` as CSV.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn csv(answer: &SqlAnswer) -> Result<String, AppError> {
     let mut bytes = Vec::new();
     export::write_answer(answer, &mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The names of the columns; of equal ones the second has `_2` behind it, and so on.
+/// Returns unique column names: a second equal name gets the suffix `_2`, and so on.
 fn unique(columns: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for column in columns {
@@ -76,7 +76,7 @@ pub fn document(answer: &SqlAnswer) -> Value {
     json!({ "format_version": rsb_model::format::FORMAT_VERSION, "columns": columns, "rows": rows })
 }
 
-/// Returns `answer` as a table: numbers to the right, in as many digits as people read.
+/// Returns `answer` as a table, with numbers aligned right and rounded for people.
 pub fn table(answer: &SqlAnswer) -> Table {
     let columns = answer.columns.iter().enumerate().map(|(at, name)| match name.as_str() {
         name if is_number_column(answer, at) => Column::right(name),
@@ -90,7 +90,7 @@ pub fn table(answer: &SqlAnswer) -> Table {
     table
 }
 
-/// Whether a column has values, and only numbers.
+/// Returns whether a column has values, and only numbers.
 fn is_number_column(answer: &SqlAnswer, column: usize) -> bool {
     let mut values = answer
         .rows

@@ -1,4 +1,4 @@
-//! The best device, runtime and precision for each model, from the stored runs of all machines.
+//! Recommends a device, runtime and precision for each model, from the stored runs of all machines.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,26 +21,26 @@ use serde_json::Value;
 
 use crate::{AppError, ProjectContext, models as own_models, sql_error};
 
-/// Runs looked at, newest first.
+/// Maximum number of runs read, newest first.
 const MOST_RUNS: usize = 200;
-/// How long the index may look for runs.
+/// Time limit for a query of the index.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// Figures of models, in a suite of whatever name.
+/// Selects runs with values of models, whatever the name of the suite.
 const PASSES: &str = "SELECT DISTINCT run_id FROM measurements WHERE benchmark_id LIKE \
                       'component_specific/models/%'";
 
-/// Figures of what a place can do at most.
+/// Selects runs with peak values of a machine.
 const ROOFS: &str = "SELECT DISTINCT run_id FROM measurements WHERE benchmark_id LIKE \
                      '%/compute-peak/%' \
                      OR benchmark_id LIKE '%/memory-bandwidth/%'";
-/// Runs with such figures that are looked at, newest first.
+/// Maximum number of runs with peak values that are read, newest first.
 const MOST_ROOFS: usize = 20;
 
-/// What to recommend.
+/// Models to recommend for, and the goal.
 #[derive(Debug, Clone, Copy)]
 pub struct AdviceRequest<'a> {
-    /// The model, or all that were measured.
+    /// The model; `None` for all measured models.
     pub model: Option<&'a str>,
     /// A TOML file of further models.
     pub catalogue: Option<&'a Path>,
@@ -53,7 +53,7 @@ pub struct AdviceRequest<'a> {
 /// Recommends a device, runtime and precision for each model, from the stored runs.
 ///
 /// # Errors
-/// When the results or prices cannot be read, or have no model, or not the one that was requested.
+/// If the results or prices cannot be read, or contain no model, or not the requested one.
 pub fn recommend(
     project: &ProjectContext,
     request: AdviceRequest<'_>,
@@ -63,14 +63,14 @@ pub fn recommend(
     let prices = request.prices.map(prices_of).transpose()?;
     if goal == Goal::Cost && prices.is_none() {
         return Err(AppError::usage(anyhow!(
-            "--for cost needs --prices FILE, with a [[price]] of each machine"
+            "--for cost needs --prices FILE, with a [[price]] for each machine"
         )));
     }
     let own = own_models::own_models(request.catalogue)?;
     let store = project.store(listener)?;
     let mut runs = of_models(&store)?;
     let is_some_run = !runs.is_empty();
-    // Of a case that several runs measured the first counts.
+    // If several runs measured a case, the first counts.
     runs.sort_by_key(is_disturbed);
     runs.extend(of_roofs(&store, &runs)?);
     let asked =
@@ -86,8 +86,7 @@ pub fn recommend(
     Ok(document)
 }
 
-/// Formats `document` for people: of the models that were measured, or the one that was requested,
-/// all candidates.
+/// Formats `document` for people: all candidates of the measured models or of the requested one.
 pub fn text(document: &RecommendDocument, request: AdviceRequest<'_>, style: Style) -> String {
     let (asked, others): (Vec<_>, Vec<_>) = document.models.iter().partition(|advice| {
         request.model.is_some()
@@ -98,7 +97,7 @@ pub fn text(document: &RecommendDocument, request: AdviceRequest<'_>, style: Sty
         .map(|advice| lines(advice, request.goal, document.currency.as_deref()))
         .collect();
     if !others.is_empty() {
-        text.push("\nNot measured yet; `recommend MODEL` shows more of one:".to_owned());
+        text.push("\nNot measured yet; `recommend MODEL` shows details of one:".to_owned());
         text.extend(
             others.into_iter().map(|advice| format!("{}: {}", head(advice), verdict(advice))),
         );
@@ -106,13 +105,13 @@ pub fn text(document: &RecommendDocument, request: AdviceRequest<'_>, style: Sty
     style.wrap_long_lines(&text.join("\n"))
 }
 
-/// Why there is no answer where nobody named a model.
+/// Returns why there is no answer if no model was named.
 fn no_measurement(results_dir: &Path, is_some_run: bool) -> anyhow::Error {
     let dir = results_dir.display();
     if is_some_run {
         anyhow!(
-            "no run in {dir} measured single passes of a model, which answers rest on; `models` \
-             measures some"
+            "no run in {dir} measured single passes of a model, which recommendations need; \
+             `models` measures some"
         )
     } else {
         anyhow!(
@@ -122,14 +121,14 @@ fn no_measurement(results_dir: &Path, is_some_run: bool) -> anyhow::Error {
     }
 }
 
-/// Why there is no answer of a model that was named: one of the catalogue would have one, be it
-/// that nothing is known.
+/// Returns why there is no answer for a named model. A model of the catalogue always has an answer,
+/// even if nothing is known about it.
 fn not_there(name: &str, own: &[ModelRow]) -> anyhow::Error {
     let near = models::nearest(name, own)
         .map(|near| format!("; did you mean `{near}`?"))
         .unwrap_or_default();
     anyhow!(
-        "neither the catalogue nor a stored run has a model `{name}`{near} (`models list` names \
+        "neither the catalogue nor a stored run has a model `{name}`{near} (`models list` lists \
          all)"
     )
 }
@@ -138,7 +137,7 @@ fn prices_of(file: &Path) -> Result<Prices, AppError> {
     let text = rsb_store::read_text(file)
         .with_context(|| {
             let file = file.display();
-            format!("prices of {file}; name a file with a [[price]] of each machine")
+            format!("prices of {file}; name a file with a [[price]] for each machine")
         })
         .map_err(AppError::usage)?;
     Prices::parse(&text)
@@ -146,7 +145,7 @@ fn prices_of(file: &Path) -> Result<Prices, AppError> {
         .map_err(AppError::usage)
 }
 
-/// The stored runs that measured peaks, newest first, those of `known` apart.
+/// Returns stored runs that measured peaks, newest first, except those in `known`.
 fn of_roofs(store: &Store, known: &[Run]) -> Result<Vec<Run>, AppError> {
     let answer = store.select(ROOFS, LIMIT).map_err(sql_error)?;
     let mut named: Vec<&str> = answer.rows.iter().flatten().filter_map(Value::as_str).collect();
@@ -159,17 +158,17 @@ fn of_roofs(store: &Store, known: &[Run]) -> Result<Vec<Run>, AppError> {
 /// Returns the stored runs that measured models, newest first.
 ///
 /// # Errors
-/// When the index does not answer.
+/// If the index cannot be read.
 pub fn of_models(store: &Store) -> Result<Vec<Run>, AppError> {
     let mut summaries = store.runs().map_err(AppError::usage)?;
     let answer = store.select(PASSES, LIMIT).map_err(sql_error)?;
     let named: Vec<&str> = answer.rows.iter().flatten().filter_map(Value::as_str).collect();
-    // Of skips alone the index knows no more than the name of the suite.
+    // Of a run that was skipped entirely, the index has only the name of the suite.
     summaries.retain(|summary| {
         summary.suite.split('_').any(|name| name == models::MODELS)
             || named.contains(&summary.run_id.0.as_str())
     });
-    // A run whose file is gone has nothing to say.
+    // A run whose file is gone is skipped.
     Ok(summaries
         .into_iter()
         .take(MOST_RUNS)
@@ -177,19 +176,19 @@ pub fn of_models(store: &Store) -> Result<Vec<Run>, AppError> {
         .collect())
 }
 
-/// Whether another run of this program measured at the same time.
+/// Returns whether another run of this program measured at the same time.
 fn is_disturbed(run: &Run) -> bool {
     run.notes.contains(&Note::Shared)
 }
 
-/// Says which runs that the answers rest on were disturbed.
+/// Warns of disturbed runs that the answers rest on.
 fn warn_of_disturbed(runs: &[Run], document: &RecommendDocument, listener: &mut Listener<'_>) {
     let candidates = document.models.iter().flat_map(|advice| &advice.candidates);
     let used: BTreeSet<&str> =
         candidates.flat_map(|one| &one.rests_on).map(|one| one.run_id.as_str()).collect();
     for run in runs.iter().filter(|run| is_disturbed(run) && used.contains(run.run_id.0.as_str())) {
         let text = format!(
-            "the run {}: {}; measure its models again, with nothing beside",
+            "the run {}: {}; measure its models again without other runs at the same time",
             run.run_id,
             Note::Shared
         );
@@ -212,15 +211,15 @@ fn verdict(advice: &ModelAdvice) -> String {
             format!("no clear winner{}: intervals overlap", basis(best))
         }
         (ModelChoice::OnlyOne, Some(best)) => {
-            format!("{}{}, the only one known", place(&best.place), basis(best))
+            format!("{}{}, the only candidate", place(&best.place), basis(best))
         }
         (_, None) | (ModelChoice::Unknown, _) => match advice.unknown.first() {
             Some(why) if advice.unknown.iter().all(|one| one.reason == why.reason) => {
                 format!("unknown: {}", why.reason)
             }
             Some(_) => "unknown".to_owned(),
-            None => "unknown: no stored run has passes of models from which a time follows; \
-                     `models` measures some"
+            None => "unknown: no stored run has model passes to predict a time from; `models` \
+                     measures some"
                 .to_owned(),
         },
     }
@@ -255,14 +254,14 @@ const fn basis(one: &ModelCandidate) -> &'static str {
     }
 }
 
-/// A stored figure that a prediction rests on.
+/// Formats a stored value that a prediction rests on.
 fn evidence(one: &ModelEvidence) -> String {
     let unit = Field::find(&one.field).map_or("", |field| field.unit.symbol());
     let value = format_quantity(one.value, unit);
     format!("      from {} {value} in {}", one.benchmark_id, one.run_id)
 }
 
-/// Whether it rests on a case that was tuned for throughput.
+/// Returns whether it rests on a case that was tuned for throughput.
 fn is_tuned(one: &ModelCandidate) -> bool {
     let is_measured = one.basis == ModelBasis::Measured;
     is_measured
@@ -294,7 +293,7 @@ fn figures(one: &ModelCandidate, goal: Goal, currency: Option<&str>) -> String {
     let cost = one
         .cost_per_million_items
         .zip(currency)
-        .map(|(cost, of)| format!(", {cost:.2} {of} for a million"));
-    let energy = one.energy_per_item_j.map(|energy| format!(", {energy:.3} J an item"));
+        .map(|(cost, of)| format!(", {cost:.2} {of} per million items"));
+    let energy = one.energy_per_item_j.map(|energy| format!(", {energy:.3} J per item"));
     [Some(time), cost, energy].into_iter().flatten().collect()
 }

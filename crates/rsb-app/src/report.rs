@@ -1,5 +1,5 @@
-//! Reports of a run: Markdown with charts beside it, an HTML page that holds everything, its PDF, or
-//! the run in another form.
+//! Reports of a run: Markdown with charts next to it, a self-contained HTML page, its PDF, or the
+//! run in another format.
 
 mod pdf;
 
@@ -55,7 +55,7 @@ impl ReportFormat {
         }
     }
 
-    /// Returns what it is, for the help.
+    /// Returns its description for the help.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Markdown => "Tables, with charts in a folder next to it",
@@ -74,17 +74,17 @@ impl ReportFormat {
     }
 }
 
-/// What `run --reports` takes.
+/// Value of `run --reports`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportForm {
-    /// Every form.
+    /// Every format.
     All,
-    /// This one.
+    /// This format.
     One(ReportFormat),
 }
 
 impl ReportForm {
-    /// Returns the forms that `asked` stand for, each once, in the order of the help.
+    /// Returns the formats in `asked`, each once, in the order of the help.
     pub fn expand(asked: &[Self]) -> Vec<ReportFormat> {
         let is_asked =
             |form: &ReportFormat| asked.contains(&Self::All) || asked.contains(&Self::One(*form));
@@ -92,18 +92,18 @@ impl ReportForm {
     }
 }
 
-/// Refuses PDF if no worker is installed that makes one.
+/// Checks that a worker to create PDF files is installed.
 ///
 /// # Errors
-/// When there is none.
+/// If there is none.
 pub fn check_pdf() -> Result<(), AppError> {
     pdf::worker().map(drop).map_err(|reason| pdf::without(&reason))
 }
 
-/// Refuses a form that is requested by name and that this build cannot write.
+/// Checks that this build can write the formats that are requested by name.
 ///
 /// # Errors
-/// When it cannot.
+/// If it cannot.
 pub fn can_write(asked: &[ReportForm]) -> Result<(), AppError> {
     if asked.contains(&ReportForm::One(ReportFormat::Pdf)) {
         check_pdf()?;
@@ -111,7 +111,7 @@ pub fn can_write(asked: &[ReportForm]) -> Result<(), AppError> {
     Ok(())
 }
 
-/// The forms that `asked` stand for and this build writes; what is missing of all forms is said.
+/// Returns the requested formats that this build can write, and notes the missing ones.
 pub fn forms(asked: &[ReportForm], listener: &mut Listener<'_>) -> Vec<ReportFormat> {
     let mut forms = ReportForm::expand(asked);
     if forms.contains(&ReportFormat::Pdf)
@@ -123,10 +123,11 @@ pub fn forms(asked: &[ReportForm], listener: &mut Listener<'_>) -> Vec<ReportFor
     forms
 }
 
-/// Writes `forms` of a report on `run` beside the results, and gives their files and directories.
+/// Writes `forms` of a report on `run` to the results directory, and returns the files and
+/// directories.
 ///
 /// # Errors
-/// When the policy cannot be read, or a report cannot be written.
+/// If the policy cannot be read, or a report cannot be written.
 pub fn write_beside(
     forms: &[ReportFormat],
     project: &ProjectContext,
@@ -146,7 +147,7 @@ pub fn write_beside(
     Ok(paths)
 }
 
-/// Returns where a report goes unless the user names a place.
+/// Returns the default path of a report.
 pub fn beside(store: &Store, run: &Run, form: ReportFormat) -> PathBuf {
     let ending = match form {
         ReportFormat::Markdown => "md",
@@ -168,7 +169,7 @@ fn charts_dir(beside: &Path, run: &Run) -> PathBuf {
 /// Gathers the content of a report on `run`.
 ///
 /// # Errors
-/// When the policy cannot be read.
+/// If the policy cannot be read.
 pub fn input(
     project: &ProjectContext,
     store: &Store,
@@ -199,17 +200,17 @@ pub fn note_not_compared(input: &ReportInput, listener: &mut Listener<'_>) {
     }
 }
 
-/// Writes one report in any form.
+/// Writer of one report in any format.
 pub struct ReportWriter<'a> {
     report: Report<'a>,
     section: &'a ReportSection,
-    /// Whether a page holds the run.
+    /// Whether the HTML page contains the run.
     pub has_data: bool,
     style: Style,
 }
 
 impl<'a> ReportWriter<'a> {
-    /// Returns the writer of the report on `run`, with the run in its page.
+    /// Creates a writer of the report on `run`, with the run in its page.
     pub fn new(
         input: &'a ReportInput,
         run: &'a Run,
@@ -221,7 +222,7 @@ impl<'a> ReportWriter<'a> {
         Self { report, section, has_data: true, style }
     }
 
-    /// Returns the charts that stand above the text on a terminal.
+    /// Returns the charts shown above the text on a terminal.
     pub fn glance(&self) -> Vec<Chart> {
         charts::glance(&self.report)
     }
@@ -229,7 +230,7 @@ impl<'a> ReportWriter<'a> {
     /// Returns the document in `form`; a Markdown document with links to `charts`.
     ///
     /// # Errors
-    /// When the document cannot be made.
+    /// If the document cannot be created.
     pub fn text(&self, form: ReportFormat, charts: &[ChartLink]) -> Result<String, AppError> {
         let report = &self.report;
         Ok(match form {
@@ -256,10 +257,10 @@ impl<'a> ReportWriter<'a> {
         Ok(html::page(&self.report, &look))
     }
 
-    /// Writes `form` to the file `path`; the charts alone into the directory `path`.
+    /// Writes `form` to the file `path`; for charts only, to the directory `path`.
     ///
     /// # Errors
-    /// When it cannot be made or written.
+    /// If it cannot be created or written.
     pub fn write(&self, form: ReportFormat, path: &Path) -> Result<(), AppError> {
         let links = match form {
             ReportFormat::Svg => return self.write_charts(path).map(drop),
@@ -274,7 +275,7 @@ impl<'a> ReportWriter<'a> {
             ReportFormat::Markdown if self.report.has(ReportPart::Charts) => {
                 output::refuse_link(path).map_err(output_error)?;
                 let beside = path.parent().unwrap_or(Path::new("")).to_owned();
-                // Of both directories that the charts make, neither may lead elsewhere.
+                // Neither of the two directories for charts may be a link to another place.
                 output::create_dir(&beside.join("charts")).map_err(output_error)?;
                 self.write_charts(&charts_dir(&beside, self.report.run()))?
             }

@@ -1,4 +1,4 @@
-//! The dashboard: the store and the network around `rsb-web`, which knows neither.
+//! The dashboard: the store and the network around `rsb-web`, which uses neither.
 
 mod export;
 mod guard;
@@ -16,20 +16,20 @@ pub use export::export;
 pub use server::Server;
 pub use stored::Stored;
 
-/// Where the dashboard is served, and to whom.
+/// Address and access of the dashboard.
 #[derive(Debug, Clone, Default)]
 pub struct ServeOptions {
-    /// The address, unless it is a free local port.
+    /// The address; `None` for a free local port.
     pub listen: Option<SocketAddr>,
-    /// The file of the token that readers need.
+    /// File with the token that readers need.
     pub token_file: Option<PathBuf>,
-    /// Why no token is needed.
+    /// Reason why no token is needed.
     pub no_token: Option<String>,
-    /// Further names that the server is called.
+    /// Additional host names of the server.
     pub hosts: Vec<String>,
 }
 
-/// The pages of `source`, with charts as PNG where this build can make them.
+/// Returns the pages of `source`, with charts as PNG if this build can create them.
 fn site(source: &source::StoreSource, medium: Medium) -> Site<'_> {
     with_pictures(Site::new(source, medium))
 }

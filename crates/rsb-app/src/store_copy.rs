@@ -1,5 +1,5 @@
-//! Runs from one store to another: directories of results, and a PostgreSQL that many machines
-//! share.
+//! Copies runs from one store to another: directories of results, and a PostgreSQL database shared
+//! by many machines.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use rsb_store::{MergedFile, Store};
 
 use crate::{AppError, error_chain};
 
-/// Copies the runs from `from` that `to` lacks, and tells `say` which are left out.
+/// Copies the runs of `from` that `to` lacks, and reports to `say` which are left out.
 ///
 /// # Errors
-/// When one of them cannot be read or written.
+/// If one of them cannot be read or written.
 pub fn copy(from: &str, to: &str, say: &mut dyn FnMut(&str)) -> Result<CopyCounts, AppError> {
     Ok(match (is_address(from), is_address(to)) {
         (false, false) => {
@@ -32,12 +32,12 @@ pub fn copy(from: &str, to: &str, say: &mut dyn FnMut(&str)) -> Result<CopyCount
     })
 }
 
-/// What became of runs.
+/// Numbers of copied and other runs.
 #[derive(Debug, Default)]
 pub struct CopyCounts {
-    /// Copied now.
+    /// Newly copied.
     pub copied: usize,
-    /// There already.
+    /// Already present.
     pub known: usize,
     /// Not copied.
     pub left_out: usize,
@@ -47,8 +47,8 @@ fn existing(dir: &str) -> Result<Store, AppError> {
     Store::open_for_writing(Path::new(dir)).map_err(AppError::usage)
 }
 
-/// Only what was asked for is created, and a source never is. What may hold a password is not
-/// repeated.
+/// Returns `dir` if it exists: a source is never created. The error does not repeat text that may
+/// contain a password.
 fn existing_dir(dir: &str) -> Result<std::path::PathBuf, AppError> {
     let path = Path::new(dir);
     if path.is_dir() {
@@ -56,11 +56,11 @@ fn existing_dir(dir: &str) -> Result<std::path::PathBuf, AppError> {
     }
     let shown = if dir.contains("://") || dir.contains("password") { "that" } else { dir };
     Err(AppError::usage(anyhow::anyhow!(
-        "`{shown}` is no directory; name one of results, or postgres://USER@HOST/DATABASE"
+        "`{shown}` is not a directory; name a results directory, or postgres://USER@HOST/DATABASE"
     )))
 }
 
-/// Takes the runs of `dir` into `store`.
+/// Copies the runs of `dir` to `store`.
 fn take_in(store: &Store, dir: &Path, say: &mut dyn FnMut(&str)) -> Result<CopyCounts, AppError> {
     let mut counts = CopyCounts::default();
     store.merge(dir, |file| match file {
@@ -69,7 +69,7 @@ fn take_in(store: &Store, dir: &Path, say: &mut dyn FnMut(&str)) -> Result<CopyC
         MergedFile::ClockWentBack { .. } => {}
         MergedFile::Conflict { run_id, .. } => {
             counts.left_out += 1;
-            say(&format!("left out: another run is called {run_id} there"));
+            say(&format!("left out: another run there has the id {run_id}"));
         }
         MergedFile::Unreadable(error) => {
             counts.left_out += 1;
@@ -104,14 +104,14 @@ fn fetch(
     say: &mut dyn FnMut(&str),
 ) -> Result<CopyCounts, AppError> {
     let mut shared = rsb_store::shared::SharedStore::connect(address).map_err(of_shared)?;
-    // Where nobody answers nothing is created.
+    // If the database does not answer, nothing is created.
     let store = store()?;
     let dir = tempfile::tempdir()?;
     shared.fetch(&store, dir.path()).map_err(of_shared)?;
     take_in(&store, dir.path(), say)
 }
 
-/// A wrong address is the user's, whatever else happens is not.
+/// Converts an error: a wrong address is a usage error, others are not.
 #[cfg(feature = "postgres")]
 fn of_shared(error: rsb_store::shared::SharedStoreError) -> AppError {
     use rsb_store::shared::SharedStoreError;
@@ -138,13 +138,13 @@ fn fetch(
 #[cfg(not(feature = "postgres"))]
 fn without(_: &str) -> AppError {
     AppError::usage(anyhow::anyhow!(
-        "this build has no PostgreSQL: `cargo install --path . --features postgres` builds one \
-         that has"
+        "this build does not support PostgreSQL: `cargo install --path . --features postgres` adds \
+         it"
     ))
 }
 
-/// Sends what was just measured, and what could not be sent before, to `address`. A database that
-/// cannot be reached costs nothing: the runs stay here and are sent the next time.
+/// Sends new runs, and those that could not be sent before, to `address`. If the database cannot be
+/// reached, the runs stay here and are sent the next time.
 pub fn send_measured(store: &Store, address: &str, say: &mut dyn FnMut(&str)) {
     match send(store, address, say) {
         Ok(counts) => say(&format!("{} sent", format_count(counts.copied, "run", "runs"))),

@@ -1,4 +1,4 @@
-//! Where metrics go over the stored runs, or over a CSV file, and what changed there.
+//! Trends of metrics in the stored runs or in a CSV file, and their changes.
 
 use std::path::{Path, PathBuf};
 
@@ -17,37 +17,37 @@ use crate::{AppError, CaseFilter, ProjectContext, alert_error};
 /// Metrics that are the time of an iteration.
 pub const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
 
-/// What a history shows.
+/// Series of a history with their trends.
 pub struct TrendHistory {
     /// The series.
     pub series: Vec<Series>,
     /// Their trends.
     pub document: TrendDocument,
-    /// Of a file of somebody else's: nothing is known from earlier looks.
+    /// Tracked alerts; empty for a CSV file, which has no earlier state.
     pub tracked: Tracked,
-    /// When it was looked at.
+    /// Time of the analysis.
     pub now: Timestamp,
 }
 
-/// Which series to follow, and what to report.
+/// Series to analyze, and changes to report.
 #[derive(Debug, Clone)]
 pub struct TrendQuery {
     /// A CSV file, instead of the stored runs.
     pub input: Option<PathBuf>,
-    /// Which cases.
+    /// The cases.
     pub filter: CaseFilter,
-    /// The metric, `all`, or the time of an iteration.
+    /// The metric, or `all`; `None` for the time of an iteration.
     pub metric: Option<String>,
     /// Whether only improvements are reported.
     pub improvements: bool,
-    /// What counts as a change.
+    /// Thresholds of a change.
     pub settings: TrendSettings,
 }
 
-/// Follows what `query` asks for: of a file, or of the stored runs together with their store.
+/// Analyzes the series of `query`: of a file, or of the stored runs together with their store.
 ///
 /// # Errors
-/// When the input cannot be read, or the file has no such series.
+/// If the input cannot be read, or the file has no such series.
 pub fn follow(
     project: &ProjectContext,
     query: &TrendQuery,
@@ -75,19 +75,19 @@ pub fn follow(
     Ok((store, look))
 }
 
-/// Follows the time of an iteration of every case in `store`, by the usual settings.
+/// Analyzes the time of an iteration of every case in `store`, with the default settings.
 ///
 /// # Errors
-/// When the results cannot be read.
+/// If the results cannot be read.
 pub fn look(store: &Store, listener: &mut Listener<'_>) -> Result<TrendHistory, AppError> {
     over(store, times_in(store, None, None)?, &TrendSettings::DEFAULT, listener)
 }
 
 /// Returns the trends of the stored series that pass `filter`: of `metric`, else the time of an
-/// iteration. Nothing is stored of the look.
+/// iteration. Stores nothing.
 ///
 /// # Errors
-/// When the results cannot be read.
+/// If the results cannot be read.
 pub fn history(
     store: &Store,
     filter: &CaseFilter,
@@ -100,7 +100,7 @@ pub fn history(
 /// Returns the trends of the series of a CSV file that pass `filter`.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// If the file cannot be read.
 pub fn history_in(file: &Path, filter: &CaseFilter) -> Result<TrendDocument, AppError> {
     let mut series = rsb_store::read_series(file).map_err(AppError::usage)?;
     series.retain(|series| filter.fits(&series.id));
@@ -121,10 +121,11 @@ fn over(
     for alert in &tracked.closed {
         let because = alert.because.as_deref().unwrap_or_default();
         let (id, state) = (&alert.id, alert.state.as_str());
-        listener(&Event::note(format!("{id} is {state} now: {because}")));
+        listener(&Event::note(format!("{id} is now {state}: {because}")));
     }
     if let Some(why) = &tracked.not_kept {
-        let text = format!("what was found is not kept, and is new the next time: {why}");
+        let text =
+            format!("alerts were not stored and will be reported as new the next time: {why}");
         listener(&Event::note(text));
     }
     Ok(TrendHistory { series, document, tracked, now })
@@ -149,11 +150,11 @@ fn stored_series(
     Ok(series)
 }
 
-/// Returns the time of an iteration of each case, of the newest `runs` only if given. Of a long
-/// history nothing else is read.
+/// Returns the time of an iteration of each case, only for the newest `runs` if given, so that a
+/// long history is not read completely.
 ///
 /// # Errors
-/// When the results cannot be read.
+/// If the results cannot be read.
 pub fn times_in(
     store: &Store,
     cases: Option<&str>,
@@ -173,11 +174,11 @@ pub fn times_in(
     Ok(all)
 }
 
-/// Series that are named where none is asked for.
+/// Maximum number of series named in an error.
 const SHOWN: usize = 5;
 
-/// Those series of a file that are asked for. A wish that none of them fulfils is a mistake: the
-/// file is all there is.
+/// Returns the matching series of a file. If none matches, that is an error, because the file is
+/// complete.
 fn select_series(query: &TrendQuery, all: Vec<Series>) -> Result<Vec<Series>, AppError> {
     let metric = query.metric.as_deref().filter(|name| *name != "all");
     let (asked, others): (Vec<Series>, Vec<Series>) = all.into_iter().partition(|series| {
@@ -190,18 +191,18 @@ fn select_series(query: &TrendQuery, all: Vec<Series>) -> Result<Vec<Series>, Ap
     let there = others.iter().take(SHOWN).map(describe_series).collect::<Vec<_>>().join(", ");
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Err(AppError::usage(anyhow!(
-        "no series of the file matches --benchmark, --case and --metric; there are {there}{more}"
+        "no series of the file matches --benchmark, --case and --metric; the file has {there}{more}"
     )))
 }
 
 fn describe_series(series: &Series) -> String {
     match series.id.as_str() {
-        "" => format!("one without an id ({})", series.metric),
+        "" => format!("a series without an id ({})", series.metric),
         id => format!("{id} ({})", series.metric),
     }
 }
 
-/// Returns `series` as the statistics take them.
+/// Converts `series` to the input of the statistics.
 pub fn inputs(series: &[Series]) -> Vec<SeriesInput> {
     let mut inputs = Vec::new();
     for series in series {
@@ -216,10 +217,10 @@ pub fn inputs(series: &[Series]) -> Vec<SeriesInput> {
     inputs
 }
 
-/// Writes the points of the trends into a Parquet file.
+/// Writes the points of the trends to a Parquet file.
 ///
 /// # Errors
-/// When it cannot be written, or this build has no Parquet.
+/// If it cannot be written, or this build has no Parquet.
 #[cfg(feature = "parquet")]
 pub fn write_parquet(
     path: &Path,
@@ -238,7 +239,7 @@ pub fn write_parquet(
     Ok(())
 }
 
-/// Refuses, since this build has no Parquet.
+/// Returns an error, because this build has no Parquet.
 ///
 /// # Errors
 /// Always.

@@ -1,10 +1,10 @@
-//! The terminal interface: the terminal, the threads and the store around `rsb-tui`, which knows
+//! The terminal interface: the terminal, the threads and the store around `rsb-tui`, which uses
 //! none of them.
 //!
-//! One thread reads keys, one what the program says, one does what is asked for, a run included;
-//! this one draws. It draws when something has happened and never by a clock; of a run it draws
-//! while the engine waits for it, so that no picture is made while a case is timed, unless somebody
-//! presses a key.
+//! One thread reads keys, one reads the output of the program, and one runs jobs, including
+//! benchmark runs; this one draws. It draws when something has happened, never by a clock. During a
+//! run it draws while the engine waits for it, so that no frame is drawn while a case is timed,
+//! unless the user presses a key.
 
 mod jobs;
 mod keys;

@@ -1,17 +1,17 @@
-//! Turns of `watch`: when the next one is due, and when it is left out.
+//! Turns of `watch`: when the next one is due, and when it is skipped.
 
 pub mod unit;
 
 use std::thread;
 use std::time::Duration;
 
-/// Returns the number of the next turn, later than `turn`, that is still to come.
+/// Returns the number of the next future turn, later than `turn`.
 pub fn next_turn(turn: u32, elapsed: Duration, every: Duration) -> u32 {
     let passed = (elapsed.as_secs_f64() / every.as_secs_f64()).floor() as u32;
     turn.max(passed).saturating_add(1)
 }
 
-/// Formats a wait as `5 h 59 min`, or `40 s` where it is less than a minute.
+/// Formats a wait as `5 h 59 min`, or `40 s` if it is less than a minute.
 pub fn wait_text(wait: Duration) -> String {
     let seconds = wait.as_secs();
     match (seconds / 3600, seconds / 60 % 60) {
@@ -21,7 +21,7 @@ pub fn wait_text(wait: Duration) -> String {
     }
 }
 
-/// Returns why nothing is to be measured now.
+/// Returns why nothing should be measured now.
 pub fn not_now(max_load: Option<f64>) -> Option<String> {
     let sample = rsb_probe::sample();
     if sample.is_on_battery() {

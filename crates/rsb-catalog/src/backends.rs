@@ -1,9 +1,9 @@
-//! The backends of this build: one line for each.
+//! Backends of this build.
 
 use rsb_device::{Backend, Registry};
 use rsb_model::BackendId;
 
-/// Every backend that this build has.
+/// Returns all backends of this build.
 pub fn backends() -> Vec<Box<dyn Backend>> {
     vec![
         Box::new(rsb_cpu::CpuBackend),
@@ -20,12 +20,12 @@ pub fn backends() -> Vec<Box<dyn Backend>> {
     ]
 }
 
-/// All of them, to open devices and compilers by name.
+/// Returns a registry of all backends, with which devices and compilers can be opened by name.
 pub fn registry() -> Registry {
     Registry::new(backends())
 }
 
-/// Whether this build has `backend`.
+/// Returns whether this build includes `backend`.
 pub fn has_backend(backend: BackendId) -> bool {
     backends().iter().any(|known| known.id() == backend)
 }

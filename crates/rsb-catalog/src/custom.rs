@@ -1,5 +1,5 @@
-//! Benchmarks of one's own: a closure of a program, or the command in a file. They are planned,
-//! measured, stored and judged as every other: all that is special about them is who brings them.
+//! User-defined benchmarks: a closure in a program, or a command in a file. They are planned,
+//! measured, stored and judged like built-in benchmarks.
 
 mod command;
 mod file;
@@ -18,13 +18,13 @@ use rsb_workloads::{
 use crate::entry_file::EntryFileError;
 use crate::{frameworks, selection};
 
-/// The variable that names the file of `--custom`; workers are told by it too.
+/// Environment variable with the path of the `--custom` file, also passed to workers.
 pub const VARIABLE: &str = "RSB_CUSTOM";
 
-/// Prepares one case: sets up, and verifies before anything is timed.
+/// Function that sets up one case and verifies it before anything is timed.
 pub type PrepareFn = dyn Fn(&Params) -> Result<Box<dyn Prepared>, Failure> + Send + Sync;
 
-/// A benchmark that is not in the catalogue. It runs on the host.
+/// User-defined benchmark, which runs on the host.
 pub struct OwnBenchmark {
     name: &'static str,
     about: &'static str,
@@ -34,18 +34,17 @@ pub struct OwnBenchmark {
     prepare: Box<PrepareFn>,
 }
 
-/// What cannot be a benchmark of one's own.
+/// Invalid definition of a user-defined benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("benchmark `{name}`: {why}")]
 pub struct OwnBenchmarkError {
-    /// Whose.
+    /// Name of the benchmark.
     pub name: String,
-    /// What is wrong, and what would be right.
+    /// Error, and the valid form.
     pub why: String,
 }
 
-/// What the benchmarks that were registered bring along beside themselves, and what a configuration
-/// aims at.
+/// Registered `--custom` file, targets of registered benchmarks, and targets of the configuration.
 struct CustomRegistry {
     file: Option<PathBuf>,
     targets: Vec<TargetFile>,
@@ -56,24 +55,25 @@ static CUSTOM_REGISTRY: RwLock<CustomRegistry> =
     RwLock::new(CustomRegistry { file: None, targets: Vec::new(), configured: Vec::new() });
 
 impl OwnBenchmark {
-    /// One without axes and targets. Names live as long as the process.
+    /// Returns a benchmark without axes and targets. The names live as long as the process.
     pub fn new(name: &'static str, about: &'static str, prepare: Box<PrepareFn>) -> Self {
         Self { name, about, axes: &[], grid: Vec::new(), targets: Vec::new(), prepare }
     }
 
-    /// Adds the axis `name` with its values: every combination of the axes is a case.
+    /// Adds the axis `name` with its values. Every combination of axis values is a case.
     #[must_use]
     pub fn axis(mut self, name: &'static str, values: Vec<String>) -> Self {
         let about = "an axis of your own";
         let axis =
             AxisInfo { name, about, default: None, form: IdForm::Named, kind: AxisKind::Word };
-        // As the names, they live as long as the process.
+        // Like the names, the axes live as long as the process.
         self.axes = [self.axes, &[axis]].concat().leak();
         self.grid.push((name, values));
         self
     }
 
-    /// Adds a target, whose pattern is of what stands behind the name in an id: `*`, or `*/n=1000`.
+    /// Adds a target. Its pattern refers to the part of the case id after the benchmark name: `*`,
+    /// or `*/n=1000`.
     #[must_use]
     pub fn target(mut self, target: TargetFile) -> Self {
         let id = format!("*/{}/{}", self.name, target.id);
@@ -81,24 +81,24 @@ impl OwnBenchmark {
         self
     }
 
-    /// Its name.
+    /// Returns the name of the benchmark.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Sets one case of it up and verifies it.
+    /// Sets up one case and verifies it.
     ///
     /// # Errors
-    /// When it cannot run here, or breaks.
+    /// If the case cannot run on this machine or fails.
     pub fn prepare_case(&self, params: &Params) -> Result<Box<dyn Prepared>, Failure> {
         (self.prepare)(params)
     }
 
-    /// Makes it known to this process.
+    /// Registers the benchmark in this process.
     ///
     /// # Errors
-    /// When its name is taken or none, an axis has no values or one that is no word, or a target
-    /// says nothing.
+    /// If the name is invalid or taken, an axis has no values or an invalid one, or a target is
+    /// invalid.
     pub fn register(self) -> Result<(), OwnBenchmarkError> {
         let (name, targets) = (self.name, self.targets.clone());
         self.check().map_err(|why| OwnBenchmarkError { name: name.to_owned(), why })?;
@@ -111,16 +111,18 @@ impl OwnBenchmark {
     fn check(&self) -> Result<(), String> {
         if !is_name(self.name) {
             return Err(
-                "a name is a letter, then letters, digits, dashes and underscores".to_owned()
+                "the name is not valid; use a letter, then letters, digits, dashes and underscores"
+                    .to_owned(),
             );
         }
         if self.name == selection::ALL || frameworks::find(self.name).is_some() {
-            return Err("the name means something else here; choose another".to_owned());
+            return Err("the name is reserved for this program; choose another".to_owned());
         }
         for (axis, (name, values)) in self.axes.iter().zip(&self.grid) {
             if !is_name(name) || self.axes.iter().filter(|other| other.name == *name).count() > 1 {
                 return Err(format!(
-                    "the axis `{name}` needs a name of its own: a letter, then letters and digits"
+                    "the axis name `{name}` is not valid or used twice; use a letter, then letters \
+                     and digits"
                 ));
             }
             if values.is_empty() {
@@ -146,13 +148,14 @@ fn check_target(target: &TargetFile) -> Result<(), String> {
     let metric = &target.metric;
     if Field::find(metric).is_none_or(|field| field.better().is_none()) {
         return Err(format!(
-            "a target names `{metric}`, which is no metric; see docs/glossary.md, such as time_ms"
+            "a target names `{metric}`, which is not a metric; use one of docs/glossary.md, such \
+             as time_ms"
         ));
     }
     match [target.above, target.below] {
         [Some(limit), None] | [None, Some(limit)] if limit.is_finite() => Ok(()),
         _ => Err(format!(
-            "the target for {metric} needs one of `above` and `below`, a finite figure"
+            "the target for {metric} needs one of `above` and `below`, with a finite value"
         )),
     }
 }
@@ -181,12 +184,12 @@ impl Benchmark for OwnBenchmark {
     }
 }
 
-/// Registers the benchmarks in the file at `path`. The same file again changes nothing.
+/// Registers the benchmarks in the file at `path`. Loading the same file again has no effect.
 ///
 /// # Errors
-/// When it cannot be read, has a mistake, or names what is there already.
+/// If the file cannot be read, contains an error, or defines a name that is already taken.
 pub fn load(path: &Path) -> Result<(), EntryFileError> {
-    // Workers may start elsewhere.
+    // Workers can have a different working directory.
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if file().is_some_and(|known| known == whole) {
         return Ok(());
@@ -201,43 +204,47 @@ pub fn load(path: &Path) -> Result<(), EntryFileError> {
     Ok(())
 }
 
-/// The benchmarks that two files of `--custom` define in unlike ways, by name.
+/// Returns the names of benchmarks that two `--custom` files define differently.
 pub fn differing_benchmarks(before: &Path, after: &Path) -> Vec<String> {
     file::differing(before, after)
 }
 
-/// The file whose benchmarks are known here.
+/// Returns the path of the loaded `--custom` file.
 pub fn file() -> Option<PathBuf> {
     CUSTOM_REGISTRY.read().unwrap_or_else(PoisonError::into_inner).file.clone()
 }
 
-/// The targets of every benchmark that was brought, and those of the configuration, as a policy has
-/// them.
+/// Returns the targets of all registered benchmarks and of the configuration, in the form of a
+/// policy.
 pub fn targets() -> Vec<TargetFile> {
     let brought = CUSTOM_REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
     [&brought.targets[..], &brought.configured].concat()
 }
 
-/// Takes the targets of a configuration in place of those of the last one.
+/// Sets the targets of the configuration, replacing the previous ones.
 pub fn configure(targets: Vec<TargetFile>) {
     CUSTOM_REGISTRY.write().unwrap_or_else(PoisonError::into_inner).configured = targets;
 }
 
-/// The benchmark called `name`, also where only the file that this process was started with has it.
+/// Returns the benchmark called `name`. If it is unknown, first loads the file named by the
+/// environment variable [`VARIABLE`].
 ///
 /// # Errors
-/// When that file has a mistake, or nobody knows the name.
+/// If that file contains an error, or no benchmark has this name.
 pub fn find(name: &str) -> Result<&'static dyn Benchmark, Reason> {
     if let (None, Some(path)) = (rsb_workloads::find(name), std::env::var_os(VARIABLE)) {
         load(Path::new(&path)).map_err(|error| {
             let what = format!("benchmark {name}");
-            Reason::new(what, error.to_string(), "mend the file of --custom")
+            Reason::new(what, error.to_string(), "fix the file of --custom")
         })?;
     }
     rsb_workloads::find(name).ok_or_else(|| {
-        let cure =
-            "name the file that has it with --custom, or use the program and worker of one version";
-        Reason::new(format!("benchmark {name}"), "this worker does not know it", cure)
+        let cure = "name its file with --custom, or use a program and worker of the same version";
+        Reason::new(
+            format!("benchmark {name}"),
+            "this worker has no benchmark with this name",
+            cure,
+        )
     })
 }
 
@@ -270,16 +277,13 @@ mod tests {
     fn each_mistake_says_what_would_be_right() {
         for (benchmark, expected) in [
             (own("gemm"), "already"),
-            (own("pytorch"), "something else"),
-            (own("all"), "something else"),
+            (own("pytorch"), "reserved"),
+            (own("all"), "reserved"),
             (own("a/b"), "letters, digits"),
             (own("mod-test-a").axis("n", Vec::new()), "no values"),
             (own("mod-test-a").axis("n", values(&["a b"])), "not a value of `n`"),
-            (
-                own("mod-test-a").axis("n", values(&["1"])).axis("n", values(&["1"])),
-                "name of its own",
-            ),
-            (own("mod-test-a").target(target("speed", Some(1.0))), "no metric"),
+            (own("mod-test-a").axis("n", values(&["1"])).axis("n", values(&["1"])), "used twice"),
+            (own("mod-test-a").target(target("speed", Some(1.0))), "not a metric"),
             (own("mod-test-a").target(target("time_ms", None)), "`above` and `below`"),
             (own("mod-test-a").target(target("time_ms", Some(f64::NAN))), "finite"),
         ] {

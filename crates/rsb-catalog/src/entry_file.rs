@@ -1,33 +1,34 @@
-//! Files of entries that a person writes: their values, and what is wrong with one.
+//! Parsing of files with user-written entries, and their errors.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// A file of entries that cannot be used: scenarios, or benchmarks of one's own.
+/// Error in a file of scenarios or user-defined benchmarks.
 #[derive(Debug, thiserror::Error)]
 pub enum EntryFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {source}; name a TOML file with [[{entry}]] entries", path.display())]
     Read {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What its entries are called.
+        /// Name of its entries.
         entry: &'static str,
-        /// Why.
+        /// Cause of the error.
         source: std::io::Error,
     },
-    /// Its text or a value is wrong; the message says where and what is valid.
+    /// The text or a value is invalid.
     #[error("{}: {message}", path.display())]
     Invalid {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Where and what.
+        /// Position of the error, and the valid values.
         message: String,
     },
 }
 
-/// What `parse` makes of the file at `path`, whose entries are called `entry`.
+/// Reads the file at `path` and parses it with `parse`. `entry` is the name of its entries in error
+/// messages.
 pub(crate) fn parse_file<T>(
     path: &Path,
     entry: &'static str,
@@ -39,7 +40,7 @@ pub(crate) fn parse_file<T>(
     parse(&text).map_err(|message| EntryFileError::Invalid { path: path.to_owned(), message })
 }
 
-/// One value of an axis or several, as files have them.
+/// One or more values of an axis, as written in a file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "write a number, a text in quotes, or a list of them")]
 #[allow(missing_docs)]
@@ -48,7 +49,7 @@ pub enum AxisValues {
     Several(Vec<AxisValue>),
 }
 
-/// A value of an axis: numbers need no quotes.
+/// Value of an axis. Numbers need no quotes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "write a number, or a text in quotes")]
 #[allow(missing_docs)]
@@ -59,7 +60,7 @@ pub enum AxisValue {
 }
 
 impl AxisValues {
-    /// The values, as the command line has them.
+    /// Returns the values as written on the command line.
     pub fn texts(&self) -> Vec<String> {
         match self {
             Self::One(value) => vec![text_of(value)],

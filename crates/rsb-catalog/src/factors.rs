@@ -1,12 +1,12 @@
-//! The software that a case depends on, as its benchmark declares it.
+//! Software that a case depends on, as declared by its benchmark.
 
 use rsb_model::factor::{self, Factors};
 use rsb_model::{Case, Environment};
 
 use crate::frameworks;
 
-/// Returns the versions in `environment` of the software that `case` depends on: what its device
-/// runs on, and what its benchmark adds. A native case on a CPU depends on none.
+/// Returns the versions in `environment` of the software that `case` depends on: the factors of its
+/// device and those that its benchmark adds. A native case on a CPU depends on none.
 pub fn of(case: &Case, environment: &Environment) -> Factors {
     let own = match frameworks::find(&case.benchmark) {
         Some(component) => component.factors(&case.params),

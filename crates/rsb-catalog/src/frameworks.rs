@@ -1,7 +1,8 @@
-//! ML frameworks: what is measured of them, and the Python environment that they run in.
+//! Benchmarks of ML frameworks, and the Python environment that they run in.
 //!
-//! The work itself is in `python/rusty_stack_bench/workloads`, run by the worker `rsb-python-worker`. This crate
-//! only plans the cases and finds the environment; it never links Python.
+//! The benchmark code is in `python/rusty_stack_bench/workloads` and is run by the worker
+//! `rsb-python-worker`. This crate only plans the cases and finds the environment; it never links
+//! Python.
 
 mod cases;
 mod catalog;
@@ -25,7 +26,7 @@ use rsb_workloads::Breadth;
 
 use crate::models;
 
-/// How many points a component has on a device, for `list`.
+/// Returns the number of points of a component on a device, for `list`.
 pub fn count(component: &Component) -> usize {
     if component.name == models::MODELS {
         return models::catalogue().len();
@@ -34,8 +35,8 @@ pub fn count(component: &Component) -> usize {
         .map_or(0, |cases| cases.len())
 }
 
-/// Whether one iteration of `case` takes up to seconds, or a process of it takes seconds to start:
-/// fewer samples and processes must do.
+/// Returns whether one iteration of `case`, or the start of its process, can take seconds, so that
+/// fewer samples and processes must be taken.
 pub fn is_long(case: &Case) -> bool {
     find(&case.benchmark).is_some()
 }

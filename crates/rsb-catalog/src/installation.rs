@@ -1,5 +1,5 @@
-//! What an installation reaches: a few cases that take less than a minute, and the document made of
-//! them. Pure.
+//! Performance of an installation: a few cases that take less than a minute, and the document with
+//! their results. No I/O.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use rsb_model::{BenchmarkResult, Case, CaseDevice, DeviceType, Fingerprint, Outc
 
 use crate::plan::{CustomEntry, Plan, Selection};
 
-/// The suite that such runs are of, and the name of the baseline.
+/// Name of the suite of these runs, and of the baseline.
 pub const NAME: &str = "installation";
 
-/// An axis and its points.
+/// Axis and its points.
 type AxisPoints = (&'static str, &'static [&'static str]);
 
-/// Benchmark and axes: bandwidth, peaks, one product. [`narrow`] leaves of them what a device
-/// needs.
+/// Benchmarks and axes: bandwidth, peaks and one matrix product. [`narrow`] removes the cases that
+/// a device does not need.
 const CASES: &[(&str, &[AxisPoints])] = &[
     ("memory-bandwidth", &[("operation", &["copy", "triad"])]),
     ("compute-peak", &[("dtype", &["f32", "f16"])]),
@@ -30,7 +30,7 @@ const CASES: &[(&str, &[AxisPoints])] = &[
 const PRODUCT_OF_CPU: &str = "1024x1024x1024";
 const PRODUCT_OF_GPU: &str = "4096x4096x4096";
 
-/// `selection` with these cases in place of its own.
+/// Replaces the benchmarks of `selection` with these cases.
 #[must_use]
 pub fn selection(selection: Selection) -> Selection {
     let mut custom = Vec::new();
@@ -45,9 +45,9 @@ pub fn selection(selection: Selection) -> Selection {
     Selection { names: Vec::new(), suite: Suite::Custom, custom, ..selection }
 }
 
-/// Leaves the buffers that no cache holds, of the products the one that keeps the device busy, and
-/// of arrays that can be stored around the caches two of four cases: the copy that every device
-/// has, and the fastest triad.
+/// Removes cases that are not needed. Keeps the largest buffers, which exceed all caches, and the
+/// matrix product that keeps the device busy. If non-temporal stores are available, keeps the
+/// temporal copy, which every device has, and the non-temporal triad, which is the fastest.
 pub fn narrow(plan: &mut Plan) {
     let mut largest: BTreeMap<String, u64> = BTreeMap::new();
     for case in &plan.cases {
@@ -95,7 +95,7 @@ fn has_stores_around_caches(case: &Case) -> bool {
     case.params.text("stores") == Some("non-temporal")
 }
 
-/// Factors of the software that differ between `before` and `now`.
+/// Returns the names of the software factors that differ between `before` and `now`.
 pub fn changed_software(before: &Fingerprint, now: &Fingerprint) -> Vec<String> {
     let names =
         before.factors.keys().chain(now.factors.keys()).sorted_unstable().dedup().collect_vec();
@@ -106,7 +106,7 @@ pub fn changed_software(before: &Fingerprint, now: &Fingerprint) -> Vec<String> 
         .collect()
 }
 
-/// What `run` says of the machine and its installation.
+/// Builds the document from the results and the environment of `run`.
 pub fn document(run: &Run) -> PerformanceBaseline {
     let device = measured_cases(run)
         .find(|case| is_on_gpu(case))
@@ -146,7 +146,8 @@ fn is_on_gpu(case: &BenchmarkResult) -> bool {
     case.device_type == Some(DeviceType::Gpu)
 }
 
-/// The highest `metric` of the measured cases on `device`, of one type of numbers or of any.
+/// Returns the highest value of `metric` among the measured cases on `device`, limited to `dtype`
+/// if given.
 fn best_value(
     run: &Run,
     device: Option<CaseDevice>,
@@ -159,7 +160,7 @@ fn best_value(
     fields.filter_map(|fields| fields.number(metric)).reduce(f64::max)
 }
 
-/// Bytes of the cache of `level`, of the GPU if there is one.
+/// Returns the size in bytes of a cache of level `level`: that of the GPU, if there is one.
 fn cache_bytes(gpu: Option<&Gpu>, cpu: Option<&Cpu>, level: u32) -> Option<u64> {
     if let Some(gpu) = gpu {
         return data_cache(gpu, level);
@@ -167,14 +168,14 @@ fn cache_bytes(gpu: Option<&Gpu>, cpu: Option<&Cpu>, level: u32) -> Option<u64> 
     cpu?.caches.iter().find(|cache| cache.level == level).map(|cache| cache.size_bytes)
 }
 
-/// The GPU behind `device`, by its address on the bus.
+/// Returns the GPU of `device`, found by its PCI address.
 fn gpu_of(run: &Run, device: CaseDevice) -> Option<&Gpu> {
     let known = run.devices.iter().find(|known| CaseDevice::Device(known.device) == device)?;
     let address = known.pci_address.as_deref()?;
     run.environment.gpus.iter().find(|gpu| gpu.pci_address.as_deref() == Some(address))
 }
 
-/// Bytes of one data cache of `level`.
+/// Returns the size in bytes of one data cache of level `level`.
 fn data_cache(gpu: &Gpu, level: u32) -> Option<u64> {
     gpu.caches
         .iter()
@@ -182,7 +183,7 @@ fn data_cache(gpu: &Gpu, level: u32) -> Option<u64> {
         .map(|cache| cache.size_bytes)
 }
 
-/// What the files of an installation tell.
+/// Converts a ROCm installation to its form in the document.
 fn info(rocm: &RocmInstallation) -> InstallationInfo {
     let components = &rocm.components;
     InstallationInfo {
@@ -199,11 +200,11 @@ fn info(rocm: &RocmInstallation) -> InstallationInfo {
     }
 }
 
-/// The reason of each field that is null.
+/// Returns the reason for each field that is null.
 fn unknown(document: &PerformanceBaseline, run: &Run, is_cpu: bool) -> BTreeMap<String, String> {
     let info = &document.device_info;
     let memory = if is_cpu {
-        "a CPU has none of its own; `probe` shows the machine's".to_owned()
+        "a CPU has no memory of its own; `probe` shows the machine's memory".to_owned()
     } else {
         why_not_reported(document, is_cpu, "the memory")
     };
@@ -217,12 +218,12 @@ fn unknown(document: &PerformanceBaseline, run: &Run, is_cpu: bool) -> BTreeMap<
         (
             "device_info.build_date",
             info.build_date.is_none(),
-            why_not_in_rocm(info, "a file with the date of the build"),
+            why_not_in_rocm(info, "a file with the build date"),
         ),
         (
             "device_info.commit_hash",
             info.commit_hash.is_none(),
-            why_not_in_rocm(info, "a file with the commit of the build"),
+            why_not_in_rocm(info, "a file with the build commit"),
         ),
         (
             "device_info.platforms",
@@ -238,7 +239,7 @@ fn unknown(document: &PerformanceBaseline, run: &Run, is_cpu: bool) -> BTreeMap<
         (
             "device_info.compiler_version",
             info.compiler_version.is_none(),
-            why_not_in_rocm(info, "a compiler that tells its version"),
+            why_not_in_rocm(info, "a compiler that reports its version"),
         ),
         (
             "device_info.hsa_version",
@@ -268,12 +269,12 @@ fn unknown(document: &PerformanceBaseline, run: &Run, is_cpu: bool) -> BTreeMap<
         (
             "cache_size_l1",
             document.cache_size_l1.is_none(),
-            why_not_reported(document, is_cpu, "the first cache"),
+            why_not_reported(document, is_cpu, "the L1 cache"),
         ),
         (
             "cache_size_l2",
             document.cache_size_l2.is_none(),
-            why_not_reported(document, is_cpu, "the second cache"),
+            why_not_reported(document, is_cpu, "the L2 cache"),
         ),
         ("cache_size_hbm", document.cache_size_hbm.is_none(), memory),
         (
@@ -294,26 +295,26 @@ fn unknown(document: &PerformanceBaseline, run: &Run, is_cpu: bool) -> BTreeMap<
 
 fn why_not_in_rocm(info: &InstallationInfo, file: &str) -> String {
     match info.installed_path {
-        None => "no installation of ROCm was found".to_owned(),
-        Some(_) => format!("{file} is not in it"),
+        None => "no ROCm installation was found".to_owned(),
+        Some(_) => format!("it does not contain {file}"),
     }
 }
 
-/// The reason of a case whose id contains `part`, if one gave a reason.
+/// Returns the reason of a case whose id contains `part`, if there is one.
 fn why_not_measured(run: &Run, metric: &str, part: &str) -> String {
     let told = run
         .benchmarks
         .iter()
         .find(|case| case.reason.is_some() && case.benchmark_id.as_str().contains(part));
     let why = told.and_then(|case| case.reason.as_ref()).map(ToString::to_string);
-    why.unwrap_or_else(|| format!("no case gave {metric}"))
+    why.unwrap_or_else(|| format!("no case measured {metric}"))
 }
 
 fn why_not_reported(document: &PerformanceBaseline, is_cpu: bool, what: &str) -> String {
     match (is_cpu, &document.device) {
         (_, None) => "nothing was measured".to_owned(),
-        (true, _) => format!("the kernel does not tell {what} of this CPU"),
-        (false, _) => format!("the driver's files do not tell {what} of this GPU"),
+        (true, _) => format!("the kernel does not report {what} of this CPU"),
+        (false, _) => format!("the driver's files do not report {what} of this GPU"),
     }
 }
 

@@ -1,7 +1,7 @@
-//! The catalog: what can be measured, and what of it is planned for a machine.
+//! Catalog of all benchmarks, and the planning of their cases for a machine.
 //!
-//! **Invariant:** nothing is measured and nothing judged here. Cases, and the reason of each that
-//! cannot run, are the result.
+//! **Invariant:** this crate measures and judges nothing. It returns cases, and a reason for each
+//! case that cannot run.
 
 pub mod backends;
 pub mod custom;

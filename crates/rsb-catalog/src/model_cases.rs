@@ -1,4 +1,4 @@
-//! The cases of models: from families, sizes and axes to cases, those that cannot be with the reason.
+//! Planning of model cases from families, sizes and axes. Cases that cannot run have a reason.
 
 use rsb_device::DeviceInfo;
 use rsb_model::shape::rounded_bytes;
@@ -11,32 +11,32 @@ use crate::models::{
     catalogue, find, refusal, representative, runtime, unknown,
 };
 
-/// What is wanted of the models.
+/// Selection of models.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelSelection<'a> {
-    /// How many cases.
+    /// How many points to plan.
     pub breadth: Breadth,
-    /// Values of axes, as they were given.
+    /// Values of axes, as given by the user.
     pub axes: &'a [(String, Vec<String>)],
-    /// Models that are not in the catalogue.
+    /// Models that are not in the catalog.
     pub own: &'a [ModelRow],
 }
 
-/// What is asked for and not there.
+/// Requested model that does not exist.
 enum MissingModel<'a> {
-    /// No model of a family is of that size.
+    /// No model of the family has this size.
     Size(Family, SizeClass),
-    /// No model has that name, or the one that has it cannot be measured.
+    /// No model has this name, or the model cannot be measured.
     Name(&'a str, Reason),
 }
 
-/// A model, or what is missing.
+/// Model, or the reason why it is missing.
 type RowOrGap<'a> = Result<&'a ModelRow, MissingModel<'a>>;
 
-/// Every case of `wish` on `device`, of which more may be known than its name.
+/// Returns all cases of `wish` on `device`. Memory limits are checked if `info` is given.
 ///
 /// # Errors
-/// For an axis that models do not have, and text that is not a value of its axis.
+/// If a value is invalid for its axis.
 pub fn cases(
     component: &Component,
     device: DeviceRef,
@@ -92,12 +92,12 @@ pub fn cases(
     Ok(found)
 }
 
-/// Why no size can be told of `row`.
+/// Returns the reason why the size of `row` is unknown.
 fn unknown_size(row: &ModelRow) -> Reason {
     let cure = format!("add `parameters` to its row, or choose --model {}", row.name);
     Reason::new(
         format!("size of {}", row.name),
-        "its parameters are counted when it is measured",
+        "its number of parameters is unknown until it is measured",
         cure,
     )
 }
@@ -115,12 +115,12 @@ struct ModelPoint {
     dtype: Dtype,
     batch: u64,
     length: u64,
-    /// What its workload has beside the common axes.
+    /// Parameters of the workload in addition to the common axes.
     own: Params,
 }
 
 impl ModelPoint {
-    /// Tokens that it writes after its input.
+    /// Returns the number of tokens generated after the input.
     fn tokens(&self) -> u64 {
         self.own.text("output_length").and_then(|count| count.parse().ok()).unwrap_or_default()
     }
@@ -138,7 +138,7 @@ impl ModelPoint {
     }
 }
 
-/// The axes of a wish, by name, as ids write their values.
+/// Axes of a selection, by name, with values in the form used in ids.
 struct SelectedAxes<'a> {
     axes: Vec<(&'static str, Vec<String>)>,
     wish: ModelSelection<'a>,
@@ -180,14 +180,14 @@ impl<'a> SelectedAxes<'a> {
         own.flat_map(|(_, values)| values).map(String::as_str).collect()
     }
 
-    /// The numbers of an axis; `usual` where there are none.
+    /// Returns the numbers of an axis, or `usual` if the user gave none.
     fn numbers(&self, name: &str, usual: &[u64]) -> Vec<u64> {
         let asked: Vec<u64> =
             self.values(name).iter().filter_map(|text| text.parse().ok()).collect();
         if asked.is_empty() { usual.to_vec() } else { asked }
     }
 
-    /// The models that are named, or one of each family and size asked for.
+    /// Returns the named models, or one of each selected family and size.
     fn rows(&self) -> Vec<RowOrGap<'_>> {
         let named = self.values("model");
         if !named.is_empty() {
@@ -196,7 +196,8 @@ impl<'a> SelectedAxes<'a> {
         let (families, sizes) = (self.families(), self.sizes());
         let usual = if sizes.is_empty() { &[SizeClass::Tiny][..] } else { &sizes };
         let families = if families.is_empty() { &Family::ALL[..] } else { &families };
-        // One's own of these families, whatever their size where nobody chose one.
+        // User-defined models of these families. If no sizes are selected, models of all sizes are
+        // included.
         let own = self
             .wish
             .own
@@ -234,14 +235,11 @@ impl<'a> SelectedAxes<'a> {
         if families.is_empty() || families.contains(&row.family) {
             return Ok(row);
         }
-        let why = format!("{} is {}, and the families asked for are others", row.name, row.family);
+        let why =
+            format!("{} belongs to the family {}, which is not selected", row.name, row.family);
         Err(MissingModel::Name(
             name,
-            Reason::new(
-                format!("model {name}"),
-                why,
-                "leave the families out, or name its own, too",
-            ),
+            Reason::new(format!("model {name}"), why, "omit the families, or include its family"),
         ))
     }
 
@@ -261,7 +259,7 @@ impl<'a> SelectedAxes<'a> {
             component.workloads().iter().filter(|workload| self.is_chosen(workload, row))
         {
             for runtime_name in &runtimes {
-                // Where nobody chose: what the runtime has.
+                // Default: the first data type of the runtime.
                 let usual = runtime(runtime_name).map_or(&[][..], |known| &known.dtypes[..1]);
                 for &dtype in if dtypes.is_empty() { usual } else { &dtypes } {
                     for &batch in &batches {
@@ -286,8 +284,8 @@ impl<'a> SelectedAxes<'a> {
 
     fn is_chosen(&self, workload: &Workload, row: &ModelRow) -> bool {
         match self.values(WORKLOAD).as_slice() {
-            // A glance is one pass; what writes no tokens is not asked to, and load is for who asks
-            // for it.
+            // A quick run does a single pass only. Token generation is for models that generate
+            // tokens, and the load workload must be requested.
             [] if workload.name == GENERATE => {
                 self.wish.breadth != Breadth::Quick && row.generates()
             }
@@ -296,7 +294,7 @@ impl<'a> SelectedAxes<'a> {
         }
     }
 
-    /// Every combination of what `workload` has beside the common axes.
+    /// Returns every combination of the axes of `workload` that are not common to all workloads.
     fn own_params(&self, workload: &Workload) -> Vec<Params> {
         let mut found = vec![Params::new()];
         for axis in workload.axes.iter().filter(|axis| !COMMON.contains(&axis.name)) {
@@ -311,7 +309,7 @@ impl<'a> SelectedAxes<'a> {
     }
 }
 
-/// The axes that every workload has.
+/// Axes common to all workloads.
 const COMMON: [&str; 7] =
     ["family", "size", "model", "dtype", "batch_size", "sequence_length", "runtime"];
 
@@ -328,13 +326,13 @@ fn invalid(axis: &str, value: &str, form: String) -> UsageError {
     UsageError::InvalidValue { axis: axis.to_owned(), value: value.to_owned(), form }
 }
 
-/// What only one runtime can be told.
+/// Returns the reason if the runtime does not support the requested performance hint.
 fn untunable(point: &ModelPoint) -> Option<Reason> {
     let hint = point
         .own
         .text("performance_hint")
         .filter(|hint| *hint != "latency" && point.runtime != "openvino")?;
-    let why = format!("{} is not told what it is wanted for", point.runtime);
+    let why = format!("{} has no performance hint", point.runtime);
     Some(Reason::new(
         format!("{hint} by {}", point.runtime),
         why,
@@ -342,7 +340,7 @@ fn untunable(point: &ModelPoint) -> Option<Reason> {
     ))
 }
 
-/// The entry for a size that a family has no model of.
+/// Returns the entry for a family that has no model of the requested size.
 fn absent(
     component: &Component,
     device: DeviceRef,
@@ -355,12 +353,12 @@ fn absent(
     let reason = Reason::new(
         what,
         "the catalogue has no such model",
-        format!("choose --sizes {}, or give a model of your own with --catalogue", known.join(",")),
+        format!("choose --sizes {}, or define your own model with --catalogue", known.join(",")),
     );
     (case_without_work(component, device, &[family.as_str(), size.as_str()], Params::new()), reason)
 }
 
-/// The entry for what cannot be asked for.
+/// Returns the entry for a model that cannot be planned.
 fn case_without_work(
     component: &Component,
     device: DeviceRef,
@@ -378,13 +376,14 @@ fn case_without_work(
     }
 }
 
-/// The name that `case` stands for where it stands for a name that is no model.
+/// Returns the model name of `case` if the case is the entry of an unknown model.
 pub(crate) fn wrong_name(case: &Case) -> Option<&str> {
     let is_planned = case.benchmark != MODELS || case.params.text(WORKLOAD).is_some();
     case.params.text("model").filter(|_| !is_planned)
 }
 
-/// A model that does not fit, with the largest of its family that does.
+/// Returns the reason if a model does not fit in memory, with the largest model of its family that
+/// does.
 fn too_large(row: &ModelRow, point: &ModelPoint, info: Option<&DeviceInfo>) -> Option<Reason> {
     let info = info?;
     let here = info.usable_memory_bytes;
@@ -399,13 +398,13 @@ fn too_large(row: &ModelRow, point: &ModelPoint, info: Option<&DeviceInfo>) -> O
         || "choose a smaller batch or a shorter sequence".to_owned(),
         |near| format!("choose --model {}, the largest of its family that fits", near.name),
     );
-    let why = format!("a benchmark may take {} on {}", rounded_bytes(here), info.device);
+    let why = format!("a benchmark may use at most {} on {}", rounded_bytes(here), info.device);
     let needed = rounded_bytes(needed_bytes(row, point, info));
     let what = format!("{needed} of memory for {}", row.name);
     Some(Reason::new(what, why, cure).of(Obstacle::DoesNotFit))
 }
 
-/// The memory that `point` of `row` takes on a device.
+/// Returns the memory in bytes that `point` of `row` needs on a device.
 fn needed_bytes(row: &ModelRow, point: &ModelPoint, info: &DeviceInfo) -> u64 {
     if info.device.is_cpu() {
         Footprint::on_host(row, point.dtype, point.batch, point.length)

@@ -1,5 +1,5 @@
-//! Models of eleven families: what the catalogue holds, what a model needs of memory, and what
-//! cannot be. Pure. The work itself is in `python/rusty_stack_bench/workloads/models.py`.
+//! Models of eleven families: the catalog, memory needs and compatibility rules. No I/O. The
+//! benchmark code is in `python/rusty_stack_bench/workloads/models.py`.
 
 mod catalogue;
 mod compatibility;
@@ -17,8 +17,8 @@ pub use compatibility::{
 pub use detect::detect;
 pub use footprint::{Footprint, bytes_of};
 
-/// The component, which is also a verb.
+/// Name of the component and of its subcommand.
 pub const MODELS: &str = "models";
 
-/// The parameter of a case that says what its model is made of, as JSON.
+/// Case parameter that defines the model, as JSON.
 pub const DEFINITION: &str = "definition";

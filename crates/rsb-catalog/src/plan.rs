@@ -1,5 +1,5 @@
-//! Selectors × axes × devices → the cases to run, and those that cannot run here with the reason.
-//! Pure.
+//! Planning: turns a selection and a machine into the cases to run, and the cases that cannot run
+//! with their reasons. No I/O.
 
 mod auto;
 mod components;
@@ -18,36 +18,38 @@ pub use crate::selection::{CustomEntry, Machine, Selection};
 use crate::suites::compared;
 use crate::{frameworks, suites};
 
-/// What to run.
+/// Cases of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    /// In order.
+    /// Cases to run, in order.
     pub cases: Vec<Case>,
-    /// What cannot run here, and why.
+    /// Cases that cannot run on this machine, and the reasons.
     pub skipped: Vec<(Case, Reason)>,
-    /// What should run here and cannot, and why: the library of its backend is broken.
+    /// Cases that should run but cannot because the library of their backend is broken, and the
+    /// reasons.
     pub failed: Vec<(Case, Reason)>,
-    /// The devices that were asked for.
+    /// Selected devices.
     pub devices: Vec<DeviceInfo>,
-    /// What is to be said of the devices, such as that cases are smaller for want of memory.
+    /// Notes about the devices, for example that cases are smaller because little memory is free.
     pub notes: Vec<Note>,
-    /// Replicates that cases have already: so many fewer are taken of them.
+    /// Number of replicates that cases already have.
     pub taken: HashMap<CaseId, u32>,
 }
 
 impl Plan {
-    /// How many replicates are taken of `case` where `wanted` are asked for.
+    /// Returns the number of replicates still to take of `case` if `wanted` are requested in total.
     pub fn due(&self, case: &Case, wanted: u32) -> u32 {
         wanted.saturating_sub(self.taken.get(&case.id).copied().unwrap_or(0))
     }
 
-    /// What gets no turn, how it ends and why.
+    /// Returns the cases that will not run, with their outcome and reason.
     pub fn without_figures(&self) -> impl Iterator<Item = (&Case, Outcome, &Reason)> {
         let skipped = self.skipped.iter().map(|(case, reason)| (case, Outcome::Skipped, reason));
         skipped.chain(self.failed.iter().map(|(case, reason)| (case, Outcome::Failed, reason)))
     }
 
-    /// Takes out the cases for which `why` gives an entry in their place, each entry once.
+    /// Removes every case for which `why` returns an entry, and adds the entry to the skipped cases
+    /// once.
     pub fn leave_out(&mut self, why: impl Fn(&Case) -> Option<(Case, Reason)>) {
         let skipped = &mut self.skipped;
         self.cases.retain(|case| {
@@ -59,44 +61,44 @@ impl Plan {
         });
     }
 
-    /// The devices, as a run records them.
+    /// Returns the devices in the form stored in a run.
     pub fn run_devices(&self) -> Vec<RunDevice> {
         self.devices.iter().map(DeviceInfo::record).collect()
     }
 }
 
-/// A selection that cannot be planned: the arguments are invalid.
+/// Error in the arguments of a selection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// No such benchmark.
+    /// Unknown benchmark.
     #[error("there is no benchmark `{name}`{}; `rusty-stack-bench list` shows them all", nearest(.name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
     UnknownBenchmark {
-        /// What was asked for.
+        /// Requested name.
         name: String,
     },
-    /// An axis or a value that the benchmark does not have.
+    /// Unknown axis, or invalid value of an axis.
     #[error(transparent)]
     Axis(#[from] rsb_workloads::UsageError),
-    /// An axis that none of the chosen benchmarks has.
-    #[error("no chosen benchmark has an axis `{axis}`; their axes are {known}")]
+    /// Axis that none of the selected benchmarks has.
+    #[error("no selected benchmark has an axis `{axis}`; their axes are {known}")]
     UnknownAxis {
-        /// What was asked for.
+        /// Requested axis.
         axis: String,
-        /// What there is.
+        /// Known axes.
         known: String,
     },
-    /// A device index that the backend does not have.
+    /// Device index that the backend does not have.
     #[error("there is no device {index}; the devices here are {known}")]
     UnknownDevice {
-        /// What was asked for.
+        /// Requested index.
         index: u32,
-        /// What there is.
+        /// Available devices.
         known: String,
     },
-    /// An entry for a component names axes that it does not have.
+    /// Invalid entry for a component or model, such as one with unknown axes.
     #[error("{why}")]
     Entry {
-        /// Which, and what there is.
+        /// Description of the error, with the valid names.
         why: String,
     },
     /// The suite `custom` has no entries.
@@ -107,7 +109,7 @@ pub enum PlanError {
     EmptyCustom,
 }
 
-/// The benchmark with the most similar name, when one is similar enough.
+/// Returns the benchmark with the most similar name, if one is similar enough.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let native = rsb_workloads::all_benchmarks().map(rsb_workloads::Benchmark::name);
     native
@@ -118,10 +120,10 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, known)| known)
 }
 
-/// The axis by which a benchmark of sensors names a GPU.
+/// Axis that selects a GPU in benchmarks of sensors.
 const GPU_AXIS: &str = "gpu";
 
-/// One benchmark with the axes asked for.
+/// Benchmark with the selected axes.
 struct SelectedBenchmark {
     benchmark: &'static dyn Benchmark,
     axes: Vec<(String, Vec<String>)>,
@@ -130,7 +132,7 @@ struct SelectedBenchmark {
 /// Plans `selection` on `machine`.
 ///
 /// # Errors
-/// When it names what does not exist.
+/// If the selection contains an unknown name or an invalid value.
 pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError> {
     let wanted = select_benchmarks(selection)?;
     let devices = devices(selection, machine)?;
@@ -201,8 +203,8 @@ fn select_benchmarks(selection: &Selection) -> Result<Vec<SelectedBenchmark>, Pl
                 continue;
             }
             let benchmark = find_benchmark(&entry.benchmark)?;
-            // Of the suite's own entries an axis asked for replaces the values of those that have
-            // it.
+            // In entries of a built-in suite, a requested axis replaces the values of the entries
+            // that have it.
             let asked = if compared.is_some() {
                 own_axes(benchmark, &selection.axes)
             } else {
@@ -240,7 +242,8 @@ fn find_benchmark(name: &str) -> Result<&'static dyn Benchmark, PlanError> {
     rsb_workloads::find(name).ok_or_else(|| PlanError::UnknownBenchmark { name: name.to_owned() })
 }
 
-/// With several benchmarks an axis concerns those that have it; one that none has is a mistake.
+/// Returns the axes that `benchmark` has. If several benchmarks are selected, an axis applies to
+/// those that have it; [`check_axes`] rejects an axis that none has.
 fn own_axes(
     benchmark: &dyn Benchmark,
     axes: &[(String, Vec<String>)],
@@ -306,8 +309,8 @@ fn devices<'m>(
     Ok(found)
 }
 
-/// The axes of `wanted` on `device`. What reads sensors watches on the host those GPUs that no
-/// runtime reaches.
+/// Returns the axes of `wanted` on `device`. For benchmarks of sensors on the host, adds the GPUs
+/// that no runtime reaches.
 fn with_sensors(
     wanted: &SelectedBenchmark,
     device: &DeviceInfo,
@@ -321,7 +324,7 @@ fn with_sensors(
     axes
 }
 
-/// Addresses of GPUs with sensors that no runtime reaches.
+/// Returns the addresses of GPUs with sensors that no runtime reaches.
 fn unreached_gpus(machine: &Machine) -> Vec<String> {
     machine.sensors.iter().filter(|address| !is_reached(machine, address)).cloned().collect()
 }
@@ -335,8 +338,8 @@ fn is_host(device: &DeviceInfo) -> bool {
     device.device.is_cpu()
 }
 
-/// Where `benchmark` runs: on the chosen devices, or on the host when it needs none of the backend
-/// asked for.
+/// Returns the devices on which `benchmark` runs: the chosen devices, or the host if it needs no
+/// device of the requested backend.
 fn places<'m>(
     benchmark: &dyn Benchmark,
     selection: &Selection,
@@ -358,7 +361,7 @@ fn places<'m>(
     }
 }
 
-/// The host, if `selection` includes it or a backend that `tools` are of.
+/// Returns the host if `selection` includes it or one of the backends in `tools`.
 fn hosts<'m>(
     selection: &Selection,
     machine: &'m Machine,
@@ -374,9 +377,9 @@ fn hosts<'m>(
     machine.devices.iter().filter(|device| is_host(device)).collect()
 }
 
-/// The entry for a benchmark asked for by name that no device here can run: that it is not for the
-/// backend asked for, else what the first backend of GPUs lacks. A backend that is missing has its
-/// own entry ([`missing_devices`]).
+/// Returns the entry of a benchmark selected by name that no device of this machine can run. The
+/// reason is that it does not support the requested backend, or the reason why the first GPU
+/// backend is missing. A missing backend has a separate entry ([`missing_devices`]).
 fn unsupported_entry(
     benchmark: &dyn Benchmark,
     asked: Option<BackendId>,
@@ -395,7 +398,7 @@ fn unsupported_entry(
     Some(absent(benchmark.name(), backend, &unfit(benchmark, backend)))
 }
 
-/// Why `benchmark` has no cases on devices of `backend`.
+/// Returns the reason why `benchmark` has no cases on devices of `backend`.
 pub fn unfit(benchmark: &dyn Benchmark, backend: BackendId) -> Reason {
     let (place, cure) = match benchmark.info().runs_on {
         RunsOn::Host(_) => ("the host", "leave --backend out, or choose cpu"),
@@ -424,8 +427,8 @@ fn no_sensors(benchmark: &dyn Benchmark) -> Reason {
     Reason::new("GPU sensors", why, cure)
 }
 
-/// The entry for `benchmark` on a backend that is missing for `reason`. Sensors need no library of
-/// a backend, so for them a GPU is missing.
+/// Returns the entry of `benchmark` on a backend that is missing for `reason`. Sensors need no
+/// backend library, so for them the reason is the missing GPU.
 fn absent_here(
     benchmark: &dyn Benchmark,
     backend: BackendId,
@@ -442,8 +445,8 @@ fn absent_here(
     absent(benchmark.name(), backend, reason)
 }
 
-/// One skipped entry for each benchmark and backend asked for that is not here: named ones by
-/// benchmark, `auto` by backend.
+/// Returns a skipped entry for each requested backend that is missing: one per benchmark if the
+/// backend is named, one in total if it is selected by `auto`.
 fn missing_devices(
     selection: &Selection,
     machine: &Machine,
@@ -487,7 +490,7 @@ fn is_selected_backend(
     }
 }
 
-/// The entry of `list` and of a run for `benchmark` on a backend that is not here.
+/// Returns the entry of `benchmark` on a missing backend, as shown in `list` and stored in a run.
 pub fn absent(benchmark: &str, backend: BackendId, reason: &Reason) -> (Case, Reason) {
     let benchmark_type = if backend == BackendId::Cpu {
         BenchmarkType::CpuPerformance
@@ -504,7 +507,7 @@ pub fn absent(benchmark: &str, backend: BackendId, reason: &Reason) -> (Case, Re
     (case, reason.clone())
 }
 
-/// How many points a benchmark has on a device, for `list`.
+/// Returns the number of points of a benchmark on a device, for `list`.
 pub fn count(benchmark: &dyn Benchmark, device: &DeviceInfo, breadth: Breadth) -> usize {
     rsb_workloads::cases(benchmark, device, breadth, &[])
         .map_or(0, |cases| cases.iter().filter(|case| case.is_ok()).count())

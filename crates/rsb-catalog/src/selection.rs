@@ -1,62 +1,63 @@
-//! What is asked for, and what is here to do it on: the two inputs of a plan.
+//! Inputs of a plan: the selection of the user and the machine.
 
 use rsb_device::DeviceInfo;
 use rsb_model::{BackendId, Profile, Reason, Suite};
 
 use crate::models::ModelRow;
 
-/// Stands for every benchmark, where a whole backend is missing.
+/// Name that represents all benchmarks of a missing backend.
 pub const ALL: &str = "all";
 
-/// What is here to run on.
+/// Devices and software of this machine.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// Devices that can be used.
+    /// Usable devices.
     pub devices: Vec<DeviceInfo>,
-    /// Backends that cannot, and why.
+    /// Unusable backends and the reasons.
     pub missing: Vec<(BackendId, Reason)>,
-    /// Those of them whose library is here and broken.
+    /// Unusable backends whose library is installed but broken.
     pub broken: Vec<BackendId>,
-    /// Addresses on the bus of GPUs whose sensors the driver shows, whether a runtime reaches them
-    /// or not.
+    /// PCI addresses of GPUs whose sensors the driver exposes, including GPUs that no runtime can
+    /// use.
     pub sensors: Vec<String>,
-    /// What a component lacks, asked for those alone that are wanted: it takes a while.
+    /// Checks whether a component is usable; the error is the reason why it is not. Called only for
+    /// selected components, because it is slow.
     pub readiness: fn(&str) -> Result<(), Reason>,
 }
 
-/// What is asked for.
+/// Benchmarks, devices and settings selected by the user.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// Benchmarks by name; none means those of the suite.
+    /// Names of benchmarks. If empty, those of the suite.
     pub names: Vec<String>,
-    /// The suite.
+    /// Suite.
     pub suite: Suite,
     /// Entries of the suite `custom`.
     pub custom: Vec<CustomEntry>,
-    /// One backend, or `None` for every one.
+    /// Selected backend. If `None`, chosen automatically.
     pub backend: Option<BackendId>,
-    /// Device indices; none means all.
+    /// Indices of devices. If empty, all devices.
     pub devices: Vec<u32>,
-    /// Models that are not in the catalogue.
+    /// Models that are not in the catalog.
     pub models: Vec<ModelRow>,
-    /// Values that replace those of an axis.
+    /// Values that replace the default values of an axis.
     pub axes: Vec<(String, Vec<String>)>,
-    /// How thoroughly.
+    /// Profile.
     pub profile: Profile,
 }
 
 impl Selection {
-    /// Whether a GPU is measured through every backend that reaches it.
+    /// Returns whether GPUs are measured through every backend that reaches them.
     pub(crate) fn compares_backends(&self) -> bool {
         self.names.is_empty() && self.suite.compares_backends()
     }
 }
 
-/// One entry of the suite `custom`.
+/// Entry of the suite `custom`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CustomEntry {
-    /// Its name.
+    /// Name of the benchmark.
     pub benchmark: String,
-    /// Values that replace those of an axis.
+    /// Values that replace the default values of an axis.
     pub axes: Vec<(String, Vec<String>)>,
 }

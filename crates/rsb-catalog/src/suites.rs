@@ -1,11 +1,11 @@
-//! Which benchmarks make up each suite, and on which kind of device.
+//! Benchmarks and components of each suite.
 
 pub mod compared;
 
 use rsb_model::{BackendId, Profile, Reason, Suite};
 use rsb_workloads::{Breadth, RunsOn};
 
-/// The native benchmarks in `suite`.
+/// Returns the names of the native benchmarks in `suite`.
 pub fn benchmarks(suite: Suite) -> Vec<&'static str> {
     if suite == Suite::HardwareAcceleration {
         return compared::benchmarks();
@@ -20,13 +20,13 @@ fn is_in_suite(runs_on: RunsOn, suite: Suite) -> bool {
     match suite {
         Suite::Component | Suite::Custom | Suite::HardwareAcceleration => false,
         Suite::CpuPerformance => runs_on == RunsOn::Any,
-        // What uses the host's tools is not of a GPU, and takes too long for a glance.
+        // Benchmarks of host tools do not use a GPU and take too long for a quick run.
         Suite::GpuPerformance | Suite::Quick => !matches!(runs_on, RunsOn::Host(_)),
         Suite::PreInstallation | Suite::Full => true,
     }
 }
 
-/// The framework components in `suite`.
+/// Returns the names of the framework components in `suite`.
 pub fn components(suite: Suite) -> Vec<&'static str> {
     match suite {
         Suite::Component | Suite::Full => {
@@ -36,7 +36,7 @@ pub fn components(suite: Suite) -> Vec<&'static str> {
     }
 }
 
-/// How many points of each benchmark `suite` takes under `profile`.
+/// Returns how many points of each benchmark `suite` includes under `profile`.
 pub const fn breadth(suite: Suite, profile: Profile) -> Breadth {
     match suite {
         Suite::Quick => Breadth::Quick,
@@ -45,7 +45,7 @@ pub const fn breadth(suite: Suite, profile: Profile) -> Breadth {
     }
 }
 
-/// How many points of a benchmark that is asked for by its name.
+/// Returns how many points `profile` includes of a benchmark selected by name.
 pub const fn breadth_of(profile: Profile) -> Breadth {
     match profile {
         Profile::Quick => Breadth::Quick,
@@ -54,21 +54,20 @@ pub const fn breadth_of(profile: Profile) -> Breadth {
     }
 }
 
-/// The backends that this build may lack, each with the reason that stands wherever it is asked
-/// for.
+/// Returns the backends that a build can lack, each with the reason to show if it is missing.
 pub fn absent_backends() -> Vec<(BackendId, Reason)> {
-    // The CPU is in every build.
+    // The CPU is part of every build.
     let absent = BackendId::ALL.into_iter().filter(|backend| *backend != BackendId::Cpu);
     absent.map(|backend| (backend, absent_backend(backend))).collect()
 }
 
 fn absent_backend(backend: BackendId) -> Reason {
     let cure = format!("build it with `--features {backend}`");
-    Reason::new(format!("backend {backend}"), "this build was made without it", cure)
+    Reason::new(format!("backend {backend}"), "this build does not include it", cure)
 }
 
-/// Runtimes of machine learning that run models and no benchmark of our own: their name, and how to
-/// measure that hardware.
+/// ML runtimes that run models but none of the native benchmarks: the name, and a hint on how to
+/// measure their hardware.
 pub const RUNTIMES_OF_MODELS: &[(&str, &str)] = &[
     (
         "mps",
@@ -87,7 +86,7 @@ pub const RUNTIMES_OF_MODELS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Why nothing else runs on one of [`RUNTIMES_OF_MODELS`].
+/// Returns the reason why one of [`RUNTIMES_OF_MODELS`] runs models only.
 pub fn models_alone(name: &str, cure: &str) -> Reason {
     Reason::new(format!("backend {name}"), "it only runs models", cure)
 }

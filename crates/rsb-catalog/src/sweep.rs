@@ -1,5 +1,5 @@
-//! Scenarios from a file: every combination of batch sizes, sequence lengths, precisions and any
-//! other axis. Strict, as every file that a person writes: a mistake is named with its line.
+//! Scenarios from a sweep file: combinations of batch sizes, sequence lengths, precisions and other
+//! axes. Parsing is strict, and errors name the line.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,7 +21,8 @@ struct File {
     scenario: Vec<Scenario>,
 }
 
-/// The first three are the same for every benchmark, whatever its axes are called.
+/// `[[scenario]]` entry. `batch_size`, `sequence_length` and `precision` have the same name for
+/// every benchmark, independent of the names of its axes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scenario {
@@ -38,25 +39,25 @@ struct Scenario {
     axes: BTreeMap<String, Spanned<AxisValues>>,
 }
 
-/// What is wrong, and where it stands.
+/// Error in a scenario and its position in the file.
 struct EntryError {
     at: Range<usize>,
     what: String,
 }
 
-/// The values that a scenario sets for an axis.
+/// Values that a scenario sets for an axis.
 struct AxisOverride {
-    /// The general name of the axis.
+    /// General name of the axis.
     name: String,
     values: Vec<String>,
-    /// Where the values are in the file.
+    /// Position of the values in the file.
     at: Range<usize>,
 }
 
-/// Reads the scenarios of `path`, as entries of a suite of one's own.
+/// Reads the scenarios of the file at `path` as entries of the suite `custom`.
 ///
 /// # Errors
-/// When the file cannot be read, is not TOML, or names what does not exist.
+/// If the file cannot be read, is not valid TOML, or contains an unknown name.
 pub fn read(path: &Path) -> Result<Vec<CustomEntry>, EntryFileError> {
     entry_file::parse_file(path, "scenario", parse)
 }
@@ -102,7 +103,7 @@ fn entries_of(scenario: &Scenario) -> Result<Vec<CustomEntry>, EntryError> {
     }])
 }
 
-/// An entry for each workload that has every axis of the scenario.
+/// Returns one entry for each workload that has all axes of the scenario.
 fn of_component(
     scenario: &Scenario,
     component: &Component,
@@ -130,7 +131,7 @@ fn of_component(
                 axes.insert(0, ("workload".to_owned(), vec![workload.name.to_owned()]));
                 found.push(CustomEntry { benchmark: component.name.to_owned(), axes });
             }
-            // A workload that was named must have them; of those that were not, one must.
+            // A named workload must have all axes. If none is named, at least one workload must.
             Err(wrong) if chosen.is_some() => return Err(wrong),
             Err(wrong) => mistake = Some(wrong),
         }
@@ -138,7 +139,7 @@ fn of_component(
     match mistake {
         Some(mut wrong) if found.is_empty() => {
             wrong.what = format!(
-                "no workload of `{}` has all of this; such as {}",
+                "no workload of `{}` has all of these axes; for example, {}",
                 component.name, wrong.what
             );
             Err(wrong)
@@ -147,7 +148,8 @@ fn of_component(
     }
 }
 
-/// The axes of the scenario under the names that they have in `known`, which are those of `whose`.
+/// Translates the axes of the scenario to their names in `known`. `whose` names the owner of
+/// `known` in errors.
 fn axes_of(
     scenario: &Scenario,
     whose: &str,
@@ -156,7 +158,7 @@ fn axes_of(
     axis_overrides(scenario).into_iter().map(|axis| resolve_axis(axis, whose, known)).collect()
 }
 
-/// Every axis that the scenario sets, by its general name.
+/// Returns all axes that the scenario sets, by their general names.
 fn axis_overrides(scenario: &Scenario) -> Vec<AxisOverride> {
     let general = [
         ("batch_size", &scenario.batch_size),
@@ -175,7 +177,7 @@ fn axis_overrides(scenario: &Scenario) -> Vec<AxisOverride> {
         .collect()
 }
 
-/// What a benchmark may call the same.
+/// Returns other names that benchmarks use for the axis `name`.
 fn other_names(name: &str) -> &'static [&'static str] {
     match name {
         "batch_size" => &["num_prompts", "num_requests"],

@@ -1,17 +1,17 @@
-//! Hardware counters, through the kernel's perf events: here those of the first-level data cache.
+//! Hardware counters of L1 data cache reads, through perf events of the kernel.
 
 use rsb_model::Reason;
 
 use rsb_device::device::CacheCounters;
 
-/// Opens both counters for this thread.
+/// Opens the counters for reads and misses on this thread.
 pub(super) fn open() -> Result<Box<dyn CacheCounters>, Reason> {
     #[cfg(target_os = "linux")]
     return linux::open();
     #[cfg(not(target_os = "linux"))]
     Err(Reason::new(
         "cache counters",
-        "only Linux offers them to programs",
+        "only Linux makes them available to programs",
         "run cache-hit-rate on Linux",
     ))
 }
@@ -57,8 +57,8 @@ mod linux {
         refusal_reason("cache counters", "L1-dcache-loads", error)
     }
 
-    /// What each refusal of the kernel means and what lifts it, for `what`, which `perf` calls
-    /// `event`.
+    /// Explains why the kernel refused the counter `what`, named `event` in `perf`, and how to fix
+    /// it.
     pub(crate) fn refusal_reason(what: &str, event: &str, error: &io::Error) -> Reason {
         let (why, cure) = match error.kind() {
             io::ErrorKind::PermissionDenied => (
@@ -67,15 +67,14 @@ mod linux {
                  CAP_PERFMON",
             ),
             io::ErrorKind::NotFound => (
-                "the CPU, or the hypervisor around it, does not show these counters",
-                "run on bare metal, or let the virtual machine have the performance counters \
-                 (vPMU)",
+                "the CPU or the hypervisor does not provide these counters",
+                "run on bare metal, or enable performance counters (vPMU) for the virtual machine",
             ),
             io::ErrorKind::Unsupported => {
                 ("the kernel was built without perf events", "use a kernel with CONFIG_PERF_EVENTS")
             }
             _ => {
-                let cure = format!("try `perf stat -e {event} true` to see what it says");
+                let cure = format!("run `perf stat -e {event} true` for details");
                 return Reason::new(what, format!("the kernel refused them: {error}"), cure);
             }
         };
@@ -99,7 +98,8 @@ mod linux {
                 (Some(reads), Some(misses)) if reads > 0 => Ok(CacheCounts { reads, misses }),
                 _ => Err(DeviceError::Unsupported(Reason::new(
                     "cache counters",
-                    "they stayed at zero: something else uses the counters, or they are not real",
+                    "they stayed at zero: another program uses the counters, or the hypervisor \
+                     does not emulate them",
                     "stop other profilers (and the NMI watchdog), or run on bare metal",
                 ))),
             }

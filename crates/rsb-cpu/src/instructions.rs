@@ -1,21 +1,20 @@
-//! How many instructions this program executes: by the counters of the CPU, or by Valgrind where
-//! that runs this program.
+//! Instruction counts of this program, from CPU counters, or from Valgrind if it runs this program.
 
 use rsb_model::Reason;
 
-/// The result of [`count_instructions`].
+/// Result of [`count_instructions`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionCount {
-    /// So many in user space, in all threads together, by the counters of the CPU.
+    /// User-space instructions of all threads, counted by the CPU.
     Counted(u64),
-    /// Valgrind counted them, and tells when this program ends.
+    /// Counted by Valgrind, which prints the count when the program ends.
     ByValgrind,
 }
 
-/// Runs `work`, and counts the instructions of this program in the meantime.
+/// Runs `work` and counts the instructions of this program meanwhile.
 ///
 /// # Errors
-/// When nothing here counts; `work` did not run then.
+/// If no counters are available; `work` does not run then.
 pub fn count_instructions<T>(work: impl FnOnce() -> T) -> Result<(T, InstructionCount), Reason> {
     if valgrind::is_around() {
         return Ok((valgrind::count_with_callgrind(work), InstructionCount::ByValgrind));
@@ -24,10 +23,10 @@ pub fn count_instructions<T>(work: impl FnOnce() -> T) -> Result<(T, Instruction
     Ok((worked, InstructionCount::Counted(count)))
 }
 
-/// Whether the counters of the CPU count here.
+/// Checks that the instruction counters of the CPU work.
 ///
 /// # Errors
-/// Why they do not.
+/// If the counters cannot be read or report implausible counts.
 pub fn check_counters() -> Result<(), Reason> {
     let (_, count) = counters::count_with_perf(|| {
         std::hint::black_box(vec![1_u64; 10_000]).iter().sum::<u64>()
@@ -37,8 +36,8 @@ pub fn check_counters() -> Result<(), Reason> {
     }
     Err(Reason::new(
         "instruction counters",
-        format!("they are not real: {count} instructions for a sum of 10000 numbers"),
-        "run on bare metal, or let the virtual machine have the performance counters (vPMU)",
+        format!("implausible value: {count} instructions for a sum of 10000 numbers"),
+        "run on bare metal, or enable performance counters (vPMU) for the virtual machine",
     ))
 }
 
@@ -62,7 +61,8 @@ mod counters {
         Ok((worked, total(&mut counters).map_err(said)?))
     }
 
-    /// A counter for each thread that there is now, which also counts those that it starts.
+    /// Opens a counter for each current thread. It also counts threads started by that thread
+    /// later.
     pub(super) fn of_every_thread<E: Event + Clone>(event: &E) -> io::Result<Vec<Counter>> {
         let mut counters = Vec::new();
         for entry in std::fs::read_dir("/proc/self/task")? {
@@ -75,13 +75,14 @@ mod counters {
         Ok(counters)
     }
 
-    /// What all of them counted. Where other counters took turns with one, it is worth nothing.
+    /// Returns the total of all counters. Fails if a counter was multiplexed, since its count is
+    /// then incomplete.
     pub(super) fn total(counters: &mut [Counter]) -> io::Result<u64> {
         let mut total = 0;
         for counter in counters {
             let seen = counter.read_count_and_time()?;
             if seen.time_running < seen.time_enabled {
-                return Err(io::Error::other("other counters took turns with it"));
+                return Err(io::Error::other("the counter was multiplexed with others"));
             }
             total += seen.count;
         }
@@ -96,13 +97,13 @@ mod counters {
     pub(super) fn count_with_perf<T>(_: impl FnOnce() -> T) -> Result<(T, u64), Reason> {
         Err(Reason::new(
             "instruction counters",
-            "only Linux offers them to programs",
+            "only Linux makes them available to programs",
             "count instructions on Linux",
         ))
     }
 }
 
-/// What a program says to the Valgrind around it, by instructions that do nothing elsewhere
+/// Client requests to Valgrind, encoded as instructions that have no effect without it
 /// (`valgrind.h`, `callgrind.h`).
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
@@ -112,12 +113,12 @@ mod valgrind {
     const BEGIN_COUNTING: u64 = CALLGRIND + 4;
     const END_COUNTING: u64 = CALLGRIND + 5;
 
-    /// Whether Valgrind runs this program.
+    /// Returns whether Valgrind runs this program.
     pub(super) fn is_around() -> bool {
         request(IS_AROUND) > 0
     }
 
-    /// Runs `work`; Valgrind's tool callgrind counts meanwhile. Another tool hears nothing of it.
+    /// Runs `work` while Callgrind counts. Other Valgrind tools ignore the request.
     pub(super) fn count_with_callgrind<T>(work: impl FnOnce() -> T) -> T {
         request(BEGIN_COUNTING);
         let worked = work();
@@ -125,13 +126,13 @@ mod valgrind {
         worked
     }
 
-    /// The answer to `code`, and 0 where nobody answers.
+    /// Returns the response to `code`, or 0 without Valgrind.
     fn request(code: u64) -> u64 {
         let words: [u64; 6] = [code, 0, 0, 0, 0, 0];
         let mut answer = 0_u64;
-        // SAFETY: on a CPU these turn rdi by 128 bits in all, which leaves it as it was, and
-        // exchange rbx with itself. Valgrind knows the sequence, reads the six words at rax, which
-        // live until after it, and sets rdx.
+        // SAFETY: on a CPU, the rotations of rdi add up to 128 bits and leave it unchanged, and rbx
+        // is exchanged with itself. Valgrind recognizes the sequence, reads the six words at rax,
+        // which outlive it, and sets rdx.
         unsafe {
             std::arch::asm!(
                 "rol rdi, 3", "rol rdi, 13", "rol rdi, 61", "rol rdi, 51", "xchg rbx, rbx",
@@ -144,7 +145,7 @@ mod valgrind {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod valgrind {
-    /// It is not asked on other architectures than x86-64.
+    /// Returns false; requests are implemented only for x86-64.
     pub(super) fn is_around() -> bool {
         false
     }
@@ -181,7 +182,7 @@ mod tests {
         }
     }
 
-    /// By an event that the kernel counts itself, which virtual machines have too.
+    /// Uses a software event, which is available in virtual machines as well.
     #[cfg(target_os = "linux")]
     #[test]
     fn every_thread_is_counted() {

@@ -1,4 +1,4 @@
-//! What every kernel of the CPU is made of: its memory, its threads, and its refusals.
+//! Common parts of the CPU kernels: memory, threads and errors.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::thread_pool::ThreadPool;
 use rsb_device::convert::HalfFormat;
 use rsb_device::device::{DeviceError, Kernel};
 
-/// The memory and the threads of a kernel.
+/// Memory and threads of a kernel.
 pub(crate) struct Bound {
     pub(crate) memories: Vec<Rc<Memory>>,
     pub(crate) pool: Rc<ThreadPool>,

@@ -1,4 +1,4 @@
-//! The dispatcher: one kernel for each operation, bound to its memory and its thread pool.
+//! Kernel dispatcher: one kernel per operation, bound to its memory and its thread pool.
 #![allow(unsafe_code)]
 
 mod attention;
@@ -29,7 +29,7 @@ pub(super) use stream::evict;
 /// Returns the kernel of `operation`, bound to `memories` and `pool`.
 ///
 /// # Errors
-/// If the CPU has no kernel for it, or the kernel needs memory that there is not.
+/// If the CPU has no kernel for the operation, or if the kernel cannot allocate memory.
 pub(super) fn prepare(
     operation: &Operation,
     options: &Options,
@@ -40,8 +40,8 @@ pub(super) fn prepare(
     if let (Some(provider), false) = (&options.provider, matches!(operation, Operation::Gemm(_))) {
         return Err(unsupported_error(
             format!("{} by {provider}", operation.name()),
-            "on the CPU only matrix products have a choice of providers",
-            "leave the provider out",
+            "on the CPU, only matrix products have providers to choose from",
+            "omit the provider",
         ));
     }
     let kernel = match operation {
@@ -62,7 +62,7 @@ pub(super) fn prepare(
         Operation::Transfer(_) | Operation::Launch(_) => {
             return Err(unsupported_error(
                 operation.name(),
-                "the CPU works in its own memory and has no launches",
+                "the CPU has no separate memory to transfer to and no kernel launches",
                 "measure it on a GPU, with --backend rocm",
             ));
         }

@@ -1,6 +1,6 @@
-//! The CPU as a device: kernels of our own, BLAS libraries found at run time, and the host's clock.
+//! CPU backend: native kernels, BLAS libraries found at run time, and the host clock.
 //!
-//! Launches are synchronous, so the clock of the host is the clock of the device.
+//! Launches are synchronous, so the host clock is also the device clock.
 
 mod counters;
 pub mod instructions;
@@ -29,7 +29,7 @@ use rsb_device::host_cpu;
 use rsb_device::operation::Operation;
 use thread_pool::ThreadPool;
 
-/// The one backend that is always there.
+/// The CPU backend, which is always available.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CpuBackend;
 
@@ -48,25 +48,26 @@ impl Backend for CpuBackend {
             _ => Err(Reason::new(
                 format!("device cpu:{index}"),
                 "all CPUs together are cpu:0",
-                "name cpu:0",
+                "choose cpu:0",
             )),
         }
     }
 }
 
-/// Every usable thread of the CPU.
+/// A device that comprises every usable thread of the CPU.
 pub struct CpuDevice {
     info: DeviceInfo,
-    /// Made once for each number of threads: pinned threads are dear to start.
+    /// Thread pools by number of threads, created once because pinned threads are expensive to
+    /// start.
     pools: RefCell<BTreeMap<usize, Rc<ThreadPool>>>,
-    /// What is streamed through to empty the caches, kept between calls.
+    /// Buffer that is streamed through to flush the caches, kept between calls.
     flush: RefCell<Option<Memory>>,
-    /// Where threads and memory were put, when they were.
+    /// Node placement of threads and memory, if requested.
     place: RefCell<Option<numa::Place>>,
 }
 
 impl CpuDevice {
-    /// As this process sees the machine now.
+    /// Creates a device from the CPUs that this process can currently use.
     pub fn new() -> Self {
         Self {
             info: host_cpu::read(),
@@ -76,15 +77,15 @@ impl CpuDevice {
         }
     }
 
-    /// A pool of as many threads as the options ask for.
+    /// Returns a pool with the number of threads requested by the options.
     fn pool(&self, options: &Options) -> Result<Rc<ThreadPool>, DeviceError> {
         let threads = options.threads.unwrap_or(1).max(1);
         let usable = host_cpu::usable_threads();
         if threads > usable {
             return Err(DeviceError::Unsupported(Reason::new(
                 format!("{threads} threads"),
-                format!("this process may use {usable}"),
-                "ask for fewer, or allow it more (taskset, control group)",
+                format!("this process may use only {usable}"),
+                "choose fewer threads, or allow the process more CPUs (taskset, control group)",
             )));
         }
         let mut pools = self.pools.borrow_mut();
@@ -142,8 +143,8 @@ impl Device for CpuDevice {
         if !fits {
             return Err(DeviceError::Failed(Reason::new(
                 format!("buffers of {}", operation.name()),
-                "they are not as many or not as large as the operation needs",
-                "this is a defect of this program: please report it with the case's id",
+                "the number or size of the buffers does not match the operation",
+                "report this as a bug with the case id",
             )));
         }
         let memories = buffers.iter().map(memory_of).collect::<Result<Vec<_>, _>>()?;
@@ -155,8 +156,7 @@ impl Device for CpuDevice {
     }
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
-        /// About twice 480 MiB, the largest third cache that was seen; flushing more takes longer
-        /// than it is worth.
+        /// About twice 480 MiB, the largest L3 cache seen. Flushing more is not worth the time.
         const MAX_FLUSH_BYTES: u64 = 1 << 30;
         const MIN_FLUSH_BYTES: u64 = 16 << 20;
         let bytes = self
@@ -185,13 +185,13 @@ impl Device for CpuDevice {
     }
 }
 
-/// The CPU's own memory in a buffer.
+/// Returns the CPU memory of a buffer.
 fn memory_of(buffer: &Buffer) -> Result<Rc<Memory>, DeviceError> {
     buffer.storage::<Rc<Memory>>().cloned().ok_or_else(|| {
         DeviceError::Failed(Reason::new(
             "buffer",
             "it belongs to another device",
-            "this is a defect of this program: please report it with the case's id",
+            "report this as a bug with the case id",
         ))
     })
 }
@@ -199,12 +199,12 @@ fn memory_of(buffer: &Buffer) -> Result<Rc<Memory>, DeviceError> {
 fn out_of_range(buffer: &Buffer, offset: u64, count: usize) -> DeviceError {
     DeviceError::Failed(Reason::new(
         "copy",
-        format!("{count} bytes from {offset} on do not fit in a buffer of {}", buffer.bytes()),
-        "this is a defect of this program: please report it with the case's id",
+        format!("{count} bytes at offset {offset} do not fit in a buffer of {}", buffer.bytes()),
+        "report this as a bug with the case id",
     ))
 }
 
-/// The host's clock. A mark is its own time in nanoseconds since the stream was made.
+/// The host clock as a stream. An event is the time in nanoseconds since the stream was created.
 struct HostClock {
     start: Instant,
 }
@@ -222,9 +222,9 @@ impl Stream for HostClock {
         match to.0.checked_sub(from.0) {
             Some(elapsed) => Ok(elapsed as f64),
             None => Err(DeviceError::Failed(Reason::new(
-                "time between two marks",
-                "the second lies before the first",
-                "this is a defect of this program: please report it with the case's id",
+                "time between two events",
+                "the second event is before the first",
+                "report this as a bug with the case id",
             ))),
         }
     }

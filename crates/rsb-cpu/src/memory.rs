@@ -1,5 +1,5 @@
-//! Memory of the CPU: page-aligned, in huge pages where the system gives them, zeroed and touched
-//! before use.
+//! CPU memory: page-aligned, in huge pages if the system provides them, zeroed and touched before
+//! use.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc, dealloc};
@@ -8,25 +8,25 @@ use std::ptr::NonNull;
 use rsb_device::device::DeviceError;
 use rsb_model::Reason;
 
-/// A page, and more than any vector needs.
+/// Page size, which exceeds the alignment of any vector.
 const PAGE: usize = 4096;
 
-/// A huge page. Large buffers start on one, or the first part of them would miss the translation
-/// cache more often.
+/// Huge page size. Large buffers are aligned to it; otherwise their first part would miss the TLB
+/// more often.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// A block of memory. It is neither `Send` nor `Sync`: its bytes change through shared references,
-/// and only the pool of threads that a kernel starts and joins may see it beside its owner.
+/// A block of memory. It is neither `Send` nor `Sync`, because its bytes change through shared
+/// references: only its owner and the thread pool of a running kernel may access it.
 pub(super) struct Memory {
     start: NonNull<u8>,
     block: Block,
     bytes: usize,
 }
 
-/// Where a block came from, and goes.
+/// Origin of a block, which determines how it is freed.
 enum Block {
     Allocated(Layout),
-    /// Whole pages of the system's own.
+    /// Whole pages mapped from the system.
     #[cfg(target_os = "linux")]
     Mapped {
         start: NonNull<u8>,
@@ -35,7 +35,8 @@ enum Block {
 }
 
 impl Memory {
-    /// `bytes` zeros, every page of them in place. `None` when there is not that much.
+    /// Allocates `bytes` zeros with every page resident. Returns `None` if there is not enough
+    /// memory.
     pub(super) fn new_zeroed(bytes: usize) -> Option<Self> {
         #[cfg(target_os = "linux")]
         if bytes >= HUGE_PAGE {
@@ -44,46 +45,47 @@ impl Memory {
         let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { PAGE };
         let layout =
             Layout::from_size_align(bytes.max(1).checked_next_multiple_of(PAGE)?, align).ok()?;
-        // SAFETY: the layout's size is at least one page.
+        // SAFETY: the layout has at least one page.
         let start = NonNull::new(unsafe { alloc(layout) })?;
-        // SAFETY: the block is `layout.size()` long and nobody else knows it yet. Writing zeros is
-        // also the first touch: the pages come into being here and not inside a measurement.
+        // SAFETY: the block has `layout.size()` bytes and no other reference to it exists yet.
+        // Writing zeros is also the first touch, so page faults happen here and not during a
+        // measurement.
         unsafe { start.as_ptr().write_bytes(0, layout.size()) };
         Some(Self { start, block: Block::Allocated(layout), bytes })
     }
 
-    /// As [`Memory::zeroed`], of pages that the system has just made, which are zeros: writing them
-    /// again would take as long.
+    /// Implements [`Memory::new_zeroed`] for large blocks. Fresh pages from the system are already
+    /// zero; writing them again would take as long.
     #[cfg(target_os = "linux")]
     fn map_huge_pages(bytes: usize) -> Option<Self> {
         use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
         let used = bytes.checked_next_multiple_of(PAGE)?;
         let whole = used.checked_add(HUGE_PAGE)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at a place that the system chooses touches nobody else's memory.
+        // SAFETY: a new mapping at an address that the system chooses affects no other memory.
         let mapping =
             unsafe { mmap_anonymous(std::ptr::null_mut(), whole, access, MapFlags::PRIVATE) }
                 .ok()?;
         let mapping = NonNull::new(mapping.cast::<u8>())?;
         let block = Block::Mapped { start: mapping, bytes: whole };
-        // SAFETY: the mapping is longer than what is used by what is skipped at most.
+        // SAFETY: the mapping exceeds the used size by the largest possible offset.
         let start = unsafe { mapping.add(mapping.as_ptr().align_offset(HUGE_PAGE)) };
         let memory = Self { start, block, bytes };
-        // SAFETY: the range is a block of ours. The first advice changes nothing but the size of
-        // its pages, and a system that refuses leaves small ones, which is no error; the second
-        // brings them into being.
+        // SAFETY: the range is a block of this function. The first advice changes only its page
+        // size, and if the system refuses, small pages remain, which is no error; the second advice
+        // makes the pages resident.
         let in_place = unsafe {
             let _ = madvise(start.as_ptr().cast(), used, Advice::LinuxHugepage);
             madvise(start.as_ptr().cast(), used, Advice::LinuxPopulateWrite)
         };
         match in_place {
             Ok(()) => {}
-            // Every page is there once it was written to; where there is no room for one, the
-            // process would be killed.
+            // Otherwise each page becomes resident when it is written. Without memory for a page,
+            // the process would be killed.
             Err(rustix::io::Errno::NOMEM) => return None,
             Err(_) => {
                 for page in (0..used).step_by(PAGE) {
-                    // SAFETY: within the block, which nobody else knows yet.
+                    // SAFETY: within the block, to which no other reference exists yet.
                     unsafe { start.add(page).as_ptr().write_volatile(0) };
                 }
             }
@@ -91,27 +93,27 @@ impl Memory {
         Some(memory)
     }
 
-    /// Where it begins.
+    /// Returns the address of the first byte.
     pub(super) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// As it was asked for.
+    /// Returns the requested size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Option<()> {
         let at = self.range(offset, bytes.len())?;
-        // SAFETY: `range` checked that the block holds this many bytes from there on; `bytes`
-        // cannot overlap a block that is only reachable through raw pointers.
+        // SAFETY: `range` checked that the block has this many bytes at the offset; `bytes` cannot
+        // overlap a block that is reachable only through raw pointers.
         unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Some(())
     }
 
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> Option<()> {
         let at = self.range(offset, bytes.len())?;
-        // SAFETY: as in `write`; every byte was initialized by `zeroed`.
+        // SAFETY: as in `write`; `new_zeroed` initialized every byte.
         unsafe { at.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) };
         Some(())
     }
@@ -119,7 +121,7 @@ impl Memory {
     fn range(&self, offset: u64, count: usize) -> Option<*mut u8> {
         let offset = usize::try_from(offset).ok()?;
         let end = offset.checked_add(count)?;
-        // SAFETY: the offset lies within the block.
+        // SAFETY: the offset is within the block.
         (end <= self.bytes).then(|| unsafe { self.start.as_ptr().add(offset) })
     }
 }
@@ -131,8 +133,8 @@ impl Drop for Memory {
             Block::Allocated(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
             #[cfg(target_os = "linux")]
             Block::Mapped { start, bytes } => {
-                // SAFETY: the mapping is this block's own, and whole. It can only fail if it is
-                // none.
+                // SAFETY: the mapping belongs to this block and is unmapped as a whole. The call
+                // fails only for an invalid mapping.
                 let _ = unsafe { rustix::mm::munmap(start.as_ptr().cast(), bytes) };
             }
         }
@@ -143,7 +145,7 @@ impl Drop for Memory {
 pub(super) fn refused_memory(bytes: u64) -> DeviceError {
     DeviceError::Failed(Reason::new(
         format!("{} of memory", rsb_model::shape::rounded_bytes(bytes)),
-        "the system refused to give it to this process",
+        "the system refused the allocation",
         "raise the limit of the process (`ulimit -v`), choose a smaller size, or free memory",
     ))
 }

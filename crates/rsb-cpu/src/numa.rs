@@ -1,5 +1,4 @@
-//! Where threads run and where memory lies, on hosts whose memory is nearer to some CPUs than to
-//! others.
+//! NUMA placement of threads and memory.
 #![cfg_attr(target_os = "linux", allow(unsafe_code))]
 
 use std::fs;
@@ -11,58 +10,57 @@ use rsb_model::shape::rounded_bytes;
 
 const NODES: &str = "/sys/devices/system/node";
 
-/// What the kernel calls a node: CPUs, memory, or both.
+/// A NUMA node of the kernel: CPUs, memory, or both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Node {
     number: u32,
     cpus: Vec<usize>,
-    /// To each node, in the order of their numbers: 10 is itself.
+    /// Distances to the online nodes, in order of their numbers; 10 is the distance to itself.
     distances: Vec<u32>,
     has_memory: bool,
 }
 
-/// Where a case was put.
+/// NUMA placement of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    /// CPUs of the node that threads run on.
+    /// CPUs of the node on which threads run.
     cpus: Vec<usize>,
-    /// The node of the memory.
+    /// Node of the memory.
     node: u32,
-    /// From one to the other, as the firmware tells it: 10 is the node itself.
+    /// Distance between both nodes, as reported by the firmware; 10 is the node itself.
     pub(super) distance: u32,
 }
 
-/// Ties this process to the CPUs of the first node that it may use, and what it allocates from here
-/// on to `memory`.
+/// Binds this process to the CPUs of the first node that it may use, and its future allocations to
+/// the node that `memory` selects.
 pub(super) fn place(memory: NumaMemory) -> Result<Place, DeviceError> {
     let found = choose(&nodes(Path::new(NODES)), &allowed_cpus(), memory)?;
     bind(&found).map_err(|error| {
         DeviceError::Unsupported(Reason::new(
             format!("memory of NUMA node {}", found.node),
             error.to_string(),
-            "let the process choose it (a container: --cap-add SYS_NICE, or its seccomp profile), \
-             or choose numa=any",
+            "allow the process to bind memory (in a container: --cap-add SYS_NICE, or its seccomp \
+             profile), or choose numa=any",
         ))
     })?;
     Ok(found)
 }
 
-/// What the kernel reports of the CPUs near a PCI device.
+/// CPUs and NUMA node near a PCI device, as reported by the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Vicinity {
-    /// The nearest CPUs among those that the process may use, by number; empty if it may use none
-    /// of them.
+    /// CPUs nearest to the device that the process may use; empty if it may use none of them.
     cpus: Vec<usize>,
-    /// The NUMA node of the device.
+    /// NUMA node of the device, if the kernel reports one.
     node: Option<u32>,
 }
 
-/// Ties this thread, and those that it starts later, to the CPUs nearest to the PCI device whose
-/// directory in sysfs is `device`, so that memory pinned for the device lies on its NUMA node. Only
-/// takes CPUs away: what the process may not use stays so.
+/// Binds this thread, and threads that it starts later, to the CPUs nearest to the PCI device whose
+/// sysfs directory is `device`, so that pinned memory for the device is allocated on its NUMA node.
+/// Never adds CPUs to those that the process may use.
 ///
-/// Returns the node of the device, or `None` if the kernel reports none or the thread may not use
-/// its CPUs.
+/// Returns the node of the device, or `None` if the kernel reports none or if the thread may not
+/// use its CPUs.
 pub fn bind_near(device: &Path) -> Option<u32> {
     let allowed = allowed_cpus();
     let found = vicinity(device, &allowed);
@@ -78,7 +76,7 @@ pub fn bind_near(device: &Path) -> Option<u32> {
 fn vicinity(device: &Path, allowed: &[usize]) -> Vicinity {
     let near = list(&read_text(&device.join("local_cpulist")));
     let cpus = allowed.iter().copied().filter(|cpu| near.contains(cpu)).collect();
-    // -1 where the firmware does not report it.
+    // -1 if the firmware does not report the node.
     Vicinity { cpus, node: read_text(&device.join("numa_node")).trim().parse().ok() }
 }
 
@@ -87,8 +85,10 @@ fn read_text(path: &Path) -> String {
 }
 
 impl Place {
+    /// Checks that the node has `bytes` of free memory.
+    ///
     /// # Errors
-    /// When the node has not so much free: the kernel would end a process for it.
+    /// If the node has less free memory; the kernel could kill a process that exceeds it.
     pub(super) fn has_room(&self, bytes: u64) -> Result<(), DeviceError> {
         let told = fs::read_to_string(Path::new(NODES).join(format!("node{}/meminfo", self.node)))
             .unwrap_or_default();
@@ -97,7 +97,7 @@ impl Place {
             Some(free) => Err(DeviceError::Failed(Reason::new(
                 format!("{} of memory", rounded_bytes(bytes)),
                 format!("NUMA node {} has {} left", self.node, rounded_bytes(free)),
-                "choose a smaller size, or end what else uses the memory",
+                "choose a smaller size, or stop other programs that use the memory",
             ))),
         }
     }
@@ -107,7 +107,7 @@ fn choose(nodes: &[Node], allowed: &[usize], memory: NumaMemory) -> Result<Place
     let home = nodes
         .iter()
         .find(|node| node.cpus.iter().any(|cpu| allowed.contains(cpu)))
-        .ok_or_else(|| no_place_error(memory, "the kernel tells no NUMA nodes here"))?;
+        .ok_or_else(|| no_place_error(memory, "the kernel reports no NUMA nodes here"))?;
     let with_memory = nodes.iter().filter(|node| node.has_memory);
     let found = match memory {
         NumaMemory::Near => {
@@ -119,12 +119,12 @@ fn choose(nodes: &[Node], allowed: &[usize], memory: NumaMemory) -> Result<Place
     };
     let node = found.ok_or_else(|| no_place_error(memory, "only one NUMA node has memory here"))?;
     let distance = distance(nodes, home, node)
-        .ok_or_else(|| no_place_error(memory, "the firmware tells no distances"))?;
+        .ok_or_else(|| no_place_error(memory, "the firmware reports no distances"))?;
     let cpus = home.cpus.iter().filter(|cpu| allowed.contains(cpu)).copied().collect();
     Ok(Place { cpus, node: node.number, distance })
 }
 
-/// From one node to another, as the firmware tells it.
+/// Returns the distance between two nodes, as reported by the firmware.
 fn distance(nodes: &[Node], from: &Node, to: &Node) -> Option<u32> {
     let column = nodes.iter().position(|node| node.number == to.number)?;
     from.distances.get(column).copied()
@@ -134,12 +134,12 @@ fn no_place_error(memory: NumaMemory, why: &str) -> DeviceError {
     DeviceError::Unsupported(Reason::new(
         format!("numa={memory}"),
         why,
-        "measure on a host of which `numactl --hardware` lists several nodes with memory, or \
-         choose numa=any",
+        "measure on a host where `numactl --hardware` lists several nodes with memory, or choose \
+         numa=any",
     ))
 }
 
-/// By their numbers; none where the kernel has no NUMA.
+/// Returns the nodes in order of their numbers; empty if the kernel has no NUMA support.
 fn nodes(root: &Path) -> Vec<Node> {
     list(&read_text(&root.join("online")))
         .into_iter()
@@ -162,7 +162,7 @@ fn read_node(root: &Path, number: usize) -> Option<Node> {
     })
 }
 
-/// The numbers in a list such as `0-3,8`.
+/// Parses a list of numbers such as `0-3,8`.
 fn list(text: &str) -> Vec<usize> {
     let mut numbers = Vec::new();
     for part in text.trim().split(',') {
@@ -174,10 +174,11 @@ fn list(text: &str) -> Vec<usize> {
     numbers
 }
 
-/// More than any host has.
+/// Upper bound on the CPU numbers of a range.
 const MAX_CPUS: usize = 1 << 16;
 
-/// What is free in a node's `meminfo`, and the pages of files that the kernel gives up for more.
+/// Returns the free memory in a node's `meminfo` in bytes, including file pages that the kernel can
+/// reclaim.
 fn free(meminfo: &str) -> Option<u64> {
     let files = kilobytes(meminfo, "Active(file):")
         .unwrap_or(0)
@@ -223,9 +224,9 @@ fn bind(place: &Place) -> std::io::Result<()> {
     let mut mask = [0_u64; 16];
     let word = mask.get_mut(place.node as usize / 64).ok_or(std::io::ErrorKind::Unsupported)?;
     *word = 1 << (place.node % 64);
-    // The kernel takes one bit fewer than it is told.
+    // The kernel uses one bit fewer than the given count.
     let bits = mask.len() * 64 + 1;
-    // SAFETY: the mask is as long as is said, and the kernel only reads it.
+    // SAFETY: the mask is as long as the given count, and the kernel only reads it.
     let failed =
         unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, mask.as_ptr(), bits) };
     if failed == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
@@ -249,7 +250,7 @@ mod tests {
         Node { number, cpus: cpus.collect(), distances: distances.to_vec(), has_memory }
     }
 
-    /// Two sockets, and memory without CPUs that is farther than either.
+    /// Builds two sockets, and a memory-only node that is farther away than either.
     fn three() -> Vec<Node> {
         vec![
             node(0, 0..4, &[10, 21, 30], true),
@@ -273,7 +274,7 @@ mod tests {
                 (expected.0, expected.1, expected.2.collect())
             );
         }
-        // A node whose memory modules are missing takes that of the nearest.
+        // A node without memory modules uses the memory of the nearest node.
         let mut without = three();
         without[1].has_memory = false;
         assert_eq!(choose(&without, &all[5..], NumaMemory::Near).unwrap().node, 0);
@@ -318,7 +319,7 @@ mod tests {
         assert_eq!(free(""), None);
     }
 
-    /// The directory of a GPU in sysfs, with these files.
+    /// Creates the sysfs directory of a GPU with these files.
     fn gpu(files: &[(&str, &str)]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         for (name, content) in files {
@@ -348,9 +349,9 @@ mod tests {
                 allowed: &[5, 6, 8],
                 expected: (&[5, 8], Some(1)),
             },
-            // A container that has none of them: nothing is widened.
+            // A container with none of these CPUs: its set is not widened.
             Row { cpulist: "4-7\n", node: "1\n", allowed: &[0, 1], expected: (&[], Some(1)) },
-            // One socket, or firmware that does not report the node.
+            // A single socket, or firmware that does not report the node.
             Row {
                 cpulist: "0-3\n",
                 node: "-1\n",
@@ -373,7 +374,7 @@ mod tests {
         std::thread::spawn(|| {
             let before = allowed_cpus();
             let last = *before.last().unwrap();
-            // The last CPU of this process, and one that no host has.
+            // The last CPU of this process, and one that exists on no host.
             let near = gpu(&[("local_cpulist", &format!("{last},65000\n")), ("numa_node", "2\n")]);
             assert_eq!(bind_near(near.path()), Some(2));
             assert_eq!(allowed_cpus(), [last]);
@@ -390,11 +391,11 @@ mod tests {
         .unwrap();
     }
 
-    /// On this host, whatever it has: a node that was chosen really gives the memory.
+    /// Runs on this host, whatever its topology: memory must come from the chosen node.
     #[cfg(target_os = "linux")]
     #[test]
     fn memory_lies_on_the_node_that_was_chosen() {
-        // The policy is one of the thread.
+        // The memory policy belongs to the thread.
         let asked = std::thread::spawn(|| {
             let place = match place(NumaMemory::Near) {
                 Ok(place) => place,
@@ -403,8 +404,7 @@ mod tests {
             };
             let memory = crate::memory::Memory::new_zeroed(1 << 22).unwrap();
             let mut node: libc::c_int = -1;
-            // SAFETY: both flags ask for the node of an address, which is one of a block that is
-            // alive.
+            // SAFETY: the flags request the node of an address, which belongs to a live block.
             let failed = unsafe {
                 libc::syscall(
                     libc::SYS_get_mempolicy,

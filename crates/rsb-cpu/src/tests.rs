@@ -1,4 +1,4 @@
-//! Every kernel against the reference, element by element, on random shapes.
+//! Tests of every kernel against the reference, element by element, on random shapes.
 
 use proptest::prelude::*;
 use rsb_model::Dtype;
@@ -15,7 +15,7 @@ use rsb_device::reference::{execute, fill, tolerance, verify};
 
 const SEED: u64 = 42;
 
-/// Runs `operation` once and compares every element with the reference, which is given the same
+/// Runs `operation` once and compares every element with the reference, computed from the same
 /// bytes.
 fn check(operation: &Operation, options: &Options) -> Result<(), DeviceError> {
     let device = CpuDevice::new();
@@ -59,14 +59,14 @@ fn close(operation: &Operation, found: &[f64], expected: &[f64], limit: f64) {
     }
 }
 
-/// A product by one of our own providers, where this CPU has what it needs.
+/// Checks a product with one of the `rsb-gemm` providers, if this CPU supports it.
 fn check_where_it_is(gemm: &Gemm, provider: &str, count: u32) {
     let options = Options { provider: Some(provider.to_owned()), ..threads(count) };
     match check(&Operation::Gemm(*gemm), &options) {
         Ok(()) => {}
         Err(DeviceError::Unsupported(reason)) => {
             let (lacks, never) =
-                (reason.why.contains("this CPU"), reason.why.contains("there are no products"));
+                (reason.why.contains("this CPU"), reason.why.contains("no product of"));
             assert!(provider != "native" && (lacks || never), "{reason}");
         }
         Err(failed) => panic!("{failed}"),
@@ -163,7 +163,7 @@ proptest! {
         (rotary, count) in (any::<bool>(), any_threads()),
     ) {
         let capacity = position + rows + room;
-        // Only pairs are turned, and only what is computed in f32.
+        // Only pairs can be rotated, and only in types computed in f32.
         let (width, rotary) = if dtype == Dtype::F64 { (width, false) } else { (width << u32::from(rotary), rotary) };
         let op = Rearrange { dtype, batch, rows, columns, width, capacity, position, rotary };
         check(&Operation::Rearrange(op), &threads(count)).unwrap();
@@ -208,7 +208,7 @@ proptest! {
         count in any_threads(),
     ) {
         let (m, n, k, batch) = sizes;
-        // Products of i8 are whole numbers, which a half of is none.
+        // Products of i8 are integers, so factors must be whole.
         let (alpha, beta) = if dtype == Dtype::I8 { (factors.0 * 2.0, factors.1 * 2.0) } else { factors };
         let stored = if is_narrow && dtype != Dtype::I8 { OutputWidth::AsInputs } else { OutputWidth::Wide };
         let gemm = Gemm { batch, transpose_a, transpose_b, alpha, beta, stored, ..Gemm::new(dtype, m, n, k) };
@@ -219,7 +219,7 @@ proptest! {
     fn products_with_weights_of_few_bits(
         dtype in prop::sample::select(FLOATS.to_vec()),
         weights in prop::sample::select(vec![Dtype::I8, Dtype::I4]),
-        // In registers, and by panels of which there are several.
+        // Covers multiplication in registers and in several panels.
         (m, n, units, group) in (1_u64..60, 1_u64..150, 1_u64..9, 1_u64..5),
         count in any_threads(),
     ) {
@@ -269,7 +269,7 @@ fn every_library_that_is_here_gives_the_same_products() {
             for (transpose_a, transpose_b) in
                 [(false, false), (true, false), (false, true), (true, true)]
             {
-                // Half of a whole number may be none.
+                // Half of an integer may not be representable.
                 let beta = match provider {
                     "onednn" => 0.0,
                     _ if dtype == Dtype::I8 => 2.0,
@@ -408,7 +408,10 @@ fn buffers_that_do_not_fit_are_refused() {
 fn memory_that_is_not_there_is_told_from_memory_that_is_refused() {
     let mut device = CpuDevice::new();
     let beyond = device.allocate(u64::MAX).unwrap_err().to_string();
-    assert!(beyond.contains("a benchmark may take") && beyond.contains(" on cpu:0"), "{beyond}");
+    assert!(
+        beyond.contains("a benchmark may use at most") && beyond.contains(" on cpu:0"),
+        "{beyond}"
+    );
     device.info.usable_memory_bytes = u64::MAX;
     let refused = device.allocate(1 << 60).unwrap_err().to_string();
     assert!(
@@ -430,8 +433,8 @@ fn time_goes_on_and_caches_can_be_flushed() {
     assert!(stream.elapsed_ns(to, from).is_err());
 }
 
-/// The device's own choice, then every provider that may be here, except those that take other
-/// types alone.
+/// Default choice of the device, then every provider that may be available, except those that
+/// support only other types.
 const PROVIDERS: [Option<&str>; 9] = [
     None,
     Some("gemm"),

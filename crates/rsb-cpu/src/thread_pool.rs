@@ -1,5 +1,4 @@
-//! Threads that work together: as many as a case asks for, each pinned to a CPU of its own, with
-//! static shares.
+//! Thread pools with static shares, one thread per pinned CPU.
 
 use std::ops::Range;
 
@@ -7,8 +6,8 @@ use rsb_model::Reason;
 
 use rsb_device::device::DeviceError;
 
-/// One thread is the caller itself; more are a pool of their own, so that nothing else runs on
-/// them.
+/// A thread pool. A single thread is the calling thread; more threads run in a dedicated pool, so
+/// that nothing else runs on them.
 pub(super) struct ThreadPool {
     pool: Option<rayon::ThreadPool>,
     threads: usize,
@@ -28,7 +27,7 @@ impl ThreadPool {
                 DeviceError::Failed(Reason::new(
                     format!("{threads} threads"),
                     error.to_string(),
-                    "ask for fewer, or raise the limit on processes (ulimit -u)",
+                    "choose fewer threads, or raise the limit on processes (ulimit -u)",
                 ))
             })?;
         Ok(Self { pool: Some(pool), threads })
@@ -38,7 +37,7 @@ impl ThreadPool {
         self.threads
     }
 
-    /// Runs `work` once on every thread with its number, and waits for all.
+    /// Runs `work` once on every thread, with the thread number, and waits for all of them.
     pub(super) fn each(&self, work: impl Fn(usize) + Sync) {
         match &self.pool {
             None => work(0),
@@ -48,7 +47,7 @@ impl ThreadPool {
         }
     }
 
-    /// Runs `work` where libraries that use the current pool find this one.
+    /// Runs `work` with this pool as the current Rayon pool.
     pub(super) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match &self.pool {
             None => work(),
@@ -56,9 +55,9 @@ impl ThreadPool {
         }
     }
 
-    /// The share of thread `index` in `total` items: contiguous, the same in every launch so that
-    /// each thread finds its data in its own caches, and cut at multiples of `grain` (a cache line,
-    /// a row).
+    /// Returns the share of thread `index` in `total` items. Shares are contiguous, cut at
+    /// multiples of `grain` (a cache line, a row), and the same in every launch, so that each
+    /// thread finds its data in its own caches.
     pub(super) fn share(&self, index: usize, total: usize, grain: usize) -> Range<usize> {
         let grains = total.div_ceil(grain);
         let first = (grains * index / self.threads * grain).min(total);
@@ -67,8 +66,8 @@ impl ThreadPool {
     }
 }
 
-/// Ties thread `index` to the CPU at that position among those that the process may use. A refusal
-/// is no error: the thread then runs where the system puts it.
+/// Pins thread `index` to the `index`-th CPU that the process may use. Failures are ignored; the
+/// system then schedules the thread on any CPU.
 #[cfg(target_os = "linux")]
 fn pin(index: usize) {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

@@ -1,9 +1,11 @@
-//! Questions asked in a child process with a time limit: loading and initializing a vendor's
-//! library may crash or hang, and so may its compiler; who asks must survive it.
+//! Device and compiler queries that run in a child process with a time limit. Loading and
+//! initializing a vendor library, or running its compiler, may crash or hang; the parent process
+//! must survive it.
 //!
-//! The program starts itself with [`ARGUMENT`] and the backend's name; there it calls [`answer`],
-//! which prints one line. With an architecture behind them the question is whether the backend's
-//! compiler knows it: [`answer_compiles`].
+//! The program starts itself with [`ARGUMENT`] and the backend's name, and then calls [`answer`],
+//! which prints one line. With [`COMPILES_ARGUMENT`], the backend's name and an architecture it
+//! calls [`answer_compiles`], which checks whether the backend's compiler supports the
+//! architecture.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -18,31 +20,32 @@ use crate::compiler::{Job, KernelCompiler, Level};
 use crate::device::{Absence, Backend, DeviceInfo};
 use crate::registry::Registry;
 
-/// The first argument that makes a program tell devices; the second is the backend's name.
+/// First argument that makes the program list devices. The second argument is the backend's name.
 pub const ARGUMENT: &str = "__devices";
 
-/// The first argument that makes a program tell what a compiler knows; the second is the backend's
-/// name, the third an architecture. Without one the question is whether there is a compiler.
+/// First argument that makes the program check a compiler. The second argument is the backend's
+/// name, the third an architecture; without an architecture, only the presence of a compiler is
+/// checked.
 pub const COMPILES_ARGUMENT: &str = "__compiles";
 
-/// How long a runtime may take to start. The first start after a boot loads some hundred megabytes
+/// Time limit for starting a runtime. The first start after a boot loads some hundred megabytes
 /// from disk.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
-/// Libraries may print to standard output too; the answer is the line that starts so.
+/// Prefix of the answer line. Libraries may print to standard output too.
 const MARK: &str = "rsb-answer:";
 
-/// The devices of `backend` here, asked in this process; for the child alone.
+/// Prints the devices of `backend`, queried in this process. Called only in the child.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// If standard output cannot be written.
 pub fn answer(backends: &Registry, backend: &str) -> std::io::Result<()> {
     let known = backends.iter().find(|known| known.id().as_str() == backend);
     let devices = match known {
         Some(known) => devices_here(known),
         None => Err(Reason::new(
             format!("backend {backend}"),
-            "this build lacks it",
+            "this build does not include it",
             "choose another backend",
         )
         .into()),
@@ -56,11 +59,11 @@ fn devices_here(backend: &dyn Backend) -> Result<Vec<DeviceInfo>, Absence> {
         .map_err(|reason| backend.defect().map_or(Absence::Missing(reason), Absence::Broken))
 }
 
-/// Whether there is a compiler of `backend`, and it knows `arch`, found out in this process; for
-/// the child alone.
+/// Prints whether `backend` has a compiler and, with `arch`, whether it supports that architecture.
+/// Called only in the child.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// If standard output cannot be written.
 pub fn answer_compiles(
     backends: &Registry,
     backend: &str,
@@ -70,13 +73,13 @@ pub fn answer_compiles(
         Ok(backend) => backends.compiler(backend),
         Err(_) => Err(Reason::new(
             format!("backend {backend}"),
-            "there is none of this name",
-            "choose another",
+            "unknown backend",
+            "choose another backend",
         )),
     };
     let known = opened.and_then(|compiler| {
         let Some(arch) = arch else { return Ok(()) };
-        // A small source, not optimized: only whether it comes to an end counts.
+        // A small source without optimization: only whether the compiler finishes matters.
         let job = Job::cold("convolution", arch, Level::O0);
         compiler.compile(&job).map(drop)
     });
@@ -85,18 +88,18 @@ pub fn answer_compiles(
 
 fn say(answer: &impl serde::Serialize) -> std::io::Result<()> {
     let text = serde_json::to_string(answer)?;
-    // On a line of its own, whatever a library has printed before.
+    // On its own line, whatever a library has printed before.
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n{MARK}{text}")?;
     out.flush()
 }
 
-/// The devices of `backend` here, asked in a child: `program` with [`ARGUMENT`] and the backend's
-/// name.
+/// Returns the devices of `backend`, queried in a child process: `program` with [`ARGUMENT`] and
+/// the backend's name.
 ///
 /// # Errors
-/// What the backend says; or how the child ended, when it crashed or took longer than `limit`: it
-/// is broken then.
+/// The absence that the backend reports. [`Absence::Broken`] with the child's exit status if it
+/// crashed, or if it took longer than `limit`.
 pub fn devices(
     program: &Path,
     backend: BackendId,
@@ -108,11 +111,11 @@ pub fn devices(
     match line.map(serde_json::from_str::<Result<Vec<DeviceInfo>, Absence>>) {
         Some(Ok(answer)) => answer,
         Some(Err(error)) => {
-            Err(broken_backend(backend, format!("its answer cannot be read: {error}")))
+            Err(broken_backend(backend, format!("its response cannot be parsed: {error}")))
         }
         None => Err(broken_backend(
             backend,
-            format!("starting its runtime ended the process that asked ({ended})"),
+            format!("the probe process ended while it started the runtime ({ended})"),
         )),
     }
 }
@@ -121,28 +124,28 @@ fn broken_backend(backend: BackendId, why: String) -> Absence {
     Absence::Broken(Reason::new(
         format!("devices of {backend}"),
         why,
-        "look whether the vendor's own tool (rocminfo, nvidia-smi, vulkaninfo, clinfo) works; \
-         reinstall the driver or its runtime if not",
+        "run the vendor's tool (rocminfo, nvidia-smi, vulkaninfo, clinfo); if it fails too, \
+         reinstall the driver or its runtime",
     ))
 }
 
-/// Whether there is a compiler of `backend`, asked in a child: `program` with [`COMPILES`] and the
-/// backend's name.
+/// Checks that `backend` has a compiler, in a child process: `program` with [`COMPILES_ARGUMENT`]
+/// and the backend's name.
 ///
 /// # Errors
-/// When there is none, or it does not load.
+/// If there is none, or it does not load.
 pub fn compiler(program: &Path, backend: BackendId, limit: Duration) -> Result<(), Reason> {
     parse_answer(
         run(program, &[COMPILES_ARGUMENT, backend.as_str()], limit),
         |why| {
-            let cure = "reinstall the package that it came with";
+            let cure = "reinstall the package that contains it";
             Reason::new(format!("compiler of {backend}"), why, cure)
         },
-        "loading it ended the process that asked",
+        "the probe process ended while it loaded the compiler",
     )
 }
 
-/// A compiler that is asked about: its backend, its name and the ROCm or CUDA that it is of.
+/// A compiler to query: its backend, its name and the ROCm or CUDA release it belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct CompilerQuery {
     backend: BackendId,
@@ -151,18 +154,18 @@ pub struct CompilerQuery {
 }
 
 impl CompilerQuery {
-    /// That of `backend`, which is loaded.
+    /// Describes the loaded `compiler` of `backend`.
     pub fn of(backend: BackendId, compiler: &dyn KernelCompiler) -> Self {
         Self { backend, name: compiler.name(), release: compiler.release() }
     }
 }
 
-/// Whether the compiler of a backend knows `arch`, asked in a child: `program` with [`COMPILES`],
-/// the backend's name and the architecture.
+/// Checks that the compiler of a backend supports `arch`, in a child process: `program` with
+/// [`COMPILES_ARGUMENT`], the backend's name and the architecture.
 ///
 /// # Errors
-/// When there is no compiler, or it does not know the architecture, be it that it ends the process
-/// over it: which release does, where that is known.
+/// If there is no compiler, or it does not support the architecture, even if it crashes because of
+/// it. Names the first release that supports the architecture, if known.
 pub fn compiles(
     program: &Path,
     asked: CompilerQuery,
@@ -170,23 +173,25 @@ pub fn compiles(
     limit: Duration,
 ) -> Result<(), Reason> {
     let CompilerQuery { backend, name, release } = asked;
-    let ended = format!("the compiler of {backend} does not know {arch}: it ended its process");
+    let ended =
+        format!("the compiler of {backend} does not support {arch}: its process ended early");
     let answered = parse_answer(
         run(program, &[COMPILES_ARGUMENT, backend.as_str(), arch], limit),
         |why| {
-            let cure =
-                "install a newer version of the compiler, or choose an architecture that it knows";
+            let cure = "install a newer version of the compiler, or choose an architecture that it \
+                        supports";
             Reason::new(format!("compilation for {arch}"), why, cure)
         },
         &ended,
     );
-    // Asked all the same: a vendor may know a GPU before it says so.
+    // The release table does not prevent the query: a vendor may support a GPU before documenting
+    // it.
     answered.map_err(|reason| {
         release.and_then(|release| architecture::unknown(name, release, arch)).unwrap_or(reason)
     })
 }
 
-/// The answer of a child about a compiler.
+/// Parses a child's answer about a compiler.
 fn parse_answer(
     answered: Result<(String, ExitStatus), String>,
     failed: impl Fn(String) -> Reason,
@@ -196,12 +201,12 @@ fn parse_answer(
     let line = text.lines().rev().find_map(|line| line.strip_prefix(MARK));
     match line.map(serde_json::from_str::<Result<(), Reason>>) {
         Some(Ok(answer)) => answer,
-        Some(Err(error)) => Err(failed(format!("its answer cannot be read: {error}"))),
+        Some(Err(error)) => Err(failed(format!("its response cannot be parsed: {error}"))),
         None => Err(failed(format!("{died} ({ended})"))),
     }
 }
 
-/// What the child wrote and how it ended.
+/// Runs the child and returns its standard output and exit status.
 fn run(
     program: &Path,
     arguments: &[&str],
@@ -211,9 +216,9 @@ fn run(
         .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
     match answer.status {
         Some(status) => Ok((answer.stdout, status)),
-        // An answer stands, even when the runtime then hangs while it is taken down.
+        // An answer counts even if the runtime then hangs during teardown.
         None if answer.stdout.contains(MARK) => Ok((answer.stdout, ExitStatus::default())),
-        None => Err(format!("it did not answer within {} s", limit.as_secs_f64())),
+        None => Err(format!("no response within {} s", limit.as_secs_f64())),
     }
 }
 
@@ -268,7 +273,7 @@ mod tests {
     #[test]
     fn a_compiler_that_ends_its_process_does_not_know_the_architecture() {
         for (script, word) in
-            [("kill -ABRT $$", "does not know gfx9000"), ("echo no", "does not know gfx9000")]
+            [("kill -ABRT $$", "does not support gfx9000"), ("echo no", "does not support gfx9000")]
         {
             let reason = asked_to_compile(script).unwrap_err();
             assert!(
@@ -287,9 +292,9 @@ mod tests {
     #[test]
     fn what_a_compiler_does_not_know_names_the_first_release_that_does() {
         for (release, said) in [
-            (Some((5, 2)), "hiprtc 5.2 does not know gfx950; ROCm 7.0 does"),
-            (Some((7, 2)), "the compiler of rocm does not know gfx950: it ended its process"),
-            (None, "the compiler of rocm does not know gfx950: it ended its process"),
+            (Some((5, 2)), "hiprtc 5.2 does not support gfx950; ROCm 7.0 does"),
+            (Some((7, 2)), "the compiler of rocm does not support gfx950: its process ended early"),
+            (None, "the compiler of rocm does not support gfx950: its process ended early"),
         ] {
             let asked = CompilerQuery { backend: BackendId::Rocm, name: "hiprtc", release };
             let reason =
@@ -310,9 +315,9 @@ mod tests {
         for (script, limit, word) in [
             ("kill -ABRT $$", LONG, "signal"),
             ("exit 3", LONG, "exit"),
-            ("exec sleep 600", Duration::from_millis(50), "did not answer within"),
-            ("printf rsb-ans; exec sleep 600", Duration::from_millis(50), "did not answer within"),
-            ("echo 'rsb-answer:nonsense'", LONG, "cannot be read"),
+            ("exec sleep 600", Duration::from_millis(50), "no response within"),
+            ("printf rsb-ans; exec sleep 600", Duration::from_millis(50), "no response within"),
+            ("echo 'rsb-answer:nonsense'", LONG, "cannot be parsed"),
         ] {
             match query_devices(script, limit).unwrap_err() {
                 Absence::Broken(reason) => {

@@ -1,7 +1,7 @@
-//! Runtime compilers: kernels made into code for GPUs that need not be here.
+//! Runtime compilers, which compile kernels for GPUs that need not be present.
 //!
-//! A compiler may end the process over an architecture that it does not know. Who compiles does so
-//! in a worker, and asks [`crate::child::compiles`] before.
+//! A compiler may end the process when given an unknown architecture. Callers compile in a worker
+//! process and check [`crate::child::compiles`] first.
 
 use std::time::Duration;
 
@@ -11,11 +11,10 @@ use rsb_model::{BackendId, DeviceType, Reason};
 use crate::error::DeviceError;
 use crate::operation::{Operation, Options, named};
 
-/// The smallest source, which no operation needs: it shows what a compiler takes before it has
-/// anything to do.
+/// Smallest source, used by no operation: its compile time is the fixed cost of a compiler.
 pub const VECTOR_ADD: &str = "vector_add";
 
-/// The sources of this program's kernels that every compiler here takes.
+/// Sources of this program's kernels that every compiler here accepts.
 pub const SOURCES: &[&str] = &[
     VECTOR_ADD,
     "memory",
@@ -29,13 +28,13 @@ pub const SOURCES: &[&str] = &[
     "peak",
 ];
 
-/// The backends that have a runtime compiler, in the order of the table of backends.
+/// Backends with a runtime compiler, in the order of [`BackendId::ALL`].
 pub const BACKENDS: &[BackendId] = {
     const FIRST: &[BackendId] = &COMPILING.0;
     FIRST.split_at(COMPILING.1).0
 };
 
-/// The backends with those first that have a compiler, and how many these are.
+/// All backends, those with a compiler first, and the number of these.
 const COMPILING: ([BackendId; BackendId::ALL.len()], usize) = {
     let (mut backends, mut count, mut at) = (BackendId::ALL, 0, 0);
     while at < BackendId::ALL.len() {
@@ -48,116 +47,117 @@ const COMPILING: ([BackendId; BackendId::ALL.len()], usize) = {
     (backends, count)
 };
 
-/// The backend whose compiler makes code for `arch`: `sm_90` is NVIDIA's, `gfx90a` AMD's. AMD's is
-/// asked about what no backend claims, and says that it does not know it.
+/// Returns the backend whose compiler targets `arch`: `sm_90` is NVIDIA's, `gfx90a` AMD's. An
+/// architecture that no backend claims goes to AMD's compiler, which rejects it.
 pub fn backend_of(arch: &str) -> BackendId {
     let claims =
         |backend: &BackendId| backend.compiles().is_some_and(|prefix| arch.starts_with(prefix));
     BackendId::ALL.into_iter().find(claims).unwrap_or(BackendId::Rocm)
 }
 
-/// How much a compiler is asked to optimize.
+/// Optimization level requested from a compiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// Not at all.
+    /// No optimization.
     O0,
-    /// A little.
+    /// A little optimization.
     O1,
-    /// What usually pays.
+    /// The usual optimizations.
     O2,
-    /// All; what runtime compilers do unasked.
+    /// All optimizations; the default of runtime compilers.
     O3,
 }
 
-named!(Level, "level of optimization", O0 = "O0", O1 = "O1", O2 = "O2", O3 = "O3");
+named!(Level, "optimization level", O0 = "O0", O1 = "O1", O2 = "O2", O3 = "O3");
 
-/// What is there of a compilation already.
+/// Whether a compilation finds its result in the kernel cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compilation {
-    /// Nothing: it is compiled.
+    /// Not cached: the source is compiled.
     Cold,
-    /// The code, in this program's cache of kernels on disk: it is read, and checked.
+    /// Cached: the code is read from this program's kernel cache on disk, and checked.
     Warm,
 }
 
-named!(Compilation, "state of a compilation", Cold = "cold", Warm = "warm");
+named!(Compilation, "compilation state", Cold = "cold", Warm = "warm");
 
 /// One compilation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// One of [`SOURCES`].
     pub source: String,
-    /// What to compile for, such as `gfx90a`.
+    /// Target architecture, such as `gfx90a`.
     pub arch: String,
-    /// How much to optimize.
+    /// Optimization level.
     pub level: Level,
-    /// Whether it was made before.
+    /// Whether to compile or to read from the cache.
     pub compilation: Compilation,
 }
 
 impl Job {
-    /// From nothing, whatever is in a cache.
+    /// Creates a job that compiles, whatever a cache contains.
     pub fn cold(source: impl Into<String>, arch: impl Into<String>, level: Level) -> Self {
         Self { source: source.into(), arch: arch.into(), level, compilation: Compilation::Cold }
     }
 }
 
-/// What a compilation gave.
+/// Result of a compilation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeObject {
     /// The code.
     pub bytes: Vec<u8>,
-    /// What it says it is for, when that can be read from it.
+    /// Target recorded in the code, if it can be read.
     pub target: Option<String>,
-    /// From handing the source over to the code, or from asking the cache for it.
+    /// Time from passing the source to the compiler, or from querying the cache, to having the
+    /// code.
     pub time: Duration,
 }
 
-/// What a compiler says that one of its kernels needs.
+/// Resources that a kernel needs, as reported by the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelNeeds {
-    /// Its name.
+    /// Name of the kernel.
     pub symbol: String,
-    /// Vector registers of a thread.
+    /// Vector registers per thread.
     pub registers: u32,
-    /// Shared memory of a block, in bytes.
+    /// Shared memory per block, in bytes.
     pub shared_bytes: u32,
-    /// Threads in a wave.
+    /// Threads in a wavefront.
     pub wavefront: u32,
 }
 
-/// Which kernel does an operation.
+/// The kernel that implements an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelChoice {
-    /// The one of [`SOURCES`] that has it.
+    /// Source that contains it, one of [`SOURCES`].
     pub source: String,
-    /// Its name.
+    /// Name of the kernel.
     pub symbol: String,
     /// Threads in a block.
     pub block_size: u32,
 }
 
-/// A runtime compiler, loaded.
+/// A loaded runtime compiler.
 pub trait KernelCompiler {
-    /// The library: `hiprtc` or `nvrtc`.
+    /// Returns the name of the library: `hiprtc` or `nvrtc`.
     fn name(&self) -> &'static str;
 
-    /// The ROCm or CUDA that it is of; nothing where it does not tell.
+    /// Returns the ROCm or CUDA release it belongs to, or `None` if it does not report one.
     fn release(&self) -> Option<ToolkitRelease>;
 
-    /// What its times are: of a CPU, or simulated when it is a fake GPU.
+    /// Returns the device type to record with its times: a CPU, or simulated for a fake GPU.
     fn device_type(&self) -> DeviceType;
 
-    /// Compiles.
+    /// Compiles a source, or reads its code from the cache.
     ///
     /// # Errors
-    /// When the source is not known or not accepted.
+    /// If the source is not known or the compiler rejects it.
     fn compile(&self, job: &Job) -> Result<CodeObject, Reason>;
 
-    /// Which kernel would do `operation` on a GPU of `arch`.
+    /// Returns the kernel that would run `operation` on a GPU of architecture `arch`.
     ///
     /// # Errors
-    /// When there is none, or not with these options.
+    /// If there is none, or it does not support these options.
     fn choose(
         &self,
         operation: &Operation,
@@ -165,15 +165,15 @@ pub trait KernelCompiler {
         arch: &str,
     ) -> Result<KernelChoice, DeviceError>;
 
-    /// What the kernels in `code` need; nothing where the compiler noted nothing.
+    /// Returns the resources that the kernels in `code` need; empty if the compiler recorded none.
     fn needs(&self, code: &CodeObject) -> Vec<KernelNeeds>;
 }
 
-/// For a backend that compiles nothing at run time, or that this build lacks.
+/// Returns the error for a backend that compiles nothing at run time, or that this build lacks.
 pub(crate) fn no_compiler(backend: BackendId) -> Reason {
     Reason::new(
         format!("compiler of {backend}"),
-        "this build has none",
+        "this build does not include it",
         "build it with the feature of that backend, such as --features rocm",
     )
 }

@@ -1,4 +1,4 @@
-//! Numbers to bytes of a data type and back.
+//! Conversion between numbers and the bytes of a data type.
 
 mod eight;
 mod sixteen;
@@ -10,7 +10,8 @@ use crate::random::Values;
 use eight::{from_e4m3, to_e4m3};
 pub use sixteen::HalfFormat;
 
-/// The smallest number of `dtype` with the full precision of [`Dtype::epsilon`]; zero for integers.
+/// Returns the smallest number of `dtype` with the full precision of [`Dtype::epsilon`]; zero for
+/// integers.
 pub const fn smallest_normal(dtype: Dtype) -> f64 {
     match dtype {
         Dtype::F64 => f64::MIN_POSITIVE,
@@ -22,13 +23,13 @@ pub const fn smallest_normal(dtype: Dtype) -> f64 {
     }
 }
 
-/// Whether [`encode`] and [`decode`] know the type; the others live in registers alone. In memory
-/// tf32 is f32: the units that multiply it round it.
+/// Returns whether [`encode`] and [`decode`] support the type; other types exist only in registers.
+/// In memory tf32 is f32; the matrix units round it.
 pub const fn is_known(dtype: Dtype) -> bool {
     !matches!(dtype, Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4)
 }
 
-/// The 16-bit format of `dtype`, if it is one.
+/// Returns the 16-bit format of `dtype`, if it is one.
 const fn sixteen(dtype: Dtype) -> Option<HalfFormat> {
     match dtype {
         Dtype::F16 => Some(HalfFormat::F16),
@@ -37,8 +38,8 @@ const fn sixteen(dtype: Dtype) -> Option<HalfFormat> {
     }
 }
 
-/// `value` as a buffer of `dtype` keeps it. To 16 bits it goes through f32, which inputs are made
-/// in.
+/// Rounds `value` to the value that a buffer of `dtype` stores. 16-bit types round through f32, in
+/// which inputs are generated.
 pub fn round(dtype: Dtype, value: f64) -> f64 {
     match dtype {
         Dtype::F32 | Dtype::Tf32 => f64::from(value as f32),
@@ -52,8 +53,8 @@ pub fn round(dtype: Dtype, value: f64) -> f64 {
     }
 }
 
-/// An input between -1 and 1 as a buffer of `dtype` keeps it: whole numbers are spread over the
-/// range of `i8`, those of 4 bits over their own.
+/// Converts an input between -1 and 1 to the value that a buffer of `dtype` stores. Integers are
+/// scaled to the range of `i8`, 4-bit integers to their own range.
 pub fn input(dtype: Dtype, value: f64) -> f64 {
     match dtype {
         Dtype::I8 | Dtype::I32 => (value * 127.0).round(),
@@ -62,8 +63,8 @@ pub fn input(dtype: Dtype, value: f64) -> f64 {
     }
 }
 
-/// Bytes of `values` in `dtype`, of 4 bits two in a byte, the first in its lower half; nothing for
-/// a type that is not known.
+/// Encodes `values` as bytes of `dtype`. 4-bit values are packed two in a byte, the first in its
+/// lower half. Returns nothing for an unsupported type.
 pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
     let mut out = Vec::new();
     match dtype {
@@ -82,13 +83,13 @@ pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
     out
 }
 
-/// A number of 4 bits; 0 without one.
+/// Returns a number in 4 bits; 0 for `None`.
 fn half_byte(value: Option<&f64>) -> u8 {
     value.map_or(0, |&value| round(Dtype::I4, value) as i8 & 15).cast_unsigned()
 }
 
-/// The bytes of all `values` in place of what `out` held: whole words at a time, ten times as fast
-/// as byte by byte.
+/// Replaces the contents of `out` with the bytes of `values`: whole words at a time, ten times as
+/// fast as byte by byte.
 fn put<T: Copy, const N: usize>(values: &[T], bytes: impl Fn(T) -> [u8; N], out: &mut Vec<u8>) {
     out.resize(values.len() * N, 0);
     for (to, &value) in out.as_chunks_mut::<N>().0.iter_mut().zip(values) {
@@ -96,8 +97,8 @@ fn put<T: Copy, const N: usize>(values: &[T], bytes: impl Fn(T) -> [u8; N], out:
     }
 }
 
-/// The numbers in `bytes` of `dtype`, put into `out` in place of what it held. Of 4 bits they are
-/// an even count.
+/// Decodes `bytes` of `dtype` and replaces the contents of `out`. 4-bit types yield an even number
+/// of values.
 pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
     out.clear();
     match dtype {
@@ -126,7 +127,7 @@ pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
     }
 }
 
-/// As [`decode_into`], fresh.
+/// Decodes `bytes` of `dtype` into a new vector.
 pub fn decode(dtype: Dtype, bytes: &[u8]) -> Vec<f64> {
     let mut out = Vec::new();
     decode_into(dtype, bytes, &mut out);
@@ -137,7 +138,7 @@ fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> {
     bytes.as_chunks::<N>().0.iter().copied()
 }
 
-/// Bytes of `count` elements of `values` from `start` on, put into `out` in place of what it held.
+/// Replaces the contents of `out` with the bytes of `count` elements of `values` from `start` on.
 pub fn encode_values(dtype: Dtype, values: &Values, start: u64, count: usize, out: &mut Vec<u8>) {
     if dtype == Dtype::F64 {
         let mut wide = vec![0.0; count];
@@ -162,7 +163,7 @@ pub fn encode_values(dtype: Dtype, values: &Values, start: u64, count: usize, ou
     }
 }
 
-/// The same elements as numbers, as the buffer keeps them.
+/// Fills `out` with the elements of `values` from `start` on, as a buffer of `dtype` stores them.
 pub fn rounded_values(dtype: Dtype, values: &Values, start: u64, out: &mut [f64]) {
     if dtype == Dtype::F64 {
         values.fill_f64(start, out);
@@ -180,7 +181,7 @@ pub fn rounded_values(dtype: Dtype, values: &Values, start: u64, out: &mut [f64]
                 format.widen(bits, narrow);
                 to_wide(narrow, wide);
             }
-            // Made in it, they are what they are.
+            // Generated as f32: no rounding needed.
             (None, Dtype::F32 | Dtype::Tf32) => to_wide(narrow, wide),
             _ => wide
                 .iter_mut()
@@ -190,7 +191,7 @@ pub fn rounded_values(dtype: Dtype, values: &Values, start: u64, out: &mut [f64]
     }
 }
 
-/// Numbers that are made at once, in the first cache.
+/// Numbers generated at a time, to stay in the first-level cache.
 const BLOCK: usize = 1 << 10;
 
 #[multiversion::multiversion(targets(
@@ -201,7 +202,7 @@ fn to_wide(narrow: &[f32], wide: &mut [f64]) {
     wide.iter_mut().zip(narrow).for_each(|(to, &value)| *to = f64::from(value));
 }
 
-/// The element at `position` of `values`, as a buffer of `dtype` keeps it.
+/// Returns the element of `values` at `position`, as a buffer of `dtype` stores it.
 pub fn value(dtype: Dtype, values: &Values, position: u64) -> f64 {
     if dtype == Dtype::F64 {
         return values.wide(position);
@@ -211,7 +212,7 @@ pub fn value(dtype: Dtype, values: &Values, position: u64) -> f64 {
     input(dtype, f64::from(one[0]))
 }
 
-/// A little-endian word.
+/// Reads a little-endian 64-bit word from the start of `bytes`.
 pub fn word(bytes: &[u8]) -> Option<u64> {
     bytes.first_chunk().map(|word| u64::from_le_bytes(*word))
 }
@@ -264,8 +265,8 @@ mod tests {
         }
     }
 
-    /// A little above the middle between two neighbors goes up. (`bf16::from_f64` of the crate
-    /// `half` 2.7 looks at the upper bits alone and takes it for the middle.)
+    /// A value slightly above the midpoint of two neighbors rounds up. (`bf16::from_f64` of the
+    /// crate `half` 2.7 uses only the upper bits and takes it for the midpoint.)
     #[test]
     fn just_above_the_middle_goes_up() {
         let above = 1.0 + 2.0_f64.powi(-8) + 2.0_f64.powi(-23);

@@ -2,13 +2,13 @@
 
 use rsb_model::Reason;
 
-/// Why a device did not do what it was asked.
+/// Error of a device operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
-    /// This device cannot do it: a data type, an instruction, a library. The case is skipped.
+    /// Not supported by this device: a data type, an instruction, a library. The case is skipped.
     #[error("{0}")]
     Unsupported(Reason),
-    /// It should have worked: out of memory, launch failure, device lost. The case fails.
+    /// Unexpected failure: out of memory, launch failure, device lost. The case fails.
     #[error("{0}")]
     Failed(Reason),
 }

@@ -1,6 +1,5 @@
-//! What every backend with memory of its own does alike: it finds its storage in a buffer, copies
-//! to and from the host, keeps what it made once, and hands the sizes of an operation to its
-//! kernel.
+//! Helpers for backends with their own memory: access to a buffer's storage, copies to and from the
+//! host, lazily created values, and convolution sizes for kernels.
 
 use std::cell::RefCell;
 
@@ -9,29 +8,29 @@ use rsb_model::Reason;
 use crate::device::{Buffer, DeviceError};
 use crate::operation::Convolution;
 
-/// Where a copy between device and host goes.
+/// Host side of a copy between device and host.
 pub enum HostSide<'a> {
-    /// To the host.
+    /// Destination on the host.
     To(&'a mut [u8]),
-    /// From the host.
+    /// Source on the host.
     From(&'a [u8]),
 }
 
-/// The storage of a buffer, which is a `T` where it belongs to the backend that asks.
+/// Returns the storage of a buffer as a `T`.
 ///
 /// # Errors
-/// When it does not.
+/// If the buffer is missing or belongs to another backend.
 pub fn storage<T: 'static>(buffer: Option<&Buffer>) -> Result<&T, DeviceError> {
     buffer.and_then(Buffer::storage::<T>).ok_or_else(|| {
         DeviceError::Failed(Reason::new(
             "buffer",
             "it belongs to another device",
-            "this is a defect of this program: please report it with the case's id",
+            "report this as a bug with the case id",
         ))
     })
 }
 
-/// Something made on first use and then kept.
+/// A value created on first use and then kept.
 pub struct LazyCell<T>(RefCell<Option<T>>);
 
 impl<T> Default for LazyCell<T> {
@@ -41,10 +40,10 @@ impl<T> Default for LazyCell<T> {
 }
 
 impl<T> LazyCell<T> {
-    /// What `does` makes of it, which `make` makes where it is not there yet.
+    /// Calls `does` with the value, after creating it with `make` on first use.
     ///
     /// # Errors
-    /// Those of `make` and of `does`.
+    /// If `make` or `does` fails.
     pub fn with<R, E>(
         &self,
         make: impl FnOnce() -> Result<T, E>,
@@ -58,13 +57,13 @@ impl<T> LazyCell<T> {
     }
 }
 
-/// Largest size of a convolution that kernels with 32-bit numbers take.
+/// Largest size of a convolution that kernels with 32-bit numbers accept.
 const LARGEST: u64 = 1 << 24;
 
-/// The numbers that kernels of a convolution take, in the order in which they take them.
+/// Returns the arguments of convolution kernels, in their order.
 ///
 /// # Errors
-/// When the sizes make no convolution, or are too large for such kernels.
+/// If the sizes make no convolution, or are too large for such kernels.
 pub fn convolution_sizes(op: &Convolution) -> Result<[u64; 13], DeviceError> {
     let unsupported =
         |why: String, cure: &str| DeviceError::Unsupported(Reason::new("convolution", why, cure));

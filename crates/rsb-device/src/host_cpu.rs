@@ -1,5 +1,5 @@
-//! The CPU of this machine, as a device: what it is and how much of it this process may use, from
-//! the standard library and `/sys`, `/proc`.
+//! The CPU of this machine as a device, and the share that this process may use, read from the
+//! standard library, `/sys` and `/proc`.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,8 @@ use rsb_model::{DeviceRef, DeviceType, Dtype};
 
 use crate::device::DeviceInfo;
 
-/// As it is now. A driver that runs on the CPU has the same caches and units, so that not only the
-/// CPU backend asks.
+/// Reads the current properties of the CPU. Also used for drivers that run on the CPU, which has
+/// the same caches and units.
 pub fn read() -> DeviceInfo {
     DeviceInfo {
         device: DeviceRef::CPU,
@@ -30,18 +30,19 @@ pub fn read() -> DeviceInfo {
     }
 }
 
-/// Threads that this process may run at once, by its affinity and its control group.
+/// Returns the number of threads that this process may run at once, limited by its affinity and
+/// cgroup.
 pub fn usable_threads() -> u32 {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
-/// Whether the CPU has units for whole tiles of this type (AMX).
+/// Returns whether the CPU has matrix units for this type (AMX).
 pub fn has_wider_units(dtype: Dtype) -> bool {
     has_flag(&text("/proc/cpuinfo"), flags_of(dtype))
 }
 
-/// What Linux calls them.
+/// Returns the Linux names of the CPU flags for these units.
 const fn flags_of(dtype: Dtype) -> &'static [&'static str] {
     match dtype {
         Dtype::Bf16 => &["amx_bf16"],
@@ -66,10 +67,10 @@ fn model_name(cpuinfo: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// Half of what is free or of what the control group leaves, whichever is less: the rest is for
-/// everything else.
+/// Returns half of the free memory or of the memory left in the cgroup, whichever is less. The
+/// other half is left to the rest of the system.
 fn usable_memory() -> u64 {
-    /// Assumed where nothing tells: small enough for any machine that runs benchmarks.
+    /// Assumed if the system reports nothing: small enough for any machine that runs benchmarks.
     const ASSUMED: u64 = 2 << 30;
     let free = available(&text("/proc/meminfo")).unwrap_or(ASSUMED);
     free.min(group_limit().unwrap_or(u64::MAX)) / 2
@@ -80,13 +81,13 @@ fn available(meminfo: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What the control group of this process has left, in either version of them.
+/// Returns the memory left in this process's cgroup, version 2 or 1.
 fn group_limit() -> Option<u64> {
     let group = text("/proc/self/cgroup");
     let path =
         group.lines().find_map(|line| line.strip_prefix("0::"))?.trim().trim_start_matches('/');
     let root = Path::new("/sys/fs/cgroup");
-    // Limits of every group above hold too.
+    // Limits of every parent group apply too.
     let unified = root
         .join(path)
         .ancestors()
@@ -108,7 +109,7 @@ fn read_number(file: &Path) -> Option<u64> {
     text(file).trim().parse().ok()
 }
 
-/// Data and unified caches in `dir`, nearest first.
+/// Returns the data and unified caches in `dir`, nearest first.
 fn caches(dir: &Path) -> Vec<Cache> {
     let entries = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
     let mut found: Vec<Cache> = entries.filter_map(|entry| cache(&entry.path())).collect();
@@ -120,7 +121,7 @@ fn cache(dir: &Path) -> Option<Cache> {
     if field(dir, "type") == "Instruction" {
         return None;
     }
-    // The kernel writes `32K` and means 1024.
+    // The kernel writes `32K` for 32 · 1024 bytes.
     let size = field(dir, "size");
     let size_bytes = match size.strip_suffix('K') {
         Some(kilobytes) => kilobytes.parse::<u64>().ok()?.checked_mul(1024)?,
@@ -137,7 +138,7 @@ fn field(dir: &Path, name: &str) -> String {
     text(dir.join(name)).trim().to_owned()
 }
 
-/// How many are in a list such as `0-3,8`.
+/// Counts the entries of a list such as `0-3,8`.
 fn count_list(list: &str) -> Option<u32> {
     list.split(',')
         .map(|part| match part.split_once('-') {

@@ -1,8 +1,8 @@
-//! The contract between what is measured and what it runs on.
+//! Interface between workloads and the devices they run on.
 //!
-//! A workload describes an [`Operation`] and its buffers; a [`Device`] does it; the module
-//! [`mod@reference`] says what is right. A backend implements [`Backend`], [`Device`], [`Kernel`]
-//! and [`Stream`] in a crate of its own; those of a build come together in a [`Registry`].
+//! A workload describes an [`Operation`] and its buffers, a [`Device`] runs it, and the module
+//! [`mod@reference`] verifies the result. A backend implements [`Backend`], [`Device`], [`Kernel`]
+//! and [`Stream`] in its own crate; a [`Registry`] holds the backends of a build.
 
 pub mod child;
 pub mod compiler;

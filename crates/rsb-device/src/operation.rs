@@ -1,7 +1,7 @@
-//! What a device can be asked to do, as data: one point of one operation with its sizes and types.
+//! Operations that a device can run, as data: one point of one operation with its sizes and types.
 //!
-//! Every backend turns an [`Operation`] into a kernel of its own; the f64 reference turns it into
-//! the truth.
+//! Every backend turns an [`Operation`] into its own kernel; the f64 reference computes the
+//! expected result.
 
 mod attention;
 mod collective;
@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 /// benchmark.
 pub const STREAM_SCALAR: f64 = 3.0;
 
-/// What layer norm adds to the variance before the root.
+/// Value that layer norm and RMS norm add under the square root.
 pub const LAYER_NORM_EPSILON: f64 = 1e-5;
 
 /// One point of one operation. Sizes are in elements.
@@ -40,44 +40,44 @@ pub const LAYER_NORM_EPSILON: f64 = 1e-5;
 pub enum Operation {
     /// Memory traffic, after the STREAM benchmark.
     Stream(MemoryStream),
-    /// Dependent reads along a random cycle: the latency of memory.
+    /// Dependent reads along a random cycle, which measure memory latency.
     PointerChase(PointerChase),
     /// `y = f(x)` or `y = f(x, z)`, element by element.
     Elementwise(Elementwise),
-    /// All elements to one.
+    /// Reduction of all elements to one.
     Reduce(Reduce),
     /// Softmax, layer norm or RMS norm along rows.
     Normalize(Normalize),
-    /// Queries against keys and values, in one kernel.
+    /// Attention of queries to keys and values, in one kernel.
     Attention(Attention),
-    /// Rows put into another order, as attention needs them.
+    /// Rows rearranged into another order, as attention needs them.
     Rearrange(Rearrange),
-    /// Rows of a table, by their indices.
+    /// Rows of a table, selected by indices.
     Gather(Gather),
     /// 2-D convolution, NCHW.
     Convolution(Convolution),
     /// C ← epilogue(alpha·op(A)·op(B) + beta·C), row-major, batched.
     Gemm(Gemm),
-    /// A product with weights of few bits.
+    /// Matrix product with low-bit weights.
     Quantized(QuantizedProduct),
-    /// Independent multiply-adds in registers: the highest arithmetic rate.
+    /// Independent multiply-adds in registers, which measure the peak arithmetic rate.
     PeakArithmetic(PeakArithmetic),
-    /// Memory taken from the system and given back.
+    /// Memory allocated from the system and freed.
     Allocate(Allocate),
     /// Many allocations of many sizes, freed and replaced at random.
     Churn(Churn),
-    /// Bytes between host and device, or within the device.
+    /// Bytes copied between host and device, or within the device.
     Transfer(Transfer),
-    /// Kernels that do nothing.
+    /// Empty kernels.
     Launch(Launch),
 }
 
-/// How a kernel uses a buffer.
+/// Use of a buffer by a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Only read. Filled before the first launch.
+    /// Read only. Filled before the first launch.
     Input,
-    /// Only written. Nothing may depend on what it held before.
+    /// Written only. No result may depend on its previous contents.
     Output,
     /// Read and written. Filled before the first launch.
     InOut,
@@ -86,50 +86,49 @@ pub enum Role {
 /// One buffer of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferSpec {
-    /// How it is used.
+    /// Use by the kernel.
     pub role: Role,
     /// Type of an element.
     pub dtype: Dtype,
-    /// How many.
+    /// Number of elements.
     pub elements: u64,
 }
 
 impl BufferSpec {
-    /// `elements` of `dtype`.
+    /// Creates a spec for `elements` of `dtype`.
     pub const fn new(role: Role, dtype: Dtype, elements: u64) -> Self {
         Self { role, dtype, elements }
     }
 
-    /// One unsigned 64-bit word in little-endian order, carried as eight `i8`: a checksum, an
-    /// index, a position.
+    /// Creates a spec for one unsigned 64-bit little-endian word, stored as eight `i8`: a checksum,
+    /// an index, a position.
     pub const fn word(role: Role) -> Self {
         Self::new(role, Dtype::I8, 8)
     }
 
-    /// Size in bytes; saturated for an absurd number of elements, which no device has the memory
-    /// for.
+    /// Returns the size in bytes, saturated for a number of elements that fits no device.
     pub const fn bytes(&self) -> u64 {
         if self.elements > u64::MAX / 64 { u64::MAX } else { self.dtype.bytes(self.elements) }
     }
 }
 
-/// How an operation is to be carried out where there is a choice.
+/// Implementation choices for an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// CPU threads; `None` for one. Ignored by GPUs.
     pub threads: Option<u32>,
-    /// The library that shall do it (`gemm`, `openblas`, `mkl`, `onednn`, `rocblas`); `None` for
-    /// the device's own choice.
+    /// Library to use (`gemm`, `openblas`, `mkl`, `onednn`, `rocblas`); `None` for the device's
+    /// choice.
     pub provider: Option<String>,
-    /// How many algorithms of the library are tried, for the fastest to be taken; `None` for the
+    /// Number of the library's algorithms to try, of which the fastest is used; `None` for the
     /// library's first choice.
     pub algorithms: Option<u32>,
-    /// Threads in a block of a GPU's kernel; `None` for the kernel's own choice.
+    /// Threads in a block of a GPU kernel; `None` for the kernel's default.
     pub block_size: Option<u32>,
 }
 
 impl Operation {
-    /// The buffers it works on, in the order in which a device expects them.
+    /// Returns the buffers of the operation, in the order that a device expects.
     pub fn buffers(&self) -> Vec<BufferSpec> {
         match self {
             Self::Stream(stream) => stream.buffers(),
@@ -162,14 +161,14 @@ impl Operation {
         }
     }
 
-    /// Bytes of all its buffers together.
+    /// Returns the bytes of memory that the operation uses, including all its buffers.
     pub fn footprint_bytes(&self) -> u64 {
         self.buffers()
             .iter()
             .fold(self.hidden_bytes(), |sum, buffer| sum.saturating_add(buffer.bytes()))
     }
 
-    /// Memory that it takes beside its buffers.
+    /// Returns the bytes of memory that it uses in addition to its buffers.
     fn hidden_bytes(&self) -> u64 {
         match self {
             Self::Allocate(allocate) => allocate.bytes,
@@ -178,8 +177,8 @@ impl Operation {
         }
     }
 
-    /// Arithmetic operations of one launch: a multiply-add counts as two, a transcendental function
-    /// as one.
+    /// Returns the arithmetic operations of one launch: a multiply-add counts as two, a
+    /// transcendental function as one.
     pub fn flops(&self) -> f64 {
         match self {
             Self::Stream(stream) => match stream.pattern {
@@ -195,7 +194,7 @@ impl Operation {
             Self::Gemm(op) => op.flops(),
             Self::Quantized(op) => op.flops(),
             Self::PeakArithmetic(op) => op.operations as f64,
-            // Of a complex product four multiplications and two sums, for two elements.
+            // A complex product takes four multiplications and two additions for two elements.
             Self::Rearrange(op) if op.rotary => 3.0 * op.elements() as f64,
             Self::PointerChase(_)
             | Self::Rearrange(_)
@@ -207,8 +206,8 @@ impl Operation {
         }
     }
 
-    /// Bytes that one launch asks for, counted as STREAM does: each input read once, each output
-    /// written once, whatever the caches make of it.
+    /// Returns the bytes that one launch requests, counted as STREAM does: each input read once,
+    /// each output written once, regardless of caches.
     pub fn bytes_moved(&self) -> f64 {
         match self {
             Self::PointerChase(chase) => chase.accesses as f64 * 8.0,
@@ -219,7 +218,7 @@ impl Operation {
             Self::Gather(op) => 2.0 * op.dtype.bytes(op.elements()) as f64 + 8.0 * op.rows as f64,
             Self::Transfer(op) => op.bytes_moved(),
             Self::PeakArithmetic(_) | Self::Allocate(_) | Self::Churn(_) | Self::Launch(_) => 0.0,
-            // What lies between the matrices is not read.
+            // The gaps between the matrices are not read.
             Self::Gemm(op @ Gemm { stride_b: Some(_), .. }) => {
                 Self::Gemm(Gemm { stride_b: None, ..*op }).bytes_moved()
             }
@@ -233,13 +232,13 @@ impl Operation {
         }
     }
 
-    /// Operations for each byte moved; `None` when nothing is moved.
+    /// Returns the operations per byte moved; `None` if nothing is moved.
     pub fn arithmetic_intensity(&self) -> Option<f64> {
         let bytes = self.bytes_moved();
         (bytes > 0.0).then(|| self.flops() / bytes)
     }
 
-    /// Type of the elements it works on, where it has one.
+    /// Returns the type of its elements, if it has one.
     pub fn dtype(&self) -> Option<Dtype> {
         match self {
             Self::Stream(op) => Some(op.dtype),
@@ -261,7 +260,7 @@ impl Operation {
         }
     }
 
-    /// A short name for messages: `copy`, `gelu`, `gemm`.
+    /// Returns a short name for messages: `copy`, `gelu`, `gemm`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Stream(op) => op.pattern.as_str(),
@@ -284,14 +283,14 @@ impl Operation {
     }
 }
 
-/// Gives an enum of unit variants its names: `as_str`, `ALL`, `Display` and `FromStr`.
+/// Implements `as_str`, `ALL`, `Display` and `FromStr` for an enum of unit variants.
 macro_rules! named {
     ($type:ident, $what:literal, $($variant:ident = $name:literal),* $(,)?) => {
         impl $type {
-            /// Every value.
+            /// All values.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The name used in ids and documents.
+            /// Returns the name used in ids and documents.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
             }
@@ -319,9 +318,9 @@ macro_rules! named {
 }
 pub(crate) use named;
 
-/// Text that names no such thing.
+/// Error for a text that is not one of the valid names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no {what}; there are {valid}")]
+#[error("unknown {what} `{text}`; expected one of: {valid}")]
 pub struct UnknownName {
     pub(crate) text: String,
     pub(crate) what: &'static str,

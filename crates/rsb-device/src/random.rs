@@ -1,28 +1,28 @@
 //! Random numbers from a seed: the same on every machine, in any order.
 //!
-//! Inputs come from a hash of their position, so that any element can be made again without keeping
-//! the rest.
+//! Inputs are a hash of their position, so that any element can be regenerated without storing the
+//! others.
 
 use rsb_model::random::{Generator, mix64};
 
-/// Between which values inputs lie.
+/// Distribution of input values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distribution {
     /// Uniform in [-1, 1).
     Signed,
-    /// Uniform in [0, 1): sums do not cancel, so that their error can be told.
+    /// Uniform in [0, 1): sums do not cancel, so that their relative error is meaningful.
     Unit,
-    /// Sine of the position, and its cosine in every second buffer.
+    /// Sine of the position, and cosine in every second buffer.
     Trigonometric,
     /// [`CONSTANT`] everywhere.
     Constant,
 }
 
-/// The one number of [`Distribution::Constant`]: products of it are exact in every type.
+/// Value of [`Distribution::Constant`]: its products are exact in every type.
 const CONSTANT: f64 = 0.5;
 
 impl Distribution {
-    /// For the record.
+    /// Returns a description for the record.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Signed => "random uniform in [-1, 1)",
@@ -38,18 +38,19 @@ impl Distribution {
 pub struct Values {
     key: u64,
     distribution: Distribution,
-    /// Which buffer of its operation.
+    /// Index of the buffer in its operation.
     buffer: usize,
 }
 
 impl Values {
-    /// Those of buffer `buffer` under `seed`.
+    /// Creates the values of buffer `buffer` under `seed`.
     pub fn new(seed: u64, buffer: usize, distribution: Distribution) -> Self {
         let key = mix64(seed ^ mix64(buffer as u64 + 1));
         Self { key, distribution, buffer }
     }
 
-    /// Elements from `start` on, as f32. Every f32 here has 24 random bits, so the value is exact.
+    /// Fills `out` with elements from `start` on, as f32. Every f32 here has 24 random bits, so the
+    /// value is exact.
     pub fn fill_f32(&self, start: u64, out: &mut [f32]) {
         if let Some(value) = self.plain() {
             (start..).zip(out).for_each(|(position, to)| *to = value(position) as f32);
@@ -57,8 +58,8 @@ impl Values {
         }
         let (offset, factor) = self.scale();
         let mut done = 0;
-        // The high half of a position goes into the key, so that the inner loop works on 32-bit
-        // words and vectorizes.
+        // The high half of a position is part of the key, so that the inner loop uses 32-bit words
+        // and vectorizes.
         while done < out.len() {
             let position = start + done as u64;
             let low = position as u32;
@@ -70,14 +71,14 @@ impl Values {
         }
     }
 
-    /// Elements from `start` on, as f64 with 53 random bits.
+    /// Fills `out` with elements from `start` on, as f64 with 53 random bits.
     pub fn fill_f64(&self, start: u64, out: &mut [f64]) {
         for (position, value) in (start..).zip(out) {
             *value = self.wide(position);
         }
     }
 
-    /// What a position holds where nothing is random.
+    /// Returns the value as a function of the position, if the distribution is not random.
     fn plain(&self) -> Option<fn(u64) -> f64> {
         match self.distribution {
             Distribution::Signed | Distribution::Unit => None,
@@ -89,7 +90,7 @@ impl Values {
         }
     }
 
-    /// The element at `position`, with 53 random bits.
+    /// Returns the element at `position`, with 53 random bits.
     pub fn wide(&self, position: u64) -> f64 {
         if let Some(value) = self.plain() {
             return value(position);
@@ -105,7 +106,7 @@ impl Values {
         mix64(self.key ^ (position >> 32)) as u32
     }
 
-    /// Offset and factor of a 24-bit number.
+    /// Returns the offset and factor that map a 24-bit number to the distribution.
     fn scale(&self) -> (f32, f32) {
         match self.distribution {
             Distribution::Signed => (-1.0, 2.0_f32.powi(-23)),
@@ -130,7 +131,8 @@ fn fill_block(key: u32, first: u32, offset: f32, factor: f32, out: &mut [f32]) {
     }
 }
 
-/// One cycle through `nodes` in random order (Sattolo 1986): `next[i]` is where `i` leads.
+/// Returns one cycle through `nodes` in random order (Sattolo 1986): `next[i]` is the successor of
+/// `i`.
 pub fn cycle(nodes: u64, seed: u64) -> Vec<u32> {
     let mut next: Vec<u32> = (0..nodes.min(u64::from(u32::MAX)) as u32).collect();
     let mut random = Generator::new(seed);

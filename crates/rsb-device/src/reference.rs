@@ -1,7 +1,7 @@
-//! The truth: every operation in f64, as plainly as it can be written.
+//! Reference results: every operation in f64, written as plainly as possible.
 //!
-//! [`execute()`] does a whole operation on buffers in memory. The functions for single elements and
-//! rows also serve to check samples of results that are too large to compute twice.
+//! [`execute()`] runs a whole operation on buffers in memory. The functions for single elements and
+//! rows also verify samples of results that are too large to compute twice.
 
 mod execute;
 mod maths;

@@ -1,31 +1,31 @@
-//! The backends of a build, and what is asked of one by its name.
+//! The backends of a build, and access to them by name.
 //!
-//! Which they are is for the program to say: this crate knows none, and whoever measures is handed
-//! a [`Registry`].
+//! The program chooses the backends: this crate contains none, and code that measures receives a
+//! [`Registry`].
 
 use rsb_model::{BackendId, DeviceRef, Reason};
 
 use crate::compiler::{KernelCompiler, no_compiler};
 use crate::device::{Backend, Device};
 
-/// The backends of a build. Without any it opens nothing and says so.
+/// The backends of a build. If empty, opening a device returns an error.
 #[derive(Default)]
 pub struct Registry {
     backends: Vec<Box<dyn Backend>>,
 }
 
 impl Registry {
-    /// Of these.
+    /// Creates a registry of these backends.
     pub fn new(backends: Vec<Box<dyn Backend>>) -> Self {
         Self { backends }
     }
 
-    /// Every backend, in the order in which it was given.
+    /// Returns every backend, in the order given.
     pub fn iter(&self) -> impl Iterator<Item = &dyn Backend> {
         self.backends.iter().map(|backend| &**backend)
     }
 
-    /// The backend `id`, where this build has it.
+    /// Returns the backend `id`, if this build has it.
     pub fn find(&self, id: BackendId) -> Option<&dyn Backend> {
         self.iter().find(|backend| backend.id() == id)
     }
@@ -33,14 +33,14 @@ impl Registry {
     /// Opens a device by its name, such as `cpu:0`.
     ///
     /// # Errors
-    /// When the name is not of that form, this build lacks the backend, or the device cannot be
+    /// If the name does not have that form, this build lacks the backend, or the device cannot be
     /// opened.
     pub fn open(&self, device: &str) -> Result<Box<dyn Device>, Reason> {
         let wanted: DeviceRef = device.parse().map_err(|error: rsb_model::ids::ParseIdError| {
             Reason::new(
                 format!("device `{device}`"),
                 error.to_string(),
-                "name a backend and a position, such as cpu:0",
+                "use a backend and an index, such as cpu:0",
             )
         })?;
         match self.find(wanted.backend) {
@@ -52,7 +52,7 @@ impl Registry {
     /// Loads the runtime compiler of a backend.
     ///
     /// # Errors
-    /// When this build or this machine has none.
+    /// If this build or this machine has none.
     pub fn compiler(&self, id: BackendId) -> Result<Box<dyn KernelCompiler>, Reason> {
         self.find(id).map_or_else(|| Err(no_compiler(id)), Backend::compiler)
     }
@@ -61,8 +61,8 @@ impl Registry {
         let known: Vec<&str> = self.iter().map(|backend| backend.id().as_str()).collect();
         Reason::new(
             format!("backend {backend}"),
-            format!("this build has no such backend; it has {}", known.join(", ")),
-            "choose one that it has, or build a version that has it",
+            format!("this build does not include this backend; it includes {}", known.join(", ")),
+            "choose an included backend, or build with the feature of this one",
         )
     }
 }
@@ -104,10 +104,10 @@ mod tests {
         let registry = Registry::new(vec![Box::new(Scripted)]);
         assert_eq!(registry.open("cpu:0").unwrap().info().name, Script::default().info.name);
         for (name, word) in [
-            ("cpu", "name a backend and a position, such as cpu:0"),
+            ("cpu", "use a backend and an index, such as cpu:0"),
             ("cpu:1", "there is one"),
             ("toaster:0", "cpu:0"),
-            ("cuda:0", "it has cpu"),
+            ("cuda:0", "it includes cpu"),
         ] {
             let reason = registry.open(name).err().unwrap();
             assert!(reason.to_string().contains(word), "{reason}");

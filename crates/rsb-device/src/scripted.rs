@@ -1,7 +1,7 @@
-//! A device for tests: right results from the reference, a clock that follows a script, and faults
-//! on demand.
+//! A device for tests: correct results from the reference, a clock that follows a script, and
+//! faults on demand.
 //!
-//! It lives in the process, needs no hardware and its figures mean nothing: everything it runs is
+//! It runs in the process, needs no hardware, and its measurements are meaningless: everything is
 //! simulated.
 
 mod kernels;
@@ -19,23 +19,23 @@ use crate::device::{
 use crate::operation::Operation;
 use kernels::{ScriptedCopy, ScriptedGraph, ScriptedKernel};
 
-/// How long each launch takes.
+/// Duration of each launch.
 pub enum Clock {
-    /// The same for all, in nanoseconds.
+    /// The same duration for all launches, in nanoseconds.
     Constant(f64),
-    /// One after another, in nanoseconds, from the first launch on; over again when they are used
-    /// up.
+    /// A list of durations in nanoseconds, one per launch from the first on, repeated when
+    /// exhausted.
     List(Vec<f64>),
-    /// From the number of the launch (from 0) and its operation, in nanoseconds.
+    /// A function of the launch number (from 0) and the operation, in nanoseconds.
     Function(ClockFunction),
 }
 
-/// Nanoseconds from the number of a launch and its operation.
+/// Returns nanoseconds from the number of a launch and its operation.
 pub type ClockFunction = Box<dyn Fn(u64, &Operation) -> f64>;
 
 impl Clock {
-    /// A machine of 10 GFLOP/s and 10 GB/s that needs a microsecond for anything: every figure is
-    /// plausible.
+    /// Returns the clock of a machine with 10 GFLOP/s and 10 GB/s that takes at least one
+    /// microsecond for anything, so that every measurement is plausible.
     pub fn plausible() -> Self {
         Self::Function(Box::new(|_, operation| {
             let waiting = match operation {
@@ -48,57 +48,56 @@ impl Clock {
     }
 }
 
-/// What goes wrong. Numbers count from 0 over the life of the device.
+/// A simulated fault. Numbers count from 0 over the life of the device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fault {
-    /// This allocation finds no memory.
+    /// One allocation fails for lack of memory.
     OutOfMemory {
-        /// Which.
+        /// Number of the allocation.
         allocation: u64,
     },
-    /// This launch fails.
+    /// One launch fails.
     LaunchFailure {
-        /// Which.
+        /// Number of the launch.
         launch: u64,
     },
-    /// From this launch on results are wrong: one bit of the last byte of the output is turned.
+    /// Results are wrong from one launch on: one bit of the last byte of the output is flipped.
     WrongResult {
-        /// Which.
+        /// Number of the first affected launch.
         launch: u64,
     },
-    /// From this launch on the first element of a result is not a number.
+    /// The first element of results is NaN from one launch on.
     NotANumber {
-        /// Which.
+        /// Number of the first affected launch.
         launch: u64,
     },
-    /// The clock gives this for any stretch of time: zero, NaN, or absurdly little.
+    /// The clock reports a fixed value for any interval: zero, NaN, or an absurdly small time.
     LyingClock {
-        /// In nanoseconds.
+        /// Reported time in nanoseconds.
         elapsed_ns: f64,
     },
-    /// A graph starts nothing of what was recorded.
+    /// A graph launches none of the recorded kernels.
     EmptyGraph,
-    /// From this launch on everything fails.
+    /// Everything fails from one launch on.
     DeviceLost {
-        /// Which.
+        /// Number of the first affected launch.
         launch: u64,
     },
 }
 
-/// How a [`ScriptedDevice`] behaves.
+/// Behavior of a [`ScriptedDevice`].
 pub struct Script {
-    /// Time.
+    /// Duration of launches.
     pub clock: Clock,
-    /// What goes wrong.
+    /// Faults to simulate.
     pub faults: Vec<Fault>,
-    /// What its cache counters say, if it has any.
+    /// Values of its cache counters, if it has any.
     pub counters: Option<CacheCounts>,
-    /// What its link to the host says that it can carry, if it says so.
+    /// Bandwidth of its link to the host in GB/s, if reported.
     pub link_gb_s: Option<f64>,
-    /// What it says it is. Its kind is always `Simulated`.
+    /// Its identity and limits. Its type is always `Simulated`.
     pub info: DeviceInfo,
-    /// How many devices of its kind there are beside it; they follow the same script, each on its
-    /// own.
+    /// Number of other devices of its kind, which follow the same script independently.
     pub peers: u32,
 }
 
@@ -132,36 +131,36 @@ impl Default for Script {
 }
 
 impl Script {
-    /// The usual one with this fault.
+    /// Returns the default script with this fault.
     pub fn with_fault(fault: Fault) -> Self {
         Self { faults: vec![fault], ..Self::default() }
     }
 
-    /// The usual one with this clock.
+    /// Returns the default script with this clock.
     pub fn with_clock(clock: Clock) -> Self {
         Self { clock, ..Self::default() }
     }
 }
 
-/// What was asked of a [`ScriptedDevice`] so far.
+/// Counts of the calls to a [`ScriptedDevice`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScriptedCounts {
-    /// Allocations tried.
+    /// Allocations attempted.
     pub allocations: u64,
-    /// Buffers not freed yet.
+    /// Buffers not yet freed.
     pub live_buffers: u64,
-    /// Launches tried.
+    /// Launches attempted.
     pub launches: u64,
     /// Cache flushes.
     pub flushes: u64,
 }
 
-/// Follows a [`Script`].
+/// A simulated device that follows a [`Script`].
 pub struct ScriptedDevice {
     script: Rc<Script>,
     info: DeviceInfo,
     state: Rc<RefCell<State>>,
-    /// Opened when they are first asked for; this one's own place is unused.
+    /// Peers, opened on first use; the slot of this device is unused.
     peers: Vec<OnceCell<Box<ScriptedDevice>>>,
 }
 
@@ -170,12 +169,12 @@ struct State {
     counts: ScriptedCounts,
     live_bytes: u64,
     now_ns: f64,
-    /// Copies to the device so far.
+    /// Number of copies to the device.
     writes: u64,
     marks: Vec<f64>,
 }
 
-/// Memory of the scripted device, which counts how much of it is live.
+/// Memory of the scripted device, which tracks its live bytes.
 struct Memory {
     bytes: RefCell<Vec<u8>>,
     state: Rc<RefCell<State>>,
@@ -190,7 +189,7 @@ impl Drop for Memory {
 }
 
 impl ScriptedDevice {
-    /// At time zero, nothing done yet.
+    /// Creates a device at time zero with no calls made.
     pub fn new(mut script: Script) -> Self {
         script.info.device_type = DeviceType::Simulated;
         let info = script.info.clone();
@@ -202,12 +201,12 @@ impl ScriptedDevice {
         Self { script, info, state: Rc::default(), peers }
     }
 
-    /// Its position, from its name.
+    /// Returns its position, from its name.
     fn index(&self) -> u32 {
         self.info.device.index
     }
 
-    /// One more launch, which takes its time unless the script says that it fails.
+    /// Records a launch and advances the clock, unless the script makes the launch fail.
     fn record_launch(&self, duration_ns: impl FnOnce(u64) -> f64) -> Result<u64, DeviceError> {
         let launch = {
             let mut state = self.state.borrow_mut();
@@ -216,13 +215,13 @@ impl ScriptedDevice {
         };
         self.check_present()?;
         if self.has(|fault| *fault == Fault::LaunchFailure { launch }) {
-            return Err(broken("launch", "the device refused it", "look at the driver's log"));
+            return Err(broken("launch", "the device refused it", "check the driver log"));
         }
         self.state.borrow_mut().now_ns += duration_ns(launch);
         Ok(launch)
     }
 
-    /// What was asked of it so far.
+    /// Returns the counts of calls made.
     pub fn counts(&self) -> ScriptedCounts {
         self.state.borrow().counts
     }
@@ -256,11 +255,15 @@ fn broken(what: &str, why: &str, cure: &str) -> DeviceError {
 
 fn memory(buffer: &Buffer) -> Result<&Rc<Memory>, DeviceError> {
     buffer.storage().ok_or_else(|| {
-        broken("buffer", "it belongs to another device", "use each buffer where it was made")
+        broken(
+            "buffer",
+            "it belongs to another device",
+            "use each buffer on the device that created it",
+        )
     })
 }
 
-/// The bytes of `buffer` from `offset` on, as many as asked for.
+/// Returns the byte range of `count` bytes from `offset` on.
 fn range(offset: u64, count: usize) -> std::ops::Range<usize> {
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     offset..offset.saturating_add(count)
@@ -284,7 +287,7 @@ impl Device for ScriptedDevice {
         };
         let refused = self.has(|fault| *fault == Fault::OutOfMemory { allocation });
         if refused || bytes > self.info.usable_memory_bytes {
-            return Err(broken("memory", "the device has none left", "choose a smaller size"));
+            return Err(broken("memory", "the device is out of memory", "choose a smaller size"));
         }
         let bytes_kept = RefCell::new(vec![0; usize::try_from(bytes).unwrap_or_default()]);
         {
@@ -384,7 +387,7 @@ impl Device for ScriptedDevice {
         self.script.link_gb_s
     }
 
-    /// Half full, whatever the kernel.
+    /// Returns an occupancy of 50 % for any kernel.
     fn occupancy(&self, _: &Operation, options: &Options) -> Result<Occupancy, DeviceError> {
         let block_size = options.block_size.unwrap_or(256);
         Ok(Occupancy {
@@ -401,7 +404,13 @@ impl Device for ScriptedDevice {
         self.script
             .counters
             .map(|counts| Box::new(ScriptedCounters(counts)) as Box<dyn CacheCounters>)
-            .ok_or_else(|| Reason::new("cache counters", "the script has none", "give it some"))
+            .ok_or_else(|| {
+                Reason::new(
+                    "cache counters",
+                    "the script defines none",
+                    "define counters in the script",
+                )
+            })
     }
 }
 
@@ -434,9 +443,9 @@ impl Stream for ScriptedStream<'_> {
         match (state.marks.get(from.0 as usize), state.marks.get(to.0 as usize)) {
             (Some(from), Some(to)) => Ok(*to - *from),
             _ => Err(broken(
-                "time between two marks",
-                "a mark is not of this stream",
-                "record both on it",
+                "time between two events",
+                "an event is not of this stream",
+                "record both events on this stream",
             )),
         }
     }

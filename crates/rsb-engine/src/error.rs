@@ -1,33 +1,32 @@
-//! What went wrong, and whose turn it is: the surface turns the kind into an exit code, a status or
-//! an exception.
+//! Errors with a kind, which the caller maps to an exit code, an HTTP status or an exception.
 
-/// What kind of error it is.
+/// Kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Something broke.
+    /// An operation failed.
     Failure,
     /// Invalid arguments, configuration or input.
     Usage,
-    /// There is nothing to compare or show: no verdict.
+    /// Nothing to compare or show: no verdict.
     NoVerdict,
 }
 
-/// An error and its kind. The message names the cure.
+/// An error and its kind. The message includes what to do.
 #[derive(Debug)]
 pub struct EngineError {
-    /// Its kind.
+    /// Kind of the error.
     pub kind: ErrorKind,
-    /// What went wrong.
+    /// Underlying error.
     pub error: anyhow::Error,
 }
 
 impl EngineError {
-    /// Invalid arguments, configuration or input.
+    /// Creates an error about invalid arguments, configuration or input.
     pub fn usage(error: impl Into<anyhow::Error>) -> Self {
         Self { kind: ErrorKind::Usage, error: error.into() }
     }
 
-    /// There is nothing to compare or show.
+    /// Creates an error for a request that finds nothing to compare or show.
     pub fn no_verdict(error: impl Into<anyhow::Error>) -> Self {
         Self { kind: ErrorKind::NoVerdict, error: error.into() }
     }

@@ -1,9 +1,9 @@
 //! The first day of a card: 16 checks in order, each with the values expected of this card.
 //!
-//! A check gathers evidence ([`EvidenceCollector`]: cases by the usual workers, other programs,
-//! children of this one) and judges it ([`judge`]: pure). Most judge rates by the table of
-//! [`expected`] ranges: a value outside is worth a look and no failure. A check fails if a case
-//! fails or a check of correctness does not hold.
+//! A check gathers evidence ([`EvidenceCollector`]: cases run by the usual workers, other programs,
+//! children of this program) and judges it ([`judge`]: pure). Most checks compare rates with a
+//! table of [`expected`] ranges. A value outside its range is worth a look but not a failure. A
+//! check fails if a case fails or a correctness check does not hold.
 
 mod child;
 mod evidence;
@@ -44,23 +44,23 @@ pub use expected::{CARDS, Card, RangeRow, card, markdown};
 pub use judge::conclude;
 pub use redact::Redaction;
 
-/// The suite under which the run is recorded.
+/// Suite name of the recorded run.
 pub const NAME: &str = "first-day";
 
-/// A check.
+/// One of the checks.
 #[derive(Debug)]
 pub struct Check {
-    /// From 1.
+    /// Number, from 1.
     pub number: u8,
-    /// A few words.
+    /// Short name.
     pub name: &'static str,
-    /// What a value outside its range means, in one line.
+    /// Meaning of a value outside its range, in one line.
     pub meaning: &'static str,
-    /// The most seconds that it takes with a card.
+    /// Time limit in seconds with a card.
     pub card_seconds: u64,
-    /// The same without a card.
+    /// Time limit in seconds without a card.
     pub cpu_seconds: u64,
-    /// What judges its evidence.
+    /// Function that judges the evidence.
     judge: fn(&CheckEvidence) -> Vec<CheckValue>,
 }
 
@@ -69,8 +69,8 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 1,
         name: "inventory",
-        meaning: "the runtime and the vendor's tool see different hardware: results may be of \
-                  another GPU than you think",
+        meaning: "the runtime and the vendor's tool see different hardware: results may belong to \
+                  another GPU",
         card_seconds: 60,
         cpu_seconds: 30,
         judge: judge::inventory,
@@ -86,8 +86,8 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 3,
         name: "control",
-        meaning: "the machine is not quiet or clocks change: no other value is worth much until it \
-                  is",
+        meaning: "the machine is busy or its clocks change: do not trust other values until this \
+                  check passes",
         card_seconds: 60,
         cpu_seconds: 30,
         judge: judge::control,
@@ -155,8 +155,7 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 11,
         name: "matrix peaks, 5 s",
-        meaning: "the power limit keeps clocks low, or the instruction is not the fast one of this \
-                  card",
+        meaning: "the power limit keeps clocks low, or the instruction is not this card's fastest",
         card_seconds: 300,
         cpu_seconds: 15,
         judge: judge::matrix,
@@ -190,14 +189,14 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 15,
         name: "all-reduce",
-        meaning: "GPUs have no direct way to one another, or the library takes a slow one",
+        meaning: "GPUs have no direct link to each other, or the library uses a slow path",
         card_seconds: 240,
         cpu_seconds: 15,
         judge: judge::collectives,
     },
     Check {
         number: 16,
-        name: "the same again",
+        name: "repeatability",
         meaning: "the card slows down as it heats up: a short run measures more than it sustains",
         card_seconds: 600,
         cpu_seconds: 60,
@@ -205,65 +204,66 @@ pub static CHECKS: [Check; 16] = [
     },
 ];
 
-/// The most that everything takes together, with a card and without one.
+/// Time limits for all checks together, with a card and without one.
 const TOTAL_LIMITS: [Duration; 2] = [Duration::from_mins(30), Duration::from_mins(5)];
 
-/// The longest that one case may take: a driver that hangs must not use up the time of its check.
+/// Time limit of one case: a hanging driver must not use up the time of its check.
 const CASE_LIMIT: Duration = Duration::from_mins(2);
 
-/// How much later a card is measured again.
+/// Delay before a card is measured again.
 const REPEAT_AFTER: Duration = Duration::from_mins(10);
 
-/// Time of the last check that is left for measuring.
+/// Part of the last check's time limit that is reserved for measuring.
 const REPEAT_TAKES: Duration = Duration::from_secs(90);
 
-/// What is to be checked, and on what.
+/// Which checks to run, and on which devices.
 #[derive(Debug)]
 pub struct FirstDayRequest<'a> {
-    /// One check alone.
+    /// Number of a single check to run; `None` runs all.
     pub only: Option<u8>,
-    /// Names a backend and devices, if not all are to be checked.
+    /// Backend and devices, if not all are to be checked.
     pub selection: Selection,
     /// Devices and backends of this machine.
     pub machine: &'a Machine,
     /// Environment stored with the run.
     pub environment: Environment,
-    /// What `doctor` finds.
+    /// Findings of `doctor`.
     pub findings: Vec<Finding>,
-    /// How workers are started.
+    /// Command that starts workers.
     pub workers: &'a WorkerCommand,
 }
 
 /// Results of a first-day run.
 #[derive(Debug)]
 pub struct FirstDay {
-    /// What was found.
+    /// Results of the checks.
     pub document: FirstDayDocument,
     /// Every case, with its samples.
     pub run: Run,
-    /// How it ended.
+    /// How the run ended.
     pub status: RunStatus,
 }
 
 impl FirstDay {
-    /// Whether a check failed.
+    /// Returns whether a check failed.
     pub const fn is_failed(&self) -> bool {
         self.document.summary.failed > 0
     }
 }
 
-/// Does a task of the first day as a child of this program, with the arguments after the first one.
+/// Performs a first-day task in a child process of this program, with the arguments after the first
+/// one.
 pub(crate) fn as_child(backends: &Registry, arguments: impl Iterator<Item = String>) -> ExitCode {
     child::answer(backends, arguments)
 }
 
-/// The first argument of such a child.
+/// First argument of such a child.
 pub(crate) const CHILD_ARGUMENT: &str = child::ARGUMENT;
 
-/// Makes the checks of `request`, in order.
+/// Runs the checks of `request`, in order.
 ///
 /// # Errors
-/// When a device is named that is not here, or there is no temporary directory.
+/// If a named device is not available, or the temporary directory cannot be created.
 pub fn check(
     request: FirstDayRequest<'_>,
     listener: &mut Listener<'_>,
@@ -325,13 +325,13 @@ fn checked_device(device: &DeviceInfo) -> CheckedDevice {
     }
 }
 
-/// Gathers the evidence of one check after another.
+/// Collector of evidence, check by check.
 struct EvidenceCollector<'a> {
     request: FirstDayRequest<'a>,
     devices: Vec<DeviceInfo>,
     has_card: bool,
     began: Instant,
-    /// The cases of the checks that are repeated in the end.
+    /// Results of the checks whose cases are measured again at the end.
     measured: BTreeMap<u8, Vec<BenchmarkResult>>,
     run: Run,
 }
@@ -362,7 +362,8 @@ impl EvidenceCollector<'_> {
     }
 
     fn skipped_check(why: &str, check: &Check) -> CheckEvidence {
-        let cure = format!("run it alone with `doctor --first-day --check {}`", check.number);
+        let cure =
+            format!("run only this check with `doctor --first-day --check {}`", check.number);
         CheckEvidence {
             reason: Some(Reason::new(check.name, why, cure)),
             ..CheckEvidence::default()
@@ -406,7 +407,7 @@ impl EvidenceCollector<'_> {
         Ok(evidence)
     }
 
-    /// Measures `plan` and returns its cases, the last that is known of each.
+    /// Measures `plan` and returns the final result of each case.
     fn measure(
         &self,
         plan: &Plan,
@@ -433,7 +434,8 @@ impl EvidenceCollector<'_> {
         Ok(results)
     }
 
-    /// Why a check has no case here, if that is not a matter of its cases.
+    /// Returns why check `number` has no case here, if the reason is the machine rather than its
+    /// cases.
     fn no_case(&self, number: u8) -> Option<Reason> {
         let is_on_cpu_alone = self.devices.iter().all(|device| device.device.is_cpu());
         match number {
@@ -444,12 +446,12 @@ impl EvidenceCollector<'_> {
                     .max()
                     .unwrap_or(0);
                 (most < 2).then(|| {
-                    let why = "fewer than two GPUs of one backend are here";
+                    let why = "no backend has two or more GPUs here";
                     Reason::new("all-reduce", why, "check a machine with several GPUs")
                 })
             }
             6 | 11 | 13 if is_on_cpu_alone => {
-                let why = "no device but the CPU is here";
+                let why = "the CPU is the only device here";
                 Some(Reason::new(
                     "cases for GPUs",
                     why,
@@ -475,7 +477,7 @@ impl EvidenceCollector<'_> {
                 .cloned()
                 .collect();
             let Some(listed) = tool.ask() else { continue };
-            // A tool that stays when its driver is gone is no news on a machine without GPUs.
+            // Without GPUs, a leftover tool of a removed driver is not worth reporting.
             if listed.is_err() && here.is_empty() {
                 continue;
             }
@@ -503,10 +505,13 @@ impl EvidenceCollector<'_> {
 
     fn compile_modules(&self, evidence: &mut CheckEvidence, until: Instant) {
         const LIMIT: Duration = Duration::from_mins(2);
-        let why = "no device here is reached through hiprtc or NVRTC; other backends compile in \
-                   their own cases";
-        evidence.reason =
-            Some(Reason::new("modules", why, "check a GPU of AMD or NVIDIA with its own runtime"));
+        let why = "no device here uses hiprtc or NVRTC; other backends compile within their own \
+                   cases";
+        evidence.reason = Some(Reason::new(
+            "modules",
+            why,
+            "check an AMD or NVIDIA GPU with its vendor's runtime",
+        ));
         let Ok(dir) = tempfile::tempdir() else { return };
         for device in
             self.devices.iter().filter(|device| device.device.backend.compiles().is_some())
@@ -537,7 +542,7 @@ impl EvidenceCollector<'_> {
 
     fn try_mutants(&self, evidence: &mut CheckEvidence, until: Instant) {
         for (position, device) in self.devices.iter().map(|device| device.device).enumerate() {
-            // Those that are left share the time.
+            // The remaining devices share the time.
             let share = u32::try_from(self.devices.len() - position).unwrap_or(1);
             let left = until.saturating_duration_since(Instant::now()) / share;
             let outcome = child::mutants(&self.request.workers.program, device, left);
@@ -548,8 +553,8 @@ impl EvidenceCollector<'_> {
         });
     }
 
-    /// Lets a profiler look at the cases that `settings` are for, into a directory that is removed
-    /// with what comes back.
+    /// Sets a profiler in `settings`, if a card and its tool are available. Its output directory is
+    /// removed when the returned value is dropped.
     fn profile(
         &self,
         settings: &mut Settings,
@@ -581,7 +586,7 @@ impl EvidenceCollector<'_> {
         Ok(None)
     }
 
-    /// Other programs that do the same work as the cases of check `number`.
+    /// Runs other programs that do the same work as the cases of check `number`.
     fn rivals(&self, number: u8) -> Vec<VendorToolResult> {
         let cards =
             self.devices.iter().filter(|device| plan::is_card(device)).map(|device| device.device);
@@ -602,8 +607,7 @@ impl EvidenceCollector<'_> {
         }
     }
 
-    /// Measures the first case of some checks again, on a card ten minutes after they were
-    /// measured.
+    /// Measures the first case of some checks again; on a card, ten minutes after the first time.
     fn measure_again(
         &mut self,
         evidence: &mut CheckEvidence,
@@ -647,7 +651,7 @@ impl EvidenceCollector<'_> {
     }
 }
 
-/// `plan` with the first case of each device alone.
+/// Returns `plan` with only the first case of each device.
 fn first_of_each(mut plan: Plan) -> Plan {
     let mut seen = Vec::new();
     plan.cases.retain(|case: &Case| {
@@ -658,14 +662,11 @@ fn first_of_each(mut plan: Plan) -> Plan {
     plan
 }
 
-/// Waits, unless the user interrupts.
+/// Waits for `time`, or until the user interrupts.
 fn wait(time: Duration, listener: &mut Listener<'_>) {
     const GLANCE: Duration = Duration::from_millis(200);
     if time > GLANCE {
-        listener(&Event::note(format!(
-            "waiting {} s before the same is measured again",
-            time.as_secs()
-        )));
+        listener(&Event::note(format!("waiting {} s before measuring again", time.as_secs())));
     }
     let until = Instant::now() + time;
     while Instant::now() < until && !interrupt::is_requested() {
@@ -673,7 +674,7 @@ fn wait(time: Duration, listener: &mut Listener<'_>) {
     }
 }
 
-/// Reads the kernel times of `results` from the files that `tool` left.
+/// Reads the kernel times of `results` from the output files of `tool`.
 fn kernel_times(results: &[BenchmarkResult], tool: &'static str) -> Vec<KernelTime> {
     let mut times = Vec::new();
     for result in results {

@@ -1,10 +1,10 @@
-//! Processes of the code that is judged: they get no channel to the CI system, and none outlives
-//! the judgment.
+//! Isolation of untrusted code under test: its processes get no access to the CI system, and none
+//! outlives the measurement.
 
 use std::process::Command;
 
-/// Variables that let a process change a later step of GitHub Actions or the start of a shell, and
-/// tokens.
+/// Variables that let a process influence a later step of GitHub Actions or the startup of a shell,
+/// and tokens.
 const CHANNELS: [&str; 9] = [
     "GITHUB_OUTPUT",
     "GITHUB_ENV",
@@ -17,7 +17,7 @@ const CHANNELS: [&str; 9] = [
     "ENV",
 ];
 
-/// Removes from `command` the variables that reach the CI system.
+/// Removes from `command` the environment variables that give access to the CI system.
 pub fn isolate(command: &mut Command) {
     for name in CHANNELS {
         command.env_remove(name);
@@ -29,15 +29,15 @@ pub fn isolate(command: &mut Command) {
     }
 }
 
-/// Ends every process that judged code left behind, when it is dropped.
+/// Guard that kills all processes left behind by the code under test when it is dropped.
 pub struct Descendants(());
 
 impl Descendants {
-    /// Makes this process the parent of what its children leave behind.
+    /// Makes this process the subreaper of its descendants, so that orphaned processes become its
+    /// children.
     pub fn adopt() -> Self {
         #[cfg(target_os = "linux")]
-        // Without it, what is left behind belongs to another process, and the judgment is as
-        // before.
+        // If this fails, orphaned processes are adopted by another process and are not killed.
         let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
         Self(())
     }
@@ -47,7 +47,7 @@ impl Drop for Descendants {
     #[cfg(target_os = "linux")]
     fn drop(&mut self) {
         use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-        /// Each round ends what the last one's processes had started.
+        /// Each round kills processes orphaned by the previous one.
         const ROUNDS: usize = 100;
         for _ in 0..ROUNDS {
             let children = children();
@@ -65,7 +65,7 @@ impl Drop for Descendants {
     fn drop(&mut self) {}
 }
 
-/// The processes whose parent is this one.
+/// Returns the IDs of the processes whose parent is this one.
 #[cfg(target_os = "linux")]
 fn children() -> Vec<i32> {
     let own = std::process::id();
@@ -77,7 +77,7 @@ fn children() -> Vec<i32> {
 #[cfg(target_os = "linux")]
 fn parent_of(pid: i32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
+    // The command name, in parentheses, may contain any character.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }

@@ -1,9 +1,9 @@
-//! The engine: what is here, and measuring what was planned.
+//! The engine: detects devices and measures planned benchmarks.
 //!
-//! Every surface drives it (the command line, the bench targets, Python): values and errors come
-//! out, and while it works it tells what happens as [`Event`]s.
+//! The command line, the bench targets and the Python package all call it. It returns values and
+//! errors, and reports progress as [`Event`]s.
 //!
-//! **Invariant:** no command line, no terminal. It prints nothing and asks nobody.
+//! **Invariant:** no command line, no terminal. It never prints or prompts.
 
 mod error;
 pub mod first_day;
@@ -22,6 +22,6 @@ pub use error::{EngineError, ErrorKind};
 pub use rsb_model::Event;
 pub use worker_command::WorkerCommand;
 
-/// Whoever follows what happens: a progress bar, a journal, a page. It is called between samples,
-/// never during one.
+/// Receiver of progress events, such as a progress bar, a journal or a web page. Called between
+/// samples, never during one.
 pub type Listener<'a> = dyn FnMut(&Event) + 'a;

@@ -1,4 +1,4 @@
-//! What is here: the devices of every backend, the sensors, the environment.
+//! The machine: devices of every backend, sensors, environment.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use rsb_probe::ProbeOptions;
 
 use crate::measure;
 
-/// The devices here, and why the other backends have none.
+/// Returns the available devices, and for the other backends why they have none.
 pub fn here() -> Machine {
     let sensors = rsb_probe::telemetry::gpus(&ProbeOptions::here());
     let mut machine = with(|_| true);
@@ -21,7 +21,7 @@ pub fn here() -> Machine {
     machine
 }
 
-/// The CPU alone, for what runs on the host: no driver is asked.
+/// Returns only the CPU, for host workloads; no driver is loaded.
 pub fn host() -> Machine {
     with(|id| id == BackendId::Cpu)
 }
@@ -48,8 +48,8 @@ fn with(is_wanted: impl Fn(BackendId) -> bool) -> Machine {
     machine
 }
 
-/// What each wanted backend of this build has here. Each is asked in a child, all at once: loading
-/// drivers takes a while.
+/// Queries each wanted backend of this build for its devices. Each is queried in a child process,
+/// all concurrently, because loading drivers is slow.
 fn every_backend(
     is_wanted: impl Fn(BackendId) -> bool,
 ) -> Vec<(BackendId, Result<Vec<DeviceInfo>, Absence>)> {
@@ -62,7 +62,7 @@ fn every_backend(
         for (id, thread) in asked {
             let found = thread.join().unwrap_or_else(|_| {
                 let what = format!("devices of {id}");
-                Err(Reason::new(what, "asking for them failed", "report this as a bug").into())
+                Err(Reason::new(what, "the query panicked", "report this as a bug").into())
             });
             answers.push((id, found));
         }
@@ -75,7 +75,7 @@ fn devices_of(id: BackendId) -> Result<Vec<DeviceInfo>, Absence> {
     found.map_or(Ok(Vec::new()), |backend| measure::devices_of(&*backend))
 }
 
-/// The machine, its software, the commit of the current directory, and how busy it is.
+/// Returns the machine, its software, the commit of the current directory, and the current load.
 pub fn environment() -> Environment {
     let mut environment = rsb_probe::environment(&ProbeOptions::default());
     environment.git = rsb_probe::git(Path::new("."));

@@ -1,10 +1,10 @@
-//! Nothing else may run while a case is timed, and least of all another run of this program: every
-//! verb that measures claims the machine first, whichever user calls it.
+//! A lock that detects concurrent runs on one machine: timings are valid only if nothing else runs.
+//! Every subcommand that measures claims the machine first, whichever user calls it.
 //!
-//! Whoever measures holds a shared lock on one file of the machine. Who cannot have it alone at the
-//! beginning is not alone, and adds a byte to the file, if it may: whoever was there before sees at
-//! its end that the file has grown, or that the other is still there. What was added before a run
-//! began says nothing about it.
+//! Each run holds a shared lock on one file. At its start, a run that cannot get an exclusive lock
+//! shares the machine with another run; it appends a byte to the file if it has write permission.
+//! At its end, a run was joined by another if the file has grown or an exclusive lock is
+//! unavailable. Bytes from before a run are ignored.
 
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{Error, ErrorKind, Write};
@@ -17,37 +17,38 @@ use rustix::fs::OFlags;
 
 use crate::Listener;
 
-/// What is said of a run that was not alone.
+/// Note added to a run that shared the machine with another run.
 const NOTE: Note = Note::Shared;
 
-/// A link is not followed; of a pipe that somebody put there nobody waits for the other end.
+/// Flags for opening the file: do not follow a symbolic link, and do not block on a FIFO.
 const FLAGS: i32 = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).bits().cast_signed();
 
-/// The machine, for as long as this is kept.
+/// A claim on the machine, valid until it is ended or dropped.
 pub struct Claim {
-    /// The file; none where it cannot be locked: then nobody can tell.
+    /// The locked file; `None` if it cannot be locked, so that other runs cannot be detected.
     file: Option<File>,
-    /// Whether another run is known to have been there.
+    /// Whether another run was active when this one began.
     is_shared: bool,
-    /// How long the file was before.
+    /// Length of the file in bytes when this run began.
     length: u64,
 }
 
-/// Says that a dashboard is served on this machine, for as long as what comes back is kept. Where
-/// the file cannot be locked, runs do not say so.
+/// Marks this machine as serving a dashboard until the returned file is dropped. Returns `None` if
+/// the lock file cannot be opened; runs then do not mention the dashboard.
 pub fn serving() -> Option<File> {
     let file = open(&dashboard_lock_path()).ok()?;
     hold(&file);
     Some(file)
 }
 
-/// The note of a run beside which a dashboard is served.
+/// Returns the note for a run during which a dashboard is served.
 pub(crate) fn note_of_dashboard() -> Option<Note> {
     let file = File::options().read(true).custom_flags(FLAGS).open(dashboard_lock_path()).ok()?;
     let is_held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
     is_held.then(|| {
         Note::Text(
-            "a dashboard (`serve`) ran on this machine: it sent nothing while a case was timed"
+            "a dashboard (`serve`) was running on this machine: it paused its updates while a case \
+             was timed"
                 .to_owned(),
         )
     })
@@ -57,7 +58,8 @@ fn dashboard_lock_path() -> PathBuf {
     std::env::temp_dir().join("rusty-stack-bench.serve.lock")
 }
 
-/// Claims the machine. Where another run is measuring, that is told, and noted in each of `runs`.
+/// Claims the machine. If another run is measuring, warns the listener and adds a note to each of
+/// `runs`. Failure to claim is reported to the listener, too.
 pub fn claim<'r>(
     runs: impl IntoIterator<Item = &'r mut Run>,
     listener: &mut Listener<'_>,
@@ -71,7 +73,7 @@ pub fn claim<'r>(
         }
         Err(error) => {
             listener(&Event::note(format!(
-                "nobody can tell whether another run is measuring: {error}"
+                "cannot check whether another run is measuring: {error}"
             )));
             Claim { file: None, is_shared: false, length: 0 }
         }
@@ -79,8 +81,8 @@ pub fn claim<'r>(
 }
 
 impl Claim {
-    /// Gives the machine back. Where another run began meanwhile, that is told, and noted in each
-    /// of `runs`; the answer is whether it was.
+    /// Releases the machine and returns whether another run began in the meantime. If so, warns the
+    /// listener and adds a note to each of `runs`.
     pub fn end<'r>(
         self,
         runs: impl IntoIterator<Item = &'r mut Run>,
@@ -93,8 +95,8 @@ impl Claim {
         was_joined
     }
 
-    /// Whether another run has begun since. This may leave the lock to this run alone, and gives it
-    /// back.
+    /// Returns whether another run has begun since the claim. May briefly acquire the exclusive
+    /// lock, and releases the lock.
     fn ends_joined(self) -> bool {
         let Some(file) = self.file else { return false };
         let has_grown = file.metadata().is_ok_and(|data| data.len() != self.length);
@@ -107,27 +109,29 @@ fn tell<'r>(runs: impl IntoIterator<Item = &'r mut Run>, listener: &mut Listener
     runs.into_iter().for_each(note);
 }
 
-/// Once is enough, however often the run is measured on.
+/// Adds the note to `run`, unless it is already there.
 fn note(run: &mut Run) {
     if !was_shared(run) {
         run.notes.push(NOTE);
     }
 }
 
-/// Whether another run was measuring beside `run`.
+/// Returns whether another run was measuring at the same time as `run`.
 fn was_shared(run: &Run) -> bool {
     run.notes.contains(&NOTE)
 }
 
-/// A sentence for each of `runs` that was not alone.
+/// Returns a warning for each of `runs` that shared the machine with another run.
 pub fn shared_run_warnings<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Vec<String> {
     let shared = runs.into_iter().filter(|run| was_shared(run));
-    shared.map(|run| format!("of the run {}: {NOTE}; measure it again alone", run.run_id)).collect()
+    shared
+        .map(|run| format!("run {}: {NOTE}; measure it again while nothing else runs", run.run_id))
+        .collect()
 }
 
 fn try_claim(path: &Path) -> Result<Claim, Error> {
     let file = open(path).map_err(|error| with_path(&error, path))?;
-    // Before the lock is tried: whoever finds it taken by this run adds to the file after that.
+    // Read before the lock is tried: a run that finds it taken appends to the file afterwards.
     let length = file.metadata().map_err(|error| with_path(&error, path))?.len();
     let is_shared = match file.try_lock() {
         Ok(()) => false,
@@ -145,8 +149,8 @@ fn with_path(error: &Error, path: &Path) -> Error {
     Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Shares the lock with all who measure. One who has it alone, for a moment or because an earlier
-/// version never shared it, is not waited for longer than that moment.
+/// Acquires the shared lock. Retries for about 10 ms if another process holds it exclusively
+/// (briefly, or because it is an earlier version that never shared it), then gives up.
 fn hold(file: &File) {
     for _ in 0..10 {
         match file.try_lock_shared() {
@@ -156,14 +160,14 @@ fn hold(file: &File) {
     }
 }
 
-/// Adds to the file. Where it is another user's and may not be written, the lock alone tells.
+/// Appends a byte to the file. Without write permission, the lock is the only signal.
 fn mark(path: &Path) {
     let opened = File::options().append(true).custom_flags(FLAGS).open(path);
     let _ = opened.and_then(|mut file| file.write_all(b"+"));
 }
 
-/// The file, which may be another user's: it is only read, as a lock needs no more, and everybody
-/// may read it and add to it, whatever the first one's mask is.
+/// Opens the lock file, or creates it with mode 0666 regardless of the umask. It is opened
+/// read-only, because it may belong to another user and a lock needs no write permission.
 fn open(path: &Path) -> Result<File, Error> {
     match open_as_it_is(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -171,7 +175,7 @@ fn open(path: &Path) -> Result<File, Error> {
     }
     match File::options().create_new(true).write(true).open(path) {
         Ok(file) => file.set_permissions(Permissions::from_mode(0o666)).map(|()| file),
-        // Another run was faster.
+        // Another run created it first.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => open_as_it_is(path),
         Err(error) => Err(error),
     }
@@ -187,8 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a claim found another run at its beginning, and then whether it finds one at its
-    /// end.
+    /// Returns whether a new claim finds another run, and the claim.
     fn begins(path: &Path) -> (bool, Claim) {
         let claim = try_claim(path).unwrap();
         (claim.is_shared, claim)
@@ -226,7 +229,7 @@ mod tests {
         let other = open(&path).unwrap();
         hold(&other);
         assert!(first.ends_joined());
-        // An earlier version has the lock alone, and is not waited for.
+        // An earlier version holds the lock exclusively; the claim does not wait for it.
         drop(other);
         let earlier = open(&path).unwrap();
         earlier.lock().unwrap();

@@ -1,7 +1,7 @@
-//! The measuring engine: replicates in fresh processes, interleaved, each driven by Criterion.
+//! The measuring engine: interleaved replicates in fresh processes, each driven by Criterion.
 //!
-//! **Invariant:** whatever happens to one case, its result says so and the rest goes on. What was
-//! measured has been handed to the listener before the next case begins.
+//! **Invariant:** a failure of one case is recorded in its result, and the other cases continue.
+//! Every result reaches the listener before the next case begins.
 
 pub mod assemble;
 mod client;
@@ -43,13 +43,14 @@ use instructions::InstructionPass;
 use profiling::ProfilingPass;
 use session::Session;
 
-/// What is said when Criterion has nowhere to work.
-pub const NO_SCRATCH: &str = "cannot create a temporary directory; set TMPDIR to one with room";
+/// Error message if Criterion's temporary directory cannot be created.
+pub const NO_SCRATCH: &str = "cannot create a temporary directory; set TMPDIR to a writable \
+                              directory with free space";
 
-/// Measures `plan`.
+/// Measures `plan` and reports every result to `listener`.
 ///
 /// # Errors
-/// When there is no room for Criterion's temporary directory: nothing was measured then.
+/// If Criterion's temporary directory cannot be created; nothing was measured then.
 pub fn measure(
     plan: &Plan,
     settings: &Settings,
@@ -100,19 +101,19 @@ pub fn measure(
                 Err(WorkerError::Gone(reason)) => {
                     record_unavailable(&mut progress[index], replicate, Outcome::Failed, reason);
                 }
-                // The run's time was over, not the case's: its turn is undone, and the loop ends at
-                // the next one.
+                // The run's time limit was exceeded, not the case's: discard the attempt; the loop
+                // ends at the next one.
                 Err(WorkerError::Failed(_)) if began.elapsed() >= settings.limits.suite => {}
                 Err(WorkerError::Failed(reason)) => {
                     progress[index].ended = Some((Outcome::Failed, reason));
                 }
                 Err(WorkerError::Interrupted) => {
-                    let why = "the run was interrupted before its turn".to_owned();
+                    let why = "the run was interrupted before this case".to_owned();
                     skip_the_rest(
                         plan,
                         &progress,
                         &why,
-                        "`run --resume` measures on",
+                        "continue the run with `run --resume`",
                         environment,
                         listener,
                     );
@@ -140,7 +141,7 @@ pub fn measure(
     ))
 }
 
-/// What is asked for beside the times, in workers of its own: instructions, profiles.
+/// Counts instructions and takes profiles, if requested, in separate workers.
 fn count_and_profile(
     plan: &Plan,
     progress: &[CaseProgress],
@@ -181,13 +182,13 @@ fn count_and_profile(
     RunStatus::Complete
 }
 
-/// This is known of a case now.
+/// Reports the current result of a case.
 fn tell(listener: &mut Listener<'_>, result: BenchmarkResult) {
     listener(&Event::CaseUpdated(Box::new(result)));
 }
 
-/// A case that cannot run here is skipped, and fails when its GPU was there as it was planned. One
-/// that could run a moment ago keeps what was measured, and says what has changed.
+/// Records that a case cannot run now. Without a replicate, it ends with `outcome`; otherwise it
+/// keeps its replicates, with a note.
 fn record_unavailable(
     progress: &mut CaseProgress,
     replicate: u32,
@@ -197,10 +198,7 @@ fn record_unavailable(
     if progress.replicates.is_empty() {
         progress.ended = Some((outcome, reason));
     } else if progress.noise.iter().all(|note| !note.ends_with(&reason.to_string())) {
-        progress.noise.push(format!(
-            "from replicate {} on it could not run any more: {reason}",
-            replicate + 1
-        ));
+        progress.noise.push(format!("could not run from replicate {} on: {reason}", replicate + 1));
     }
 }
 
@@ -212,7 +210,7 @@ fn out_of_time(
     listener: &mut Listener<'_>,
 ) -> RunStatus {
     let why = format!(
-        "the time limit of the whole run, {} s, was over before its turn",
+        "the run's time limit of {} s expired before this case",
         settings.limits.suite.as_secs()
     );
     let cure = "raise `suite_seconds` under [time_limits], or choose fewer cases";
@@ -220,15 +218,15 @@ fn out_of_time(
     RunStatus::OutOfTime
 }
 
-/// What the reason of a case that never had its turn is about.
+/// Subject of the reason of a case that was not reached.
 const REST: &str = "the rest of the run";
 
-/// Whether its run ended before the turn of this case.
+/// Returns whether the run ended before this case was reached.
 pub(crate) fn was_not_reached(result: &BenchmarkResult) -> bool {
     result.reason.as_ref().is_some_and(|reason| reason.what == REST)
 }
 
-/// Cases that never had their turn are skipped, and say why. Those that have a replicate keep it.
+/// Skips all cases that were not reached, with the reason. Cases with a replicate keep it.
 fn skip_the_rest(
     plan: &Plan,
     progress: &[CaseProgress],
@@ -247,8 +245,8 @@ fn skip_the_rest(
     }
 }
 
-/// The order of round `replicate`: another one each time, so that no case always follows the same
-/// neighbor.
+/// Returns the order of cases in round `replicate`, a different one each time, so that no case
+/// always follows the same neighbor.
 fn round_order(count: usize, replicate: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     if replicate == 0 {

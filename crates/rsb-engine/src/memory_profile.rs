@@ -1,5 +1,6 @@
-//! Counts the heap allocations of a workload, and what it leaves behind on the heap, in libraries
-//! and on the device, with the feature `memory-profiling`; without it, nothing is counted.
+//! Memory profile of a workload (feature `memory-profiling`): counts heap allocations and memory
+//! that is not released on the heap, in libraries and on the device. Without the feature, nothing
+//! is counted.
 #![cfg_attr(feature = "memory-profiling", allow(unsafe_code))]
 
 use rsb_device::Device;
@@ -8,7 +9,7 @@ use rsb_model::Fields;
 #[cfg(feature = "memory-profiling")]
 pub use counted::CountingLedger as Ledger;
 
-/// Without the feature: nothing.
+/// Stand-in without the feature; counts nothing.
 #[cfg(not(feature = "memory-profiling"))]
 #[derive(Debug)]
 pub struct Ledger;
@@ -16,7 +17,7 @@ pub struct Ledger;
 #[cfg(not(feature = "memory-profiling"))]
 #[allow(clippy::unused_self)] // The same calls as where something is counted.
 impl Ledger {
-    /// Nothing is asked of the device.
+    /// Creates a ledger; the device is not queried.
     pub fn of(_: &dyn Device) -> Self {
         Self
     }
@@ -26,7 +27,7 @@ impl Ledger {
         work()
     }
 
-    /// Nothing was counted.
+    /// Returns no fields.
     pub fn fields(&self) -> Fields {
         Fields::new()
     }
@@ -37,7 +38,7 @@ impl Ledger {
 mod counted {
     use super::{Device, Fields, counting};
 
-    /// What was allocated and left behind during the samples of one case.
+    /// Allocations and unreleased memory during the samples of one case.
     pub struct CountingLedger<'d> {
         device: &'d dyn Device,
         samples: u64,
@@ -46,14 +47,15 @@ mod counted {
         left: [Option<i64>; 3],
     }
 
-    /// Bytes held at one moment: on Rust's heap, by malloc in all, on the device.
+    /// Returns the bytes in use: on Rust's heap, by malloc in total, and on the device (negated
+    /// free memory, so that only differences are meaningful).
     fn bytes_in_use(device: &dyn Device) -> [Option<i64>; 3] {
         let device_bytes = device.free_bytes().map(|bytes| -(bytes as i64));
         [Some(counting::live_bytes()), native_bytes(), device_bytes]
     }
 
-    /// What the C library has handed out, from its own arenas and from the system, Rust's heap
-    /// included.
+    /// Returns the bytes that the C library has handed out, from its arenas and by mmap, including
+    /// Rust's heap.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[allow(clippy::unnecessary_wraps)] // Other C libraries do not tell.
     fn native_bytes() -> Option<i64> {
@@ -68,13 +70,13 @@ mod counted {
     }
 
     impl<'d> CountingLedger<'d> {
-        /// Of what runs on `device`.
+        /// Creates a ledger for a workload on `device`.
         pub fn of(device: &'d dyn Device) -> Self {
             Self { device, samples: 0, iterations: 0, allocations: 0, left: [Some(0); 3] }
         }
 
-        /// Runs `work` and counts what it allocates and keeps. The first sample is left out: it
-        /// fills caches that stay.
+        /// Runs `work` and counts its allocations and unreleased memory. The first sample is
+        /// excluded because it fills caches that persist.
         pub fn around<T>(&mut self, iters: u64, work: impl FnOnce() -> T) -> T {
             let (before, allocations) = (bytes_in_use(self.device), counting::allocations());
             let result = work();
@@ -91,14 +93,14 @@ mod counted {
             result
         }
 
-        /// `allocations_per_iteration` and what was left behind by whom, once there were two
-        /// samples.
+        /// Returns `allocations_per_iteration` and the unreleased bytes of each kind, after at
+        /// least two samples.
         pub fn fields(&self) -> Fields {
             if self.iterations == 0 {
                 return Fields::new();
             }
             let [heap, native, device] = self.left;
-            // Of what malloc handed out, the part that Rust did not ask for.
+            // The part of malloc's total that Rust did not request.
             let native = native.zip(heap).map(|(all, heap)| all - heap);
             let leaks = [
                 ("memory_leaked_bytes", heap),
@@ -124,12 +126,12 @@ mod counting {
     static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
     static LIVE_BYTES: AtomicI64 = AtomicI64::new(0);
 
-    /// Calls so far.
+    /// Returns the number of allocations since the program began.
     pub(super) fn allocations() -> u64 {
         ALLOCATIONS.load(Relaxed)
     }
 
-    /// Bytes allocated and not freed.
+    /// Returns the bytes allocated and not freed.
     pub(super) fn live_bytes() -> i64 {
         LIVE_BYTES.load(Relaxed)
     }
@@ -196,10 +198,10 @@ mod tests {
         });
         let heap = left_by(|_| boxes.push(std::hint::black_box(vec![0_u8; BYTES])));
         let on_device = left_by(|device| buffers.push(device.allocate(1 << 20).unwrap()));
-        // SAFETY: any number of bytes may be asked for; nothing is done with them.
+        // SAFETY: malloc accepts any size; the memory is not accessed.
         let native = left_by(|_| assert!(!unsafe { libc::malloc(BYTES) }.is_null()));
 
-        // Three of four samples count; other tests of this process may hold some memory meanwhile.
+        // Three of four samples count; other tests in this process may hold some memory meanwhile.
         assert!(clean.number("allocations_per_iteration").unwrap() >= 1.0);
         assert_eq!(leaked_samples(&clean), [Some(0.0); 3]);
         assert_eq!(leaked_samples(&heap)[..2], [Some(3.0), Some(0.0)]);
@@ -207,7 +209,7 @@ mod tests {
         assert_eq!(leaked_samples(&native), [Some(0.0), Some(3.0), Some(0.0)]);
     }
 
-    /// The leaks of Rust, native and device memory in units of what one sample allocates.
+    /// Returns the leaks of Rust, native and device memory, in units of one sample's allocation.
     fn leaked_samples(fields: &Fields) -> [Option<f64>; 3] {
         ["memory_leaked_bytes", "native_memory_leaked_bytes", "device_memory_leaked_bytes"]
             .map(|name| fields.number(name).map(|bytes| (bytes / BYTES as f64).round()))

@@ -1,5 +1,5 @@
-//! The worker that embeds Python: where it is, whether it fits the environment, and how it is
-//! started.
+//! The worker that embeds Python: finding it, checking that it matches the environment, and
+//! starting it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,28 +9,30 @@ use rsb_model::{Obstacle, Reason};
 
 use crate::worker_command::{self, WorkerCommand};
 
-/// The program's name.
+/// File name of the worker program.
 pub const WORKER_PROGRAM: &str = "rsb-python-worker";
 
-/// Names the interpreter that has QNN; where it does not, it is that of `python setup qnn`.
+/// Variable with the path of the interpreter that has QNN; default: the one installed by `python
+/// setup qnn`.
 const QNN_PYTHON: &str = "RSB_QNN_PYTHON";
 
-/// How the worker of cases of the component called `component` is started that was built with
-/// `program`.
+/// Returns the command that starts the Python worker built together with `program`, for cases of
+/// `component`.
 ///
 /// # Errors
-/// When there is no worker, no Python, or the two do not fit.
+/// If there is no worker or no Python, or their versions do not match.
 pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason> {
     let worker = beside(program)?;
     let python = python_of(component)?;
     fits(program, &python)?;
     let mut variables = Vec::new();
-    // Two installations may have a library of one name: the environment's own is to be loaded.
+    // Two installations may have a library of the same name; the environment's own must be loaded.
     if python.has_library() {
         let path = prepend_to_path("LD_LIBRARY_PATH", &python.library_dir);
         variables.push(("LD_LIBRARY_PATH", path));
     }
-    // What a framework starts (ninja, a compiler) is looked for in its environment first.
+    // Programs that a framework starts (ninja, a compiler) are searched for in its environment
+    // first.
     if let Some(dir) = python.program.parent() {
         variables.push(("PATH", prepend_to_path("PATH", dir)));
     }
@@ -50,20 +52,20 @@ pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason>
     })
 }
 
-/// What stands in the way of the component called `name` here, as far as files tell.
+/// Checks whether the component `name` can run here, from files only.
 ///
 /// # Errors
-/// What is missing, why, and its cure.
+/// The first missing requirement, with reason and remedy.
 pub fn readiness(name: &str) -> Result<(), Reason> {
     beside(&this_program()?)?; // Without a worker nobody need be asked.
     let environment = python_of(name)?;
     readiness_in(name, &environment)
 }
 
-/// As [`readiness`], in an environment of one's choice.
+/// Does the same as [`readiness`] in the given environment.
 ///
 /// # Errors
-/// What is missing, why, and its cure.
+/// The first missing requirement, with reason and remedy.
 pub fn readiness_in(name: &str, environment: &PythonEnvironment) -> Result<(), Reason> {
     fits(&this_program()?, environment)?;
     let Some(component) = frameworks::find(name) else { return Ok(()) };
@@ -72,12 +74,12 @@ pub fn readiness_in(name: &str, environment: &PythonEnvironment) -> Result<(), R
 
 fn this_program() -> Result<PathBuf, Reason> {
     std::env::current_exe().map_err(|error| {
-        let why = format!("the system does not tell which program this is: {error}");
+        let why = format!("cannot find the path of this program: {error}");
         Reason::new("framework benchmarks", why, "mount /proc")
     })
 }
 
-/// The Python that the component called `name` is measured in.
+/// Returns the Python environment in which the component `name` is measured.
 fn python_of(name: &str) -> Result<PythonEnvironment, Reason> {
     frameworks::find(name).map_or_else(frameworks::default_environment, frameworks::of_component)
 }
@@ -90,24 +92,24 @@ fn prepend_to_path(name: &str, first: &Path) -> Option<String> {
     std::env::join_paths(parts).ok()?.into_string().ok()
 }
 
-/// The worker beside `program`.
+/// Returns the worker in the directory of `program`.
 ///
 /// # Errors
-/// When this build has none.
+/// If this build has none.
 fn beside(program: &Path) -> Result<PathBuf, Reason> {
     worker_command::beside(program, WORKER_PROGRAM).ok_or_else(|| {
         Reason::new(
             "framework benchmarks",
-            format!("there is no `{WORKER_PROGRAM}` beside this program"),
+            format!("`{WORKER_PROGRAM}` is not in the directory of this program"),
             "install python3-dev and build with `--features frameworks`",
         )
     })
 }
 
-/// Whether the worker beside `program` was built for the Python of `environment`.
+/// Checks that the worker next to `program` was built for the Python version of `environment`.
 ///
 /// # Errors
-/// When it was built for another version.
+/// If it was built for another version.
 fn fits(program: &Path, environment: &PythonEnvironment) -> Result<(), Reason> {
     let worker = beside(program)?;
     let Some(built_for) =
@@ -122,17 +124,17 @@ fn fits(program: &Path, environment: &PythonEnvironment) -> Result<(), Reason> {
     Err(Reason::new(
         format!("Python at {program}"),
         format!(
-            "it is version {}, and `{WORKER_PROGRAM}` was built for {built_for}",
+            "its version is {}, but `{WORKER_PROGRAM}` was built for {built_for}",
             environment.version
         ),
         format!(
-            "choose an environment of Python {built_for}, or build with `PYO3_PYTHON={program}`"
+            "choose an environment with Python {built_for}, or build with `PYO3_PYTHON={program}`"
         ),
     )
     .of(Obstacle::MissingPackage))
 }
 
-/// The version of Python that a program is linked with: the name of its library stands in the
+/// Returns the version of Python that a program is linked with, from the name of the library in the
 /// program's file.
 fn linked_python_version(bytes: &[u8]) -> Option<String> {
     const NAME: &[u8] = b"libpython3.";
@@ -143,7 +145,7 @@ fn linked_python_version(bytes: &[u8]) -> Option<String> {
         .find_map(|(at, _)| library_version(bytes.get(at + NAME.len()..)?))
 }
 
-/// The version of Python in `rest`, which follows `libpython3.` in a file.
+/// Returns the version of Python in `rest`, the bytes that follow `libpython3.` in a file.
 fn library_version(rest: &[u8]) -> Option<String> {
     let digits: String = rest
         .iter()

@@ -1,4 +1,4 @@
-//! Keeps a run while it is measured: every result is in the journal before the next case begins.
+//! Recording of a run in progress: every result is in the journal before the next case begins.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -10,26 +10,26 @@ use rsb_store::{Journal, Store, StoreError, new_run_id, programs};
 
 use crate::measure::inject;
 
-/// The SHA-256 of this program: two programs of one commit need not be the same.
+/// Returns the SHA-256 of this program. Two builds of one commit can differ.
 pub fn program_hash() -> Option<String> {
     static HASH: OnceLock<Option<String>> = OnceLock::new();
     HASH.get_or_init(|| programs::hash(Path::new(programs::RUNNING)).ok()).clone()
 }
 
-/// A run on its way to the store.
+/// A run in progress, on its way to the store.
 pub struct Recorder {
-    /// The run so far.
+    /// The run with the results recorded until now.
     pub run: Run,
     journal: Journal,
-    /// The first thing that went wrong in keeping it; measuring goes on.
+    /// First error while recording; measuring continues.
     problem: Option<StoreError>,
 }
 
 impl Recorder {
-    /// Reserves an id and begins the journal.
+    /// Reserves a run ID and begins the journal.
     ///
     /// # Errors
-    /// When the results directory cannot be written.
+    /// If the results directory cannot be written.
     pub fn begin(
         store: &Store,
         suite: &str,
@@ -49,7 +49,7 @@ impl Recorder {
         Ok(Self { run, journal, problem })
     }
 
-    /// Keeps the result that an event reports, and how far the run is.
+    /// Records the result in an event, and the progress of the run.
     pub fn on_event(&mut self, event: &Event) {
         match event {
             Event::ReplicateStarted { step, steps, .. } => {
@@ -68,11 +68,11 @@ impl Recorder {
         }
     }
 
-    /// Writes the run's file. Where that fails, the run is written to the system's temporary
-    /// directory, and the error says so.
+    /// Writes the run's file. If that fails, writes the run to the system's temporary directory;
+    /// the error contains the path.
     ///
     /// # Errors
-    /// When it is not where it belongs.
+    /// If the run could not be written to its place in the store.
     pub fn finish(&mut self) -> anyhow::Result<PathBuf> {
         self.run.finished = Some(Timestamp::now());
         let first = match self.journal.finish(&self.run) {
@@ -82,12 +82,13 @@ impl Recorder {
         let rescued = self.journal.rescue(&std::env::temp_dir());
         Err(match rescued {
             Ok(path) => anyhow::Error::new(first).context(format!(
-                "the run could not be stored where it belongs; nothing is lost, it was written to \
-                 {}. Make room, then move that file into the directory `runs` of your results",
+                "cannot store the run in the results directory; it was written to {} instead: free \
+                 some space, then move that file to `runs` in the results directory",
                 path.display()
             )),
             Err(second) => anyhow::Error::new(first).context(format!(
-                "the run could not be stored, nor rescued ({second}); its figures are printed only"
+                "cannot store the run, nor write it to a temporary file ({second}); its values are \
+                 only printed"
             )),
         })
     }

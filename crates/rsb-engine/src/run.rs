@@ -1,4 +1,5 @@
-//! A run from its plan to its file: claim the machine, measure, keep every result as it comes.
+//! A run from its plan to its file: claims the machine, measures, and records every result as it
+//! comes.
 
 use std::path::PathBuf;
 
@@ -17,21 +18,23 @@ use crate::measure::{self, Settings, assemble};
 use crate::recorder::{Recorder, program_hash};
 use crate::{EngineError, Listener, WorkerCommand, machine, machine_lock};
 
-/// A run that is over.
+/// A finished run.
 #[derive(Debug)]
 pub struct FinishedRun {
-    /// What was measured.
+    /// The run and its results.
     pub run: Run,
-    /// How it ended.
+    /// How the run ended.
     pub status: RunStatus,
-    /// Its file, or why it is not where it belongs. Nothing is lost: the error says where it is.
+    /// Path of the run's file, or why it could not be stored. Nothing is lost: the error contains
+    /// the path of the rescued file.
     pub stored: anyhow::Result<PathBuf>,
 }
 
-/// Measures `plan` as a run of `suite` and keeps it in `store`.
+/// Measures `plan` as a run of `suite` and stores it in `store`.
 ///
 /// # Errors
-/// When there is no room to begin: nothing was measured then.
+/// If the temporary directory or the results directory cannot be written; nothing was measured
+/// then.
 pub fn measure(
     plan: &Plan,
     suite: &str,
@@ -41,7 +44,7 @@ pub fn measure(
     workers: &WorkerCommand,
     listener: &mut Listener<'_>,
 ) -> Result<FinishedRun, EngineError> {
-    // Before anything is reserved: without a temporary directory nothing can be measured.
+    // Before an ID is reserved: nothing can be measured without a temporary directory.
     tempfile::tempdir().context(measure::NO_SCRATCH).map_err(EngineError::usage)?;
     let mut recorder = Recorder::begin(store, suite, settings.profile.as_str(), environment, plan)
         .map_err(EngineError::usage)?;
@@ -64,13 +67,13 @@ pub fn measure(
     Ok(FinishedRun { run: recorder.run, status, stored })
 }
 
-/// `settings` with the profiles of the run `id` beside it.
+/// Returns `settings` with the profiles stored next to the run `id`.
 fn with_profiles(settings: &Settings, store: &Store, id: &RunId) -> Settings {
     let profiler = settings.profiler.as_ref().map(|tool| tool.keeping_in(store.profiles_of(id)));
     Settings { profiler, ..settings.clone() }
 }
 
-/// What a reader should know of a run that ended by `status`.
+/// Returns the note for a run that ended with `status`.
 const fn note_of(status: RunStatus) -> Option<Note> {
     match status {
         RunStatus::Complete => None,
@@ -79,11 +82,11 @@ const fn note_of(status: RunStatus) -> Option<Note> {
     }
 }
 
-/// Keeps `results`, which somebody else measured on this machine, as a run of `suite` under
+/// Stores `results`, which another program measured on this machine, as a run of `suite` with
 /// `profile`.
 ///
 /// # Errors
-/// When they cannot be written.
+/// If the results cannot be written.
 pub fn keep(
     results: Vec<BenchmarkResult>,
     suite: &str,
@@ -102,12 +105,12 @@ pub fn keep(
     Ok(recorder.finish()?)
 }
 
-/// Measures what `run`, which was stopped, still lacks, and keeps it in the run's own file in
-/// `store`. What was measured before stays as it is, also when this is stopped again. What is added
-/// is written at the end: a crash costs the addition.
+/// Measures the missing replicates of the stopped `run` and rewrites its file in `store`. Results
+/// measured before are kept, even if the run is stopped again. New results are written at the end,
+/// so a crash loses them.
 ///
 /// # Errors
-/// When it lacks nothing that could be measured here, or was measured elsewhere or by another
+/// If no missing case can be measured here, or the run was measured on other hardware or by another
 /// program.
 pub fn resume(
     mut run: Run,
@@ -131,7 +134,7 @@ pub fn resume(
             Event::CaseUpdated(new) => {
                 let known = before.iter().find(|known| known.benchmark_id == new.benchmark_id);
                 let result = match known.filter(|known| !known.samples.is_empty()) {
-                    // It had no turn this time either, which is nothing to say of what it has.
+                    // It was not reached this time either; keep its earlier results without a note.
                     Some(known) if new.samples.is_empty() && new.outcome == Outcome::Skipped => {
                         known.clone()
                     }
@@ -150,7 +153,7 @@ pub fn resume(
     run.notes.extend(note_of(status));
     let now = Timestamp::now();
     let again = Note::Text(format!(
-        "it was stopped, and measured on at {}",
+        "the run was stopped, and resumed at {}",
         now.strftime("%Y-%m-%d %H:%M UTC")
     ));
     run.notes.push(again);
@@ -159,22 +162,20 @@ pub fn resume(
     Ok(FinishedRun { run, status, stored })
 }
 
-/// The cases of `run` that have fewer replicates than `settings` ask for, and how many they have.
+/// Returns the cases of `run` that have fewer replicates than `settings` require, and their number
+/// of replicates.
 fn lacking(run: &Run, settings: &Settings) -> anyhow::Result<Plan> {
     let id = &run.run_id;
     let again = "measure the whole run again with `rusty-stack-bench run`";
     if let Some(why) = unlike_here(run) {
-        bail!("run {id} cannot be measured on: {why}; {again}");
+        bail!("cannot resume run {id}: {why}; {again}");
     }
     if run.notes.iter().any(|note| matches!(note, Note::CutOff { .. })) {
-        bail!(
-            "run {id} cannot be measured on: it was cut off, so nothing tells which cases it \
-             lacks; {again}"
-        );
+        bail!("cannot resume run {id}: it was cut off, so its missing cases are unknown; {again}");
     }
     let mut plan = Plan::default();
     for result in &run.benchmarks {
-        // A skip without a cause of its own is a case that the run never came to.
+        // A skipped case without a case-specific reason was not reached by the run.
         let is_due = result.outcome != Outcome::Failed
             && (!result.samples.is_empty() || measure::was_not_reached(result));
         if !is_due {
@@ -189,13 +190,13 @@ fn lacking(run: &Run, settings: &Settings) -> anyhow::Result<Plan> {
     }
     ensure!(
         !plan.cases.is_empty(),
-        "run {id} lacks nothing: every case that can run here has its replicates"
+        "run {id} is complete: every case that can run here has all its replicates"
     );
     Ok(plan)
 }
 
-/// Returns why more replicates measured here would not belong to `run`: it is of other hardware, or
-/// of another program.
+/// Returns why replicates measured here would not belong to `run`: other hardware, or another
+/// program.
 pub fn unlike_here(run: &Run) -> Option<String> {
     let here = machine::environment();
     let differences = Fingerprint::of(&run.environment).differences(&Fingerprint::of(&here));
@@ -209,8 +210,8 @@ pub fn unlike_here(run: &Run) -> Option<String> {
         .then(|| "the run was measured by another build of this program".to_owned())
 }
 
-/// The suite, or for benchmarks named one by one a name that does not depend on their order and can
-/// be a file's.
+/// Returns the name of the suite; for individually named benchmarks, a name that does not depend on
+/// their order and can be used as a file name.
 pub fn suite_name(selection: &Selection) -> String {
     if selection.names.is_empty() {
         return selection.suite.as_str().to_owned();

@@ -1,5 +1,4 @@
-//! The far end: this program as a worker. It prepares one case, samples as often as it is asked,
-//! and leaves.
+//! The worker side: prepares one case, takes samples on request, and exits.
 
 use std::io::{BufRead, Write};
 use std::os::fd::AsFd;
@@ -18,13 +17,13 @@ use rsb_workloads::Failure;
 use crate::measure::inject;
 use crate::memory_profile;
 
-/// What this process does as a child of itself: a worker, or an answer about devices or a compiler.
-/// `None` when it is no child.
+/// Runs this process as a child of itself if its arguments request it: a worker, or a query about
+/// devices or a compiler. Returns `None` if they do not.
 pub fn as_child() -> Option<ExitCode> {
     as_child_of(&registry())
 }
 
-/// As [`as_child`], with other backends than this build's.
+/// Does the same as [`as_child`] with the given backends.
 pub fn as_child_of(backends: &Registry) -> Option<ExitCode> {
     let mut arguments =
         std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
@@ -51,9 +50,9 @@ pub fn as_child_of(backends: &Registry) -> Option<ExitCode> {
     }
 }
 
-/// When the measuring process dies, however, so does this one.
+/// Makes the system kill this process when its parent dies for any reason.
 fn die_with_parent() {
-    // Where the system cannot do it, a worker still ends when its input does.
+    // If the system does not support it, a worker still exits at the end of its input.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
 
@@ -72,7 +71,7 @@ pub fn serve(backends: &Registry) -> ExitCode {
         line.push('\n');
         answers.write_all(line.as_bytes())
     };
-    // When nobody listens any more there is nobody to tell.
+    // Write errors are ignored: the reader has gone.
     let device = match open(&case, backends) {
         Ok(device) => device,
         Err(reason) => {
@@ -88,8 +87,8 @@ pub fn serve(backends: &Registry) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The device of `case`, or what to answer. Cases are planned on what is here: a device that cannot
-/// be opened has gone. (Another build of this program may lack the backend.)
+/// Opens the device of `case`, or returns the response to send. Cases are planned on available
+/// devices, so a device that cannot be opened has disappeared, unless this build lacks the backend.
 fn open(case: &Case, backends: &Registry) -> Result<Box<dyn Device>, Response> {
     backends.open(&case.device.to_string()).map_err(|reason| match case.device.backend() {
         Some(backend) if backends.find(backend).is_some() => Response::Gone { reason },
@@ -105,7 +104,8 @@ fn converse(
     answer: &mut dyn FnMut(Response) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
     let benchmark = custom::find(&case.benchmark).map_err(Failure::Failed)?;
-    // Before anything is allocated: pinned memory lies where the thread that asks for it runs.
+    // Before any allocation: pinned memory is placed on the NUMA node of the thread that allocates
+    // it.
     let numa_node = device
         .pci_address()
         .and_then(|address| bind_near(&ProbeOptions::here().pci_device(&address)));
@@ -151,12 +151,13 @@ fn converse(
 fn unread_answer(error: &std::io::Error) -> Failure {
     Failure::Failed(Reason::new(
         "worker",
-        format!("nobody reads its answers: {error}"),
-        "start it through `run`",
+        format!("cannot send a response: {error}"),
+        "start it with `run`",
     ))
 }
 
-/// Standard output for answers alone: what a library prints goes to standard error instead.
+/// Returns the original standard output for responses only, and redirects the output of libraries
+/// to standard error.
 fn private_stdout() -> std::io::Result<std::fs::File> {
     let own = std::io::stdout().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdout(std::io::stderr())?;

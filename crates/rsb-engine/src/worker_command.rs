@@ -1,4 +1,4 @@
-//! How a worker process is started: a program, its arguments, what its environment has beside ours.
+//! The command that starts a worker process: program, arguments, and changes to the environment.
 
 use std::path::{Path, PathBuf};
 
@@ -7,34 +7,34 @@ use rsb_model::{DeviceRef, RunDevice};
 
 use rsb_catalog::custom;
 
-/// The program called `name` beside `program`, or one directory up where `program` is a bench or a
-/// test of cargo.
+/// Returns the program `name` in the directory of `program`, or in the parent directory (for
+/// cargo's bench and test executables, which are one level down).
 pub fn beside(program: &Path, name: &str) -> Option<PathBuf> {
     let dirs = program.ancestors().skip(1).take(2);
     dirs.map(|dir| dir.join(name)).find(|path| path.is_file())
 }
 
-/// How workers are started.
+/// Command that starts workers.
 #[derive(Debug, Clone)]
 pub struct WorkerCommand {
-    /// The program: this one, or another build of it.
+    /// Program: the running one, or another build of it.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
-    /// What its environment has beside ours, or lacks.
+    /// Environment variables to set (`Some`) or remove (`None`), relative to this process.
     pub environment: Vec<(&'static str, Option<String>)>,
-    /// Where it starts, if not where this process works.
+    /// Working directory, if different from that of this process.
     pub directory: Option<PathBuf>,
-    /// The addresses on the bus of the devices that cases were planned on: a worker refuses to
-    /// measure another GPU.
+    /// PCI addresses of the devices that cases were planned on. A worker refuses to measure a
+    /// different GPU.
     pub pci_addresses: Vec<(DeviceRef, String)>,
 }
 
 impl WorkerCommand {
-    /// A build of this program, as a worker.
+    /// Returns the command that runs `program`, a build of this program, as a worker.
     pub fn of(program: PathBuf) -> Self {
-        // ROCm's compiler has a cache of its own since version 6, which would answer in its place
-        // when it is measured.
+        // ROCm's compiler has its own cache since version 6, which would answer instead of the
+        // compiler when compilation is measured.
         let mut environment = vec![("AMD_COMGR_CACHE", Some("0".to_owned()))];
         let own = custom::file().and_then(|file| file.into_os_string().into_string().ok());
         environment.extend(own.map(|file| (custom::VARIABLE, Some(file))));
@@ -42,21 +42,21 @@ impl WorkerCommand {
         Self { program, args, environment, directory: None, pci_addresses: Vec::new() }
     }
 
-    /// This very program, as a worker.
+    /// Returns the command that runs the current executable as a worker.
     ///
     /// # Errors
-    /// When the system does not tell which program this is.
+    /// If the operating system does not report the path of the current executable.
     pub fn this_program() -> std::io::Result<Self> {
         Ok(Self::of(std::env::current_exe()?))
     }
 
-    /// Started in `directory`.
+    /// Sets the working directory.
     #[must_use]
     pub fn at(self, directory: &Path) -> Self {
         Self { directory: Some(directory.to_owned()), ..self }
     }
 
-    /// For cases that were planned on `devices`.
+    /// Sets the PCI addresses of the devices that cases were planned on.
     #[must_use]
     pub fn planned_on(mut self, devices: &[RunDevice]) -> Self {
         let known =
@@ -65,7 +65,8 @@ impl WorkerCommand {
         self
     }
 
-    /// The address on the bus of `device`, if it was planned on and its backend reports one.
+    /// Returns the PCI address of `device`, if cases were planned on it and its backend reports
+    /// one.
     pub fn pci_address(&self, device: DeviceRef) -> Option<&str> {
         let (_, address) = self.pci_addresses.iter().find(|(known, _)| *known == device)?;
         Some(address)
@@ -79,7 +80,8 @@ impl WorkerCommand {
         self
     }
 
-    /// Slowed on purpose as `slowdown` says, whatever our own environment says.
+    /// Sets (or with `None`, removes) the injected slowdown, overriding the environment of this
+    /// process.
     #[must_use]
     pub fn with_slowdown(mut self, slowdown: Option<String>) -> Self {
         self.environment.push((SLOWDOWN, slowdown));

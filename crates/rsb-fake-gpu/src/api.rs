@@ -1,5 +1,5 @@
-//! The functions that programs call, by the names and with the prototypes of the real libraries.
-//! They translate; what is done is in `ops`.
+//! Exported functions, with the names and prototypes of the real libraries. They only translate
+//! arguments and statuses; `ops` contains the logic.
 
 mod compiler;
 mod cuda;
@@ -9,38 +9,38 @@ mod nccl;
 
 use crate::status::{self, Status};
 
-/// Writes an answer where the caller wants it.
+/// Writes a result to the caller's pointer.
 ///
 /// # Safety
-/// `to` must be null or point to room for a `T`.
+/// `to` must be null or point to space for a `T`.
 unsafe fn put<T>(to: *mut T, value: T) -> Result<(), Status> {
     if to.is_null() {
         return Err(status::INVALID_VALUE);
     }
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { to.write(value) };
     Ok(())
 }
 
-/// Writes a handle where the caller wants it.
+/// Writes a handle to the caller's pointer.
 ///
 /// # Safety
-/// `to` must be null or point to room for one.
+/// `to` must be null or point to space for one.
 unsafe fn put_handle<T>(to: *mut *mut T, handle: usize) -> Result<(), Status> {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { put(to, handle as *mut T) }
 }
 
-/// Writes `text` and a zero into `length` bytes at `to`, cut where it is longer.
+/// Writes `text` and a terminating zero into `length` bytes at `to`, truncated to fit.
 ///
 /// # Safety
-/// `to` must be null or point to room for `length` bytes.
+/// `to` must be null or point to space for `length` bytes.
 unsafe fn put_text(to: *mut std::ffi::c_char, length: usize, text: &str) -> Result<(), Status> {
     if to.is_null() || length == 0 {
         return Err(status::INVALID_VALUE);
     }
     let count = text.len().min(length - 1);
-    // SAFETY: `count` bytes and a zero fit, by the promise of the caller; the text has as many.
+    // SAFETY: `count` bytes and a zero fit, guaranteed by the caller; the text has as many.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), count);
         to.add(count).write(0);
@@ -48,12 +48,12 @@ unsafe fn put_text(to: *mut std::ffi::c_char, length: usize, text: &str) -> Resu
     Ok(())
 }
 
-/// A handle as the state has it.
+/// Converts a pointer to a handle.
 fn handle<T>(pointer: *const T) -> usize {
     pointer as usize
 }
 
-/// A number as C has it.
+/// Converts a number to a C integer.
 fn whole(value: u32) -> std::ffi::c_int {
     std::ffi::c_int::try_from(value).unwrap_or(std::ffi::c_int::MAX)
 }
@@ -68,8 +68,9 @@ mod tests {
 
     use super::{cuda, hip};
 
-    /// Puts functions of ours into the table that programs call through: it compiles when their
-    /// prototypes agree. How many of them there are, and which the library does not export.
+    /// Assigns functions of this crate to the program's function table, which compiles only if
+    /// their prototypes agree. Returns their number and the functions that the library does not
+    /// export.
     macro_rules! same {
         ($table:ident, $api:ident: $($file:ident: $($name:ident)*;)*) => {{
             $($( $table.$name = Some($api::$file::$name); )*)*

@@ -1,36 +1,36 @@
-//! Virtual time. Every stream has its own, and the host has one that goes on when it waits: what is
-//! launched after a wait begins no earlier than what was waited for ended, on whichever GPU.
+//! Virtual time. Every stream has its own time, and the host has one that advances when it waits:
+//! work launched after a wait starts no earlier than the end of the awaited work, on any GPU.
 
 use rsb_model::random::Generator;
 
-/// Virtual nanoseconds of the host, and what makes times scatter.
+/// Virtual nanoseconds of the host, and the source of jitter.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     host_ns: f64,
     random: Generator,
 }
 
-/// What a call costs the host.
+/// Time that a call takes on the host.
 const CALL_NS: f64 = 400.0;
 
 impl Clock {
-    /// When work that is handed over now can begin in a stream that is busy until `busy_until`.
+    /// Returns the start time of work enqueued now in a stream that is busy until `busy_until`.
     pub(crate) fn begin(&mut self, busy_until: f64) -> f64 {
         self.host_ns += CALL_NS;
         busy_until.max(self.host_ns)
     }
 
-    /// A mark in a stream that is busy until `busy_until`.
+    /// Returns the time of an event in a stream that is busy until `busy_until`.
     pub(crate) fn mark(&self, busy_until: f64) -> f64 {
         busy_until.max(self.host_ns)
     }
 
-    /// The host has waited until then.
+    /// Advances the host's time to the end of a wait.
     pub(crate) fn advance_host(&mut self, until: f64) {
         self.host_ns = self.host_ns.max(until);
     }
 
-    /// `ns` with a scatter of up to half a percent, as if it had been measured; the same in every
+    /// Returns `ns` with a jitter of up to half a percent, like a measurement; the same in every
     /// process.
     pub(crate) fn add_jitter(&mut self, ns: f64) -> f64 {
         ns * (1.0 + 0.005 * self.random.unit())

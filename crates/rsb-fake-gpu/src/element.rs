@@ -1,13 +1,13 @@
-//! Elements of memory as numbers. All arithmetic is done in f64 and rounded once, unlike that of
-//! the kernels imitated.
+//! Conversion of elements to numbers. Arithmetic is done in f64 and rounded once, unlike in the
+//! emulated kernels.
 
 use half::{bf16, f16};
 
 /// A type of element.
 pub(crate) trait Element: Copy + 'static {
-    /// Its value.
+    /// Returns its value.
     fn get(self) -> f64;
-    /// The nearest element.
+    /// Returns the nearest element.
     fn put(value: f64) -> Self;
 }
 
@@ -28,24 +28,24 @@ macro_rules! elements {
 elements! {
     f64: |x| x, |x| x;
     f32: |x| f64::from(x), |x| x as f32;
-    // By way of f32: `bf16::from_f64` takes what lies just above the middle of two neighbors for
-    // the middle.
+    // Converted through f32: `bf16::from_f64` takes values just above the midpoint of two neighbors
+    // for the midpoint.
     f16: |x| f64::from(f32::from(x)), |x| f16::from_f32(x as f32);
     bf16: |x| f64::from(f32::from(x)), |x| bf16::from_f32(x as f32);
     u8: |x| f64::from(x), |x| x as u8;
-    // More or less than fits is the nearest that does.
+    // Values out of range saturate.
     i8: |x| f64::from(x), |x| x as i8;
     i32: |x| f64::from(x), |x| x as i32;
     u32: |x| f64::from(x), |x| x as u32;
     u64: |x| x as f64, |x| x as u64;
 }
 
-/// 8 bits, four of them exponent, of the Open Compute Project.
+/// 8-bit format with four exponent bits, of the Open Compute Project.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct E4m3(u8);
 
-/// The same bits for half of the number, but for the negative zero, which is no number.
+/// The same bits for half of the number, except negative zero, which is NaN.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct E4m3Fnuz(u8);
@@ -83,7 +83,7 @@ impl Element for E4m3Fnuz {
     }
 }
 
-/// Numbers of 4 bits, two in each byte, that of its lower half first.
+/// Unpacks 4-bit numbers, two per byte, the lower half first.
 pub(crate) fn from_halves(bytes: &[u8]) -> Vec<f64> {
     bytes.iter().flat_map(|byte| [byte % 16, byte / 16]).map(number_of_half).collect()
 }
@@ -92,7 +92,7 @@ fn number_of_half(half: u8) -> f64 {
     if half < 8 { f64::from(half) } else { f64::from(half) - 16.0 }
 }
 
-/// The other way: of an even count, and what they cannot hold is the nearest that they can.
+/// Packs an even count of numbers into 4 bits each, with saturation.
 pub(crate) fn to_halves(numbers: &[f64]) -> Vec<u8> {
     numbers
         .as_chunks::<2>()

@@ -1,30 +1,30 @@
-//! The library as a file: where cargo has put it for the tests of whoever depends on this crate,
-//! and copies of it that lack a function.
+//! The library as a file: its location, where cargo puts it for tests of dependent crates, and
+//! copies of it without some functions.
 
 use std::path::{Path, PathBuf};
 
-/// The library beside the test that asks.
+/// Returns the path of the library next to the running test.
 ///
 /// # Errors
-/// When it is not there: what was looked for.
+/// If it is missing, with the name that was searched for.
 pub fn library() -> Result<PathBuf, String> {
     let own = std::env::current_exe()
-        .map_err(|error| format!("this program's own file is not known: {error}"))?;
-    // Tests lie in `deps`, where cargo puts the libraries too; programs one directory above.
+        .map_err(|error| format!("cannot find the path of this program: {error}"))?;
+    // Tests are in `deps`, where cargo puts the libraries too; programs are one directory above.
     let dirs = own.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_owned(), dir.join("deps")]);
     let name =
         format!("{}rsb_fake_gpu{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let mut candidates = dirs.map(|dir| dir.join(&name));
     candidates
         .find(|path| path.exists())
-        .ok_or_else(|| format!("{name} does not lie beside {}", own.display()))
+        .ok_or_else(|| format!("{name} is not next to {}", own.display()))
 }
 
-/// Copies the library to `to`, without the functions `names`: their names are struck out, so that
-/// nobody finds them.
+/// Copies the library to `to` without the functions `names`: their names are overwritten, so that
+/// they cannot be found.
 ///
 /// # Errors
-/// When the library cannot be read or written, or exports no such function.
+/// If the library cannot be read or written, or exports no such function.
 pub fn copy_without(names: &[&str], to: &Path) -> Result<(), String> {
     let from = library()?;
     let mut bytes = std::fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
@@ -36,8 +36,8 @@ pub fn copy_without(names: &[&str], to: &Path) -> Result<(), String> {
     std::fs::write(to, bytes).map_err(|error| format!("{}: {error}", to.display()))
 }
 
-/// Makes another name of `name` wherever it stands alone between zeros, as in a table of names. How
-/// often.
+/// Overwrites `name` wherever it is between zeros, as in a symbol name table. Returns the number of
+/// occurrences.
 fn strike_out(bytes: &mut [u8], name: &str) -> usize {
     let pattern = [&[0], name.as_bytes(), &[0]].concat();
     let mut count = 0;

@@ -1,12 +1,12 @@
-//! The GPUs that can be imitated, with the figures of their data sheets, and what work costs on
-//! one: a roofline with fixed shares of its peaks. The same work always costs the same.
+//! Models of the GPUs that can be emulated, with values from their data sheets, and the cost of
+//! work on each: a roofline with fixed shares of its peaks. The same work always has the same cost.
 
 use rsb_model::Dtype;
 use rsb_model::architecture::{Architecture, Engine};
 
 use crate::launch::Work;
 
-/// Whose interface a GPU is seen by.
+/// Vendor, and the interface through which its GPUs are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Vendor {
     /// HIP.
@@ -15,49 +15,49 @@ pub(crate) enum Vendor {
     Nvidia,
 }
 
-/// What a compute unit holds at once.
+/// Limits of a compute unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unit {
-    /// Threads.
+    /// Resident threads.
     pub(crate) threads: i32,
-    /// Blocks.
+    /// Resident blocks.
     pub(crate) blocks: i32,
-    /// Shared memory.
+    /// Shared memory in bytes.
     pub(crate) shared_bytes: i32,
 }
 
-/// A model of GPU.
+/// A GPU model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Model {
-    /// Whose it is.
+    /// Vendor of the GPU.
     pub(crate) vendor: Vendor,
-    /// `gfx90a` or `sm_90`.
+    /// Architecture, such as `gfx90a` or `sm_90`.
     pub(crate) arch: &'static str,
-    /// What a real runtime says after the CPU's name.
+    /// Suffix that a real runtime appends to the architecture name.
     pub(crate) features: &'static str,
-    /// Compute units as the runtime counts them: pairs of them from gfx10 on.
+    /// Compute units as counted by the runtime: pairs from gfx10 on.
     pub(crate) units: u32,
-    /// How many of the architecture table's compute units that is each.
+    /// Compute units of the architecture table per unit counted here.
     pub(crate) cus_per_unit: u32,
     /// Highest clock in MHz.
     pub(crate) mhz: u32,
-    /// Clock of the memory in MHz, and transfers in each.
+    /// Memory clock in MHz.
     pub(crate) memory_mhz: u32,
-    /// See `memory_mhz`.
+    /// Memory transfers per clock.
     pub(crate) transfers: u32,
-    /// Width of the bus to the memory.
+    /// Width of the memory bus in bits.
     pub(crate) bus_bits: u32,
-    /// Size of the second-level cache.
+    /// Size of the second-level cache in bytes.
     pub(crate) l2_bytes: u64,
-    /// Threads of a wavefront.
+    /// Threads in a wavefront.
     pub(crate) wavefront: u32,
-    /// What a unit holds.
+    /// Limits of a compute unit.
     pub(crate) unit: Unit,
-    /// Number of the CPU in the flags of an ELF header.
+    /// Architecture number in the ELF header flags.
     pub(crate) machine: u32,
 }
 
-/// Memory of every imitated GPU: less than a real one has, since it is taken from the host.
+/// Memory of every emulated GPU: less than on a real one, since it is host memory.
 pub(crate) const MEMORY_BYTES: u64 = 8 << 30;
 
 const fn cdna(
@@ -107,8 +107,8 @@ const fn nvidia(
     Model { vendor: Vendor::Nvidia, wavefront: 32, unit, ..like }
 }
 
-/// After MI50, MI100, MI210, MI300X, MI355X, RX 6900 XT, RX 7900 XTX and RX 9070 XT; then T4, A100,
-/// RTX 4090 and H100.
+/// Modeled after MI50, MI100, MI210, MI300X, MI355X, RX 6900 XT, RX 7900 XTX and RX 9070 XT; then
+/// T4, A100, RTX 4090 and H100.
 pub(crate) const MODELS: &[Model] = &[
     cdna("gfx906", ":sramecc+:xnack-", [60, 1725], [1000, 2, 4096], [4, 0x2f]),
     cdna("gfx908", ":sramecc+:xnack-", [120, 1502], [1200, 2, 4096], [8, 0x30]),
@@ -124,12 +124,12 @@ pub(crate) const MODELS: &[Model] = &[
     nvidia("sm_90", [132, 1980], [2619, 5120], [50, 90], [2048, 32, 228]),
 ];
 
-/// The model for an architecture, if it can be imitated.
+/// Returns the model for an architecture, if it can be emulated.
 pub(crate) fn find(arch: &str) -> Option<&'static Model> {
     MODELS.iter().find(|model| model.arch == arch)
 }
 
-/// The model that `variable` orders of a vendor.
+/// Returns the vendor's model that the environment variable `variable` selects.
 pub(crate) fn select_model(
     variable: &str,
     arch: &str,
@@ -137,40 +137,40 @@ pub(crate) fn select_model(
 ) -> Result<&'static Model, String> {
     find(arch).filter(|model| model.vendor == vendor).ok_or_else(|| {
         let known = MODELS.iter().filter(|model| model.vendor == vendor).map(|model| model.arch);
-        format!("{variable}={arch} is none of {}", known.collect::<Vec<_>>().join(", "))
+        format!("{variable}={arch} is not one of {}", known.collect::<Vec<_>>().join(", "))
     })
 }
 
-/// What a launch costs at least, in nanoseconds.
+/// Minimum cost of a launch, in nanoseconds.
 const LAUNCH_NS: f64 = 5_000.0;
-/// The same within a graph.
+/// Minimum cost of a launch within a graph, in nanoseconds.
 const GRAPH_NODE_NS: f64 = 1_500.0;
-/// What a copy costs at least.
+/// Minimum cost of a copy, in nanoseconds.
 const COPY_NS: f64 = 8_000.0;
-/// Share of the memory's peak that is reached.
+/// Achieved share of the peak memory bandwidth.
 const MEMORY_SHARE: f64 = 0.85;
-/// Share of the arithmetic peak that is reached.
+/// Achieved share of the peak arithmetic rate.
 const COMPUTE_SHARE: f64 = 0.75;
-/// Bytes a compute unit gets from the second-level cache in a clock.
+/// Bytes per clock that a compute unit reads from the second-level cache.
 const L2_BYTES_PER_CLOCK: f64 = 32.0;
-/// One dependent read: from the second-level cache, and from memory.
+/// Latency of one dependent read: from the second-level cache, and from memory.
 const LATENCY_NS: [f64; 2] = [150.0, 450.0];
 
-/// How a launch is made.
+/// How a kernel is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LaunchPath {
-    /// By a call of its own.
+    /// By a separate call.
     Stream,
     /// As part of a graph.
     Graph,
 }
 
-/// Which way a copy goes.
+/// Path of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Route {
-    /// Over the bus, with memory of the host that is locked in place.
+    /// Over the bus, with pinned host memory.
     Pinned,
-    /// Over the bus, with memory that is not.
+    /// Over the bus, with pageable host memory.
     Pageable,
     /// Within the GPU.
     Gpu,
@@ -179,14 +179,14 @@ pub(crate) enum Route {
 }
 
 impl Model {
-    /// Highest bandwidth of the memory, in GB/s, which is bytes in a nanosecond.
+    /// Returns the peak memory bandwidth in GB/s, which equals bytes per nanosecond.
     pub(crate) fn peak_bandwidth(&self) -> f64 {
         f64::from(self.bus_bits) / 8.0 * f64::from(self.memory_mhz) * f64::from(self.transfers)
             / 1e3
     }
 
-    /// Highest rate of `dtype`, in operations in a nanosecond. What the engine has no instruction
-    /// for is done in f32.
+    /// Returns the peak rate of `dtype` in operations per nanosecond. Types without an instruction
+    /// are computed in f32.
     fn peak_rate(&self, engine: Engine, dtype: Dtype) -> f64 {
         let rate = Architecture::find(self.arch).ok().and_then(|known| {
             known
@@ -199,15 +199,15 @@ impl Model {
             / 1e3
     }
 
-    /// The faster engine for a product of `dtype`.
+    /// Returns the faster engine for a product of `dtype`.
     pub(crate) fn engine_of_products(&self, dtype: Dtype) -> Engine {
         let known = Architecture::find(self.arch).ok();
         let matrix = known.and_then(|known| known.per_clock_per_cu(dtype, Engine::Matrix));
         matrix.map_or(Engine::Vector, |_| Engine::Matrix)
     }
 
-    /// Nanoseconds of a kernel that moves so many bytes from and to its memory and its second-level
-    /// cache.
+    /// Returns the nanoseconds of a kernel with this work and traffic to memory and the
+    /// second-level cache.
     pub(crate) fn kernel_ns(&self, work: &Work, traffic: Traffic, way: LaunchPath) -> f64 {
         let cache =
             L2_BYTES_PER_CLOCK * f64::from(self.units * self.cus_per_unit) * f64::from(self.mhz)
@@ -221,7 +221,7 @@ impl Model {
         start + memory_ns.max(compute_ns).max(work.dependent_reads as f64 * each)
     }
 
-    /// Nanoseconds of a copy.
+    /// Returns the nanoseconds of a copy.
     pub(crate) fn copy_ns(&self, bytes: u64, route: Route) -> f64 {
         let rate = match route {
             Route::Pinned => 28.0,
@@ -233,12 +233,12 @@ impl Model {
     }
 }
 
-/// Bytes that a kernel moves.
+/// Bytes moved by a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Traffic {
-    /// From and to the memory.
+    /// Bytes from and to memory.
     pub(crate) memory: u64,
-    /// From and to the second-level cache.
+    /// Bytes from and to the second-level cache.
     pub(crate) cache: u64,
 }
 

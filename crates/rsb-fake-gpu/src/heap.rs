@@ -1,22 +1,22 @@
-//! Memory: every block that was given out, so that what is not one of them is an error and not a
-//! crash.
+//! Memory: a table of every allocated block, so that access to anything else is an error instead of
+//! a crash.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 
-/// Where a block is said to be.
+/// Location of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Home {
-    /// On this GPU.
+    /// Memory of this GPU.
     Gpu(usize),
     /// Pinned memory of the host.
     Pinned,
-    /// On this GPU and shared with the host.
+    /// Memory of this GPU shared with the host.
     Managed(usize),
 }
 
 impl Home {
-    /// The GPU whose memory it takes.
+    /// Returns the GPU whose memory the block uses.
     const fn takes_from(self) -> Option<usize> {
         match self {
             Self::Gpu(gpu) | Self::Managed(gpu) => Some(gpu),
@@ -25,31 +25,31 @@ impl Home {
     }
 }
 
-/// One block.
+/// A memory block.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) address: usize,
     pub(crate) bytes: usize,
     pub(crate) home: Home,
-    /// Never used again for another block.
+    /// Never reused for another block.
     pub(crate) id: u64,
-    /// Grows whenever anything is written.
+    /// Incremented by every write.
     pub(crate) version: u64,
 }
 
-/// Every block, and how much of each GPU they take.
+/// All blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
     blocks: BTreeMap<usize, Block>,
     given: u64,
 }
 
-/// What any block is aligned to. `calloc` gives so much, and gives fresh pages without touching
-/// them.
+/// Alignment of every block. `calloc` guarantees this alignment, and returns fresh pages without
+/// touching them.
 const ALIGNMENT: usize = 16;
 
 impl Heap {
-    /// A block of zeros; none when the host has no memory.
+    /// Allocates a zeroed block; `None` if the host is out of memory.
     pub(crate) fn give(&mut self, bytes: usize, home: Home) -> Option<usize> {
         let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()?;
         // SAFETY: the size is not zero.
@@ -65,7 +65,7 @@ impl Heap {
         Some(address)
     }
 
-    /// Takes a block back; false when there is none at this address.
+    /// Frees a block; returns false if there is none at this address.
     pub(crate) fn take(&mut self, address: usize) -> bool {
         let Some(block) = self.blocks.remove(&address) else { return false };
         if let Ok(layout) = Layout::from_size_align(block.bytes, ALIGNMENT) {
@@ -75,7 +75,7 @@ impl Heap {
         true
     }
 
-    /// Takes back everything that `gpu` gave memory for.
+    /// Frees all blocks in the memory of `gpu`.
     pub(crate) fn take_all_of(&mut self, gpu: usize) {
         let addresses: Vec<usize> = self
             .blocks
@@ -88,32 +88,32 @@ impl Heap {
         }
     }
 
-    /// The block in which `bytes` bytes from `address` on lie.
+    /// Returns the block that contains `bytes` bytes from `address` on.
     pub(crate) fn find(&self, address: usize, bytes: usize) -> Option<&Block> {
         let block = self.around(address)?;
         let fits = address.checked_add(bytes).is_some_and(|end| end <= block.address + block.bytes);
         fits.then_some(block)
     }
 
-    /// The block in which `address` lies.
+    /// Returns the block that contains `address`.
     pub(crate) fn around(&self, address: usize) -> Option<&Block> {
         let (_, block) = self.blocks.range(..=address).next_back()?;
         (address < block.address + block.bytes).then_some(block)
     }
 
-    /// Notes that something was written at `address`.
+    /// Records a write at `address`.
     pub(crate) fn mark_written(&mut self, address: usize) {
         if let Some((_, block)) = self.blocks.range_mut(..=address).next_back() {
             block.version += 1;
         }
     }
 
-    /// The version of block `id` at `address`, while it is there.
+    /// Returns the version of block `id` at `address`, while it is allocated.
     pub(crate) fn version(&self, address: usize, id: u64) -> Option<u64> {
         self.blocks.get(&address).filter(|block| block.id == id).map(|block| block.version)
     }
 
-    /// Bytes that are given out on `gpu`.
+    /// Returns the bytes allocated on `gpu`.
     pub(crate) fn used_bytes(&self, gpu: usize) -> u64 {
         self.blocks
             .values()

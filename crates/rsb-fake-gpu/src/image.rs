@@ -1,36 +1,37 @@
-//! What the fake GPU's compiler gives: the header of a code object for the right CPU, and behind it
-//! the source. Nothing is compiled; a kernel is found by its name, when the source holds it.
+//! Output of the fake GPU's compiler: the header of a code object for the right architecture,
+//! followed by the source. Nothing is compiled; a kernel is found by its name if the source
+//! contains it.
 
 use crate::gpu::{self, Vendor};
 
-/// Behind the ELF header, then the length of the rest in eight bytes.
+/// Mark after the ELF header, followed by the length of the rest in eight bytes.
 const MARK: &[u8; 16] = b"rsb-fake-gpu-001";
 const HEADER: usize = 64;
-/// Where the rest begins.
+/// Offset of the rest.
 const TEXT: usize = HEADER + MARK.len() + 8;
 
-/// A code object, read.
+/// A parsed code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Image {
-    /// The CPU it is for.
+    /// Target architecture.
     pub(crate) arch: String,
-    /// What it was made of.
+    /// Source that it was made from.
     pub(crate) source: String,
 }
 
 impl Image {
-    /// Whether the source holds the kernel `symbol`, of which `stem` is the part before the data
-    /// type. Most kernels are made by macros that put the type behind the stem.
+    /// Returns whether the source contains the kernel `symbol`, of which `stem` is the part before
+    /// the data type. Macros define most kernels by appending the type to the stem.
     pub(crate) fn holds(&self, symbol: &str, stem: &str) -> bool {
         [format!("{symbol}("), format!("{stem}_##")].iter().any(|text| self.source.contains(text))
     }
 
-    /// As bytes.
+    /// Encodes the image as bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let model = gpu::find(&self.arch);
         let machine = model.map_or(0, |model| model.machine);
-        // 64 bits, little-endian, version 1. Then for amdgpu on HSA, a shared object, machine
-        // AMDGPU; or of CUDA, a program, machine CUDA. Last the CPU.
+        // 64 bits, little-endian, version 1. Then for AMD: amdgpu on HSA, a shared object, machine
+        // AMDGPU; for NVIDIA: CUDA, a program, machine CUDA. Last the architecture number.
         let (system, kind) = match model.map_or(Vendor::Amd, |model| model.vendor) {
             Vendor::Amd => ([0x40, 2], [3, 0, 224, 0, 1]),
             Vendor::Nvidia => ([0x33, 7], [2, 0, 190, 0, 1]),
@@ -54,27 +55,28 @@ impl Image {
     /// Reads the code object at `address`.
     ///
     /// # Safety
-    /// There must be as many readable bytes as the fake GPU's compiler gave, when they begin as its
-    /// code objects do, and at least as many as its headers have otherwise.
+    /// If the data begins like a code object of the fake GPU's compiler, all bytes that the
+    /// compiler returned must be readable; otherwise at least as many as its headers have.
     pub(crate) unsafe fn read(address: *const u8) -> Option<Self> {
         if address.is_null() {
             return None;
         }
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         let head = unsafe { std::slice::from_raw_parts(address, TEXT) };
         let length = head.get(HEADER + MARK.len()..)?.first_chunk()?;
         if !head.starts_with(b"\x7fELF") || head.get(HEADER..)?.first_chunk() != Some(MARK) {
             return None;
         }
         let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         let text = unsafe { std::slice::from_raw_parts(address.wrapping_add(TEXT), length) };
         let (arch, source) = std::str::from_utf8(text).ok()?.split_once('\n')?;
         Some(Self { arch: arch.to_owned(), source: source.to_owned() })
     }
 }
 
-/// With a table of one section, all behind the header, so that the file says how long it is.
+/// Appends a section table with one section, all data after the header, so that the file specifies
+/// its length.
 fn with_section(mut bytes: Vec<u8>) -> Vec<u8> {
     const ENTRY: usize = 64;
     let (table, contents) = (bytes.len() as u64, (bytes.len() - HEADER) as u64);
@@ -98,17 +100,17 @@ mod tests {
         let image = Image { arch: "gfx90a".into(), source: "rsb_add_##NAME(x) rsb_copy(y)".into() };
         let bytes = image.encode();
         assert_eq!((bytes[18], bytes[48]), (224, 0x3f));
-        // The table of sections lies last and has one entry.
+        // The section table is last and has one entry.
         assert_eq!(usize::from(bytes[0x28]) + 256 * usize::from(bytes[0x29]) + 64, bytes.len());
         assert_eq!(bytes[0x3a..0x3e], [64, 0, 1, 0]);
-        // SAFETY: these are all the bytes that were encoded.
+        // SAFETY: these are all the encoded bytes.
         assert_eq!(unsafe { Image::read(bytes.as_ptr()) }, Some(image.clone()));
         assert!(image.holds("rsb_add_f32", "rsb_add") && image.holds("rsb_copy", "rsb_copy"));
         assert!(!image.holds("rsb_sub_f32", "rsb_sub"));
         let bytes = Image { arch: "sm_90".into(), ..image }.encode();
         assert_eq!((bytes[18], bytes[48]), (190, 90));
         let other = [0; 200];
-        // SAFETY: it does not begin as a code object does, and is longer than the headers.
+        // SAFETY: it does not begin like a code object, and is longer than the headers.
         assert_eq!(unsafe { Image::read(other.as_ptr()) }, None);
     }
 }

@@ -1,9 +1,9 @@
-//! What each kernel does, written a second time in plain Rust: one row for each stem, found by the
+//! Counterparts of all kernels, reimplemented in plain Rust: one row for each stem, found by the
 //! symbol's name.
 //!
-//! To add one: a function that takes its parameters from the launch in the order of rsb-gpu's
-//! catalog of kernels, computes, and says how much work it was; and a row in the `TWINS` of its
-//! file.
+//! To add a kernel, write a function that takes its parameters from the launch in the order of
+//! rsb-gpu's kernel catalog, computes, and returns the amount of work; and add a row to the `TWINS`
+//! of its file.
 
 mod attention;
 mod convolution;
@@ -19,18 +19,18 @@ use rsb_model::Dtype;
 
 use crate::launch::{KernelError, Launch, Work};
 
-/// One kernel, for all its data types.
+/// A kernel, for all its data types.
 #[derive(Debug)]
 pub(crate) struct FakeKernel {
-    /// The symbol without the data type.
+    /// Symbol without the data type.
     pub(crate) stem: &'static str,
-    /// How many parameters it has, of 8 bytes each.
+    /// Number of parameters, each of 8 bytes.
     pub(crate) parameters: usize,
-    /// What it does.
+    /// Function that runs the kernel.
     pub(crate) run: fn(&mut Launch<'_>) -> Result<Work, KernelError>,
 }
 
-/// A row of the table.
+/// Creates a row of the table.
 const fn twin(
     stem: &'static str,
     parameters: usize,
@@ -39,7 +39,7 @@ const fn twin(
     FakeKernel { stem, parameters, run }
 }
 
-/// Every twin.
+/// Returns all counterparts.
 pub(crate) fn all() -> impl Iterator<Item = &'static FakeKernel> {
     let files = [
         memory::TWINS,
@@ -55,8 +55,8 @@ pub(crate) fn all() -> impl Iterator<Item = &'static FakeKernel> {
     files.into_iter().flatten()
 }
 
-/// The twin behind a symbol such as `rsb_triad_f32`, and its data type; f32 where the symbol has
-/// none.
+/// Returns the counterpart of a symbol such as `rsb_triad_f32`, and its data type; f32 if the
+/// symbol has none.
 pub(crate) fn find(symbol: &str) -> Option<(&'static FakeKernel, Dtype)> {
     all().find_map(|twin| {
         let rest = symbol.strip_prefix(twin.stem)?;

@@ -1,5 +1,5 @@
-//! One launch of a kernel: its arguments, checked when they are asked for. What lies outside the
-//! memory of the GPU is an error, as it would be there.
+//! One launch of a kernel. Arguments are checked on access: memory outside the GPU is an error, as
+//! on a real GPU.
 
 use rsb_model::Dtype;
 use rsb_model::architecture::Engine;
@@ -7,23 +7,23 @@ use rsb_model::architecture::Engine;
 use crate::element::Element;
 use crate::heap::{Heap, Home};
 
-/// What a kernel did, for the clock. The bytes are counted by the launch itself.
+/// Work done by a kernel, for the clock. The launch itself counts the bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Work {
     /// Arithmetic operations.
     pub(crate) flops: f64,
-    /// Who did them, and on which type.
+    /// Engine that did the operations.
     pub(crate) engine: Engine,
-    /// See `engine`.
+    /// Type of the operations.
     pub(crate) dtype: Dtype,
-    /// Reads that wait for one another.
+    /// Reads that depend on one another.
     pub(crate) dependent_reads: u64,
-    /// Bytes that those reads lie in.
+    /// Bytes spanned by those reads.
     pub(crate) reach: u64,
 }
 
 impl Work {
-    /// Nothing but the traffic.
+    /// No work except traffic.
     pub(crate) const NONE: Self = Self {
         flops: 0.0,
         engine: Engine::Vector,
@@ -32,24 +32,24 @@ impl Work {
         reach: 0,
     };
 
-    /// So many operations of the vector unit.
+    /// Returns work of `flops` operations on the vector unit.
     pub(crate) fn vector(dtype: Dtype, flops: f64) -> Self {
         Self { flops, dtype, ..Self::NONE }
     }
 }
 
-/// Why a kernel could not run.
+/// Reason why a kernel could not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KernelError(pub(crate) String);
 
 impl KernelError {
-    /// A type that the kernel does not have.
+    /// Returns the error for a type that the kernel does not support.
     pub(crate) fn no_type(dtype: Dtype) -> Self {
         Self(format!("there is no such kernel for {dtype}"))
     }
 }
 
-/// Calls a generic function of a launch with the floating-point type in the kernel's name.
+/// Calls a generic function with the floating-point type in the kernel's name.
 macro_rules! by_float {
     ($launch:expr, $function:ident) => {
         match $launch.dtype() {
@@ -63,80 +63,81 @@ macro_rules! by_float {
 }
 pub(crate) use by_float;
 
-/// A stretch of a block that a launch uses.
+/// A range of a block that a launch uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Touched {
-    /// Where the block begins.
+    /// Start of the block.
     pub(crate) block: usize,
     /// Its id.
     pub(crate) id: u64,
     /// Bytes read and written.
     pub(crate) traffic: u64,
-    /// Where the stretch begins and ends.
+    /// Start and end of the range.
     range: (usize, usize),
-    /// Whether anything is written.
+    /// Whether the range is written.
     pub(crate) written: bool,
 }
 
 impl Touched {
-    /// Its first address, and the first behind it.
+    /// Returns its first address, and the first after it.
     pub(crate) fn range(&self) -> (usize, usize) {
         self.range
     }
 }
 
-/// A launch under way. `'m` is the memory of the GPU, which stays while the kernel runs.
+/// A launch in progress. `'m` is the lifetime of the GPU's memory, which stays while the kernel
+/// runs.
 pub(crate) struct Launch<'m> {
     heap: &'m Heap,
     gpu: usize,
     dtype: Dtype,
     arguments: &'m [u64],
     pub(crate) touched: Vec<Touched>,
-    /// Whether something is read that this launch also writes: then a second one gives something
-    /// else.
+    /// Whether a second launch gives the same result: false if the launch reads data that it also
+    /// writes.
     pub(crate) repeatable: bool,
 }
 
 impl<'m> Launch<'m> {
-    /// With these arguments on `gpu`.
+    /// Creates a launch with these arguments on `gpu`.
     pub(crate) fn new(heap: &'m Heap, gpu: usize, dtype: Dtype, arguments: &'m [u64]) -> Self {
         Self { heap, gpu, dtype, arguments, touched: Vec::new(), repeatable: true }
     }
 
-    /// The type in the kernel's name; f32 where it has none.
+    /// Returns the type in the kernel's name; f32 if it has none.
     pub(crate) fn dtype(&self) -> Dtype {
         self.dtype
     }
 
-    /// Parameter `index`, a whole number.
+    /// Returns parameter `index` as an integer.
     pub(crate) fn count(&self, index: usize) -> u64 {
         self.arguments.get(index).copied().unwrap_or(0)
     }
 
-    /// Parameter `index`, a size.
+    /// Returns parameter `index` as a size.
     pub(crate) fn size(&self, index: usize) -> usize {
         usize::try_from(self.count(index)).unwrap_or(usize::MAX)
     }
 
-    /// Parameter `index`, a number in f64.
+    /// Returns parameter `index` as an f64.
     pub(crate) fn number(&self, index: usize) -> f64 {
         f64::from_bits(self.count(index))
     }
 
-    /// `count` elements at parameter `index`, to be read.
+    /// Returns `count` elements at parameter `index`, for reading.
     pub(crate) fn input<T: Element>(
         &mut self,
         index: usize,
         count: usize,
     ) -> Result<&'m [T], KernelError> {
         let address = self.stretch::<T>(index, count, Use::Read)?;
-        // SAFETY: `stretch` has checked that the elements lie in a block of the GPU, are aligned,
+        // SAFETY: `stretch` has checked that the elements are in a block of the GPU, are aligned,
         // and overlap nothing that this launch writes; any bytes are a value of an `Element`; the
         // heap keeps the block for 'm.
         Ok(unsafe { std::slice::from_raw_parts(address as *const T, count) })
     }
 
-    /// `count` elements at parameter `index`, to be written without being read.
+    /// Returns `count` elements at parameter `index`, for writing only.
     pub(crate) fn output<T: Element>(
         &mut self,
         index: usize,
@@ -145,7 +146,7 @@ impl<'m> Launch<'m> {
         self.writable(index, count, Use::Write)
     }
 
-    /// `count` elements at parameter `index`, to be read and written.
+    /// Returns `count` elements at parameter `index`, for reading and writing.
     pub(crate) fn in_out<T: Element>(
         &mut self,
         index: usize,
@@ -155,7 +156,7 @@ impl<'m> Launch<'m> {
         self.writable(index, count, Use::Both)
     }
 
-    /// All of the block from parameter `index` on, to be read here and there.
+    /// Returns the block from parameter `index` to its end, for scattered reads.
     pub(crate) fn rest_of_block(&mut self, index: usize) -> Result<&'m [u8], KernelError> {
         let address = self.size(index);
         let left =
@@ -174,8 +175,8 @@ impl<'m> Launch<'m> {
         how: Use,
     ) -> Result<&'m mut [T], KernelError> {
         let address = self.stretch::<T>(index, count, how)?;
-        // SAFETY: as in `input`; and nobody else uses these elements: they overlap nothing else of
-        // this launch, and the state of the fake GPU is locked while a kernel runs.
+        // SAFETY: as in `input`; the elements are not aliased: they overlap nothing else of this
+        // launch, and the state of the fake GPU is locked while a kernel runs.
         Ok(unsafe { std::slice::from_raw_parts_mut(address as *mut T, count) })
     }
 
@@ -220,7 +221,7 @@ impl<'m> Launch<'m> {
     }
 }
 
-/// What is done with a parameter's memory.
+/// Use of a parameter's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Read,

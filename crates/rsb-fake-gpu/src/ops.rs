@@ -1,5 +1,5 @@
-//! What the calls of the interfaces do: once, for HIP and for CUDA. The functions in `api`
-//! translate their arguments and their statuses, and nothing else.
+//! Implementation of the interfaces' calls, shared by HIP and CUDA. The functions in `api` only
+//! translate arguments and statuses.
 
 mod compiler;
 mod device;

@@ -1,61 +1,60 @@
-//! What the fake GPU is told to be, by variables of the environment, and the faults that are
-//! ordered of it.
+//! Configuration of the fake GPU by environment variables, and the faults to inject.
 //!
-//! A mistyped order is no order to be well: initialization fails and says what was not understood.
-//! The variables do not begin with `RSB_`: those are the program's own, and it knows each.
+//! An invalid value is not ignored: initialization fails with a message that names it. The
+//! variables do not begin with `RSB_`, since the program reserves that prefix and checks its
+//! variables.
 
 use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// A fault. Kernels are named by the beginning of their symbol; products of libraries are
+/// An injected fault. Kernels are named by a prefix of their symbol; library products are
 /// `rocblas_gemm`, `cublas_gemm`, `hipblaslt_gemm` and `cublaslt_gemm`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// `oom:N`: the N-th allocation of device memory in a process, from 1, and all after it find no
-    /// memory.
+    /// `oom:N`: the N-th allocation of device memory in a process, from 1, and all later ones fail.
     OutOfMemory(u64),
-    /// `launch:KERNEL`: the kernel breaks; the next wait says so, and so does everything after it.
+    /// `launch:KERNEL`: the kernel fails; the next wait and all later calls return the error.
     Launch(String),
-    /// `lost:KERNEL`: as `launch`, but it is the GPU that is lost.
+    /// `lost:KERNEL`: like `launch`, but the GPU is lost.
     Lost(String),
-    /// `vanish:KERNEL@FILE`: as `lost`, and the file is made. Where it is there, there is no GPU.
+    /// `vanish:KERNEL@FILE`: like `lost`, and creates the file. While it exists, there is no GPU.
     Vanish(String, PathBuf),
-    /// `hang:KERNEL`: the wait for the kernel never ends.
+    /// `hang:KERNEL`: the wait for the kernel never returns.
     Hang(String),
     /// `stuck:KERNEL`: the call that launches the kernel never returns.
     Stuck(String),
     /// `compile:KERNEL`: sources with this kernel do not compile.
     Compile(String),
-    /// `wrong:KERNEL`: bits of its result are turned.
+    /// `wrong:KERNEL`: bits of the result are flipped.
     Wrong(String),
-    /// `nan:KERNEL`: its result is no number.
+    /// `nan:KERNEL`: the result is NaN.
     Nan(String),
-    /// `nccl:N`: the N-th call for a collective in a process, from 1, is refused by RCCL or NCCL.
+    /// `nccl:N`: RCCL or NCCL refuses the N-th collective call in a process, from 1.
     Collective(u64),
-    /// `heuristic:none`: hipBLASLt and cuBLASLt know no algorithm.
+    /// `heuristic:none`: hipBLASLt and cuBLASLt return no algorithm.
     NoAlgorithm,
     /// `clock:fast`, `clock:backwards`, `clock:nan` or `clock:stopped`.
     Clock(ClockFault),
     /// `abort:init`, `abort:hiprtc` (or `nvrtc`), `abort:rocblas` (or `cublas`) or
-    /// `abort:hipblaslt` (or `cublaslt`): that call ends the process.
+    /// `abort:hipblaslt` (or `cublaslt`): that call aborts the process.
     Abort(Place),
 }
 
-/// How a clock can lie.
+/// Fault of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClockFault {
-    /// A millionth of the time.
+    /// Reports a millionth of the time.
     Fast,
-    /// Less than nothing.
+    /// Reports negative times.
     Backwards,
-    /// No number.
+    /// Reports NaN.
     Nan,
-    /// Nothing at all.
+    /// Reports zero.
     Stopped,
 }
 
-/// Where a process can be ended.
+/// Call at which the process can be aborted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// `hipInit` and `cuInit`.
@@ -68,27 +67,27 @@ pub(crate) enum Place {
     LightProducts,
 }
 
-/// Everything that was ordered.
+/// Complete configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FakeConfig {
-    /// `FAKE_GPU_DEVICES`: how many GPUs, 1 where it is not set.
+    /// `FAKE_GPU_DEVICES`: number of GPUs, 1 if not set.
     pub(crate) gpus: usize,
-    /// `FAKE_GPU_ARCH`: which by HIP, `gfx90a` where it is not set.
+    /// `FAKE_GPU_ARCH`: architecture with HIP, `gfx90a` if not set.
     pub(crate) arch: String,
-    /// `FAKE_GPU_SM`: which by CUDA, `sm_90` where it is not set.
+    /// `FAKE_GPU_SM`: architecture with CUDA, `sm_90` if not set.
     pub(crate) sm: String,
-    /// `FAKE_GPU_FREE_MB`: free memory of each GPU, in 10⁶ bytes; all of it where it is not set.
+    /// `FAKE_GPU_FREE_MB`: free memory of each GPU, in 10⁶ bytes; all of its memory if not set.
     pub(crate) free_bytes: Option<u64>,
-    /// `FAKE_GPU_CALLS`: a file to which each call on a stream adds a line, in their order: `launch
-    /// rsb_copy`, `copy`, `fill`, `graph`, `record`, `synchronize`, and of collectives `group
-    /// start` and `group end`.
+    /// `FAKE_GPU_CALLS`: a file to which each call on a stream appends a line, in order, such as
+    /// `launch rsb_copy`. Others are `copy`, `fill`, `graph`, `record`, `synchronize`, and for
+    /// collectives `group start` and `group end`.
     pub(crate) calls: Option<PathBuf>,
-    /// `FAKE_GPU_FAULT`: faults with commas between them.
+    /// `FAKE_GPU_FAULT`: faults, separated by commas.
     pub(crate) faults: Vec<Fault>,
 }
 
 impl FakeConfig {
-    /// From this process's environment.
+    /// Reads the configuration from this process's environment.
     pub(crate) fn here() -> Result<Self, String> {
         Self::read(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -111,7 +110,7 @@ impl FakeConfig {
         })
     }
 
-    /// Adds a line to the file of calls, where one was ordered.
+    /// Appends a line to the file of calls, if one is configured.
     pub(crate) fn note(&self, call: &str) {
         let Some(path) = &self.calls else { return };
         match File::options().create(true).append(true).open(path) {
@@ -122,12 +121,12 @@ impl FakeConfig {
         }
     }
 
-    /// Whether the process is to be ended at `place`.
+    /// Returns whether the process is to be aborted at `place`.
     pub(crate) fn aborts(&self, place: Place) -> bool {
         self.faults.contains(&Fault::Abort(place))
     }
 
-    /// The kernel for which `source` is not to compile.
+    /// Returns the kernel whose fault makes `source` fail to compile.
     pub(crate) fn uncompilable(&self, source: &str) -> Option<&str> {
         self.faults.iter().find_map(|fault| match fault {
             Fault::Compile(kernel) if source.contains(kernel.as_str()) => Some(kernel.as_str()),
@@ -135,20 +134,20 @@ impl FakeConfig {
         })
     }
 
-    /// How the clock lies.
+    /// Returns the fault of the clock.
     pub(crate) fn lie(&self) -> Option<ClockFault> {
         self.faults
             .iter()
             .find_map(|fault| if let Fault::Clock(lie) = fault { Some(*lie) } else { None })
     }
 
-    /// Whether the file is there that says that the GPUs have vanished.
+    /// Returns whether the file exists that marks the GPUs as vanished.
     pub(crate) fn has_vanished(&self) -> bool {
         self.faults.iter().any(|fault| matches!(fault, Fault::Vanish(_, file) if file.exists()))
     }
 }
 
-/// More GPUs than any machine has.
+/// Maximum number of GPUs: more than any machine has.
 const MOST_GPUS: u64 = 64;
 
 fn fault(text: &str) -> Result<Fault, String> {
@@ -185,15 +184,15 @@ fn fault(text: &str) -> Result<Fault, String> {
 }
 
 fn no_fault_error(text: &str) -> String {
-    format!("FAKE_GPU_FAULT: `{text}` is no fault of this fake GPU")
+    format!("FAKE_GPU_FAULT: unknown fault `{text}`")
 }
 
-/// The number that a variable holds, if it is set.
+/// Returns the number in a variable, if it is set.
 fn number(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Result<Option<u64>, String> {
     let Some(text) = variable(name) else { return Ok(None) };
     match text.parse() {
         Ok(number) => Ok(Some(number)),
-        Err(_) => Err(format!("{name}={text} is no number")),
+        Err(_) => Err(format!("{name}={text} is not a number")),
     }
 }
 

@@ -1,11 +1,11 @@
-//! Matrix products, for our own kernels and for rocBLAS. Those of whole numbers are exact; of the
-//! others f64 is computed in f64, all else in f32, by the crate `gemm`.
+//! Matrix products, for this program's kernels and for the vendors' libraries. Integer products are
+//! exact; f64 is computed in f64, all other types in f32, by the crate `gemm`.
 
 pub(crate) mod library;
 
 use crate::element::Element;
 
-/// C is m by n, the sums are k long.
+/// Shape of a product: C is m by n, the sums have k terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
     pub(crate) m: usize,
@@ -13,14 +13,14 @@ pub(crate) struct Shape {
     pub(crate) k: usize,
 }
 
-/// C ← alpha·A·B + beta·C. With beta 0, C is not read.
+/// Factors of C ← alpha·A·B + beta·C. With beta 0, C is not read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scale {
     pub(crate) alpha: f64,
     pub(crate) beta: f64,
 }
 
-/// A matrix somewhere in memory: element (i, j) is `data[i * down + j * across]`.
+/// A matrix in memory: element (i, j) is `data[i * down + j * across]`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Matrix<'a, T> {
     data: &'a [T],
@@ -31,13 +31,13 @@ pub(crate) struct Matrix<'a, T> {
 }
 
 impl<'a, T: Element> Matrix<'a, T> {
-    /// `rows` by `columns`, row by row, or stored as its transpose.
+    /// Creates a `rows` by `columns` row-major matrix, or one stored as its transpose.
     pub(crate) fn row_major(data: &'a [T], rows: usize, columns: usize, transposed: bool) -> Self {
         let leading = if transposed { rows } else { columns };
         Self::with_leading(data, rows, columns, leading, transposed)
     }
 
-    /// The same, with `leading` elements from one line in memory to the next.
+    /// Like [`Matrix::row_major`], with `leading` elements from one line in memory to the next.
     pub(crate) fn with_leading(
         data: &'a [T],
         rows: usize,
@@ -53,7 +53,7 @@ impl<'a, T: Element> Matrix<'a, T> {
         self.data.get(i * self.down + j * self.across).map_or(f64::NAN, |x| x.get())
     }
 
-    /// Row by row, as `W`.
+    /// Converts the matrix to row-major elements of type `W`.
     fn to_row_major<W>(self, as_w: impl Fn(f64) -> W) -> Vec<W> {
         let rows = 0..self.rows;
         rows.flat_map(|i| (0..self.columns).map(move |j| (i, j)))
@@ -62,7 +62,7 @@ impl<'a, T: Element> Matrix<'a, T> {
     }
 }
 
-/// C is row by row, without gaps.
+/// Multiplies two matrices. C is row-major, without gaps.
 pub(crate) fn multiply<A: Element, C: Element>(
     shape: Shape,
     a: Matrix<'_, A>,
@@ -81,7 +81,7 @@ pub(crate) fn multiply<A: Element, C: Element>(
     store(c, &sums, scale);
 }
 
-/// As [`multiply`], in whole numbers of 32 bits.
+/// Multiplies like [`multiply`], in 32-bit integers.
 pub(crate) fn multiply_whole<A: Element, C: Element>(
     shape: Shape,
     a: Matrix<'_, A>,
@@ -109,15 +109,15 @@ fn store<C: Element>(c: &mut [C], sums: &[f64], scale: Scale) {
     }
 }
 
-/// A·B of row-major matrices without gaps.
+/// Multiplies row-major matrices without gaps.
 fn dense<W: Default + Copy + From<u8> + 'static>(shape: Shape, a: &[W], b: &[W]) -> Vec<W> {
     let Shape { m, n, k } = shape;
     let mut c = vec![W::default(); m * n];
     if a.len() < m * k || b.len() < k * n {
         return c;
     }
-    // SAFETY: A is m by k, B is k by n and C m by n, each row by row, as checked and allocated
-    // above. C is not read.
+    // SAFETY: A is m by k, B is k by n and C m by n, all row-major, as checked and allocated above.
+    // C is not read.
     unsafe {
         gemm::gemm(
             m,
@@ -144,7 +144,8 @@ fn dense<W: Default + Copy + From<u8> + 'static>(shape: Shape, a: &[W], b: &[W])
     c
 }
 
-/// A distance between rows; no matrix in memory has more elements than the largest.
+/// Converts a distance between rows; no matrix in memory has more elements than the largest
+/// `isize`.
 fn to_stride(size: usize) -> isize {
     isize::try_from(size).unwrap_or(isize::MAX)
 }

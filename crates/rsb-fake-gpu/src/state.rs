@@ -1,5 +1,5 @@
-//! Everything that a process knows of its GPUs, behind one lock: the calls of the interface are
-//! short, and a kernel runs while its launch is called.
+//! State of a process's GPUs, behind one lock: the calls of the interface are short, and a kernel
+//! runs during its launch call.
 
 mod context;
 mod task;
@@ -20,53 +20,53 @@ pub(crate) use context::{Primary, current, make_current};
 use task::Memos;
 pub(crate) use task::Task;
 
-/// One imitated GPU.
+/// An emulated GPU.
 #[derive(Debug)]
 pub(crate) struct Gpu {
-    /// What every call says from now on.
+    /// Status that every call returns after a failure.
     pub(crate) broken: Option<Status>,
-    /// What the next wait will say.
+    /// Status that the next wait will return.
     pub(crate) breaking: Option<Status>,
-    /// Whether a wait ends.
+    /// Whether waits never return.
     pub(crate) hanging: bool,
-    /// Blocks in the second-level cache and their bytes, the last used first.
+    /// Blocks in the second-level cache and their bytes, most recently used first.
     pub(crate) cached: Vec<(u64, u64)>,
-    /// GPUs whose memory it may use.
+    /// GPUs whose memory it may access.
     pub(crate) peers: BTreeSet<usize>,
     /// Its primary context.
     pub(crate) primary: Primary,
-    /// The stream without a name.
+    /// Default stream.
     pub(crate) stream: Stream,
 }
 
-/// A queue of work.
+/// A stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
     /// Its GPU.
     pub(crate) gpu: usize,
-    /// When the last of its work ends.
+    /// End time of its last work.
     pub(crate) busy_until: f64,
-    /// What was recorded, while it is captured.
+    /// Captured work, during a capture.
     pub(crate) captured: Option<Vec<Task>>,
 }
 
 impl Stream {
-    /// An idle one.
+    /// Creates an idle stream.
     pub(crate) const fn idle(gpu: usize) -> Self {
         Self { gpu, busy_until: 0.0, captured: None }
     }
 }
 
-/// A mark.
+/// An event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event {
-    /// The GPU in whose streams it can be put.
+    /// GPU in whose streams it can be recorded.
     pub(crate) gpu: usize,
-    /// The time, once it was recorded.
+    /// Time of the event, once recorded.
     pub(crate) at: Option<f64>,
 }
 
-/// A code object on a GPU.
+/// A code object loaded on a GPU.
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) gpu: usize,
@@ -80,7 +80,7 @@ pub(crate) struct Function {
     pub(crate) symbol: std::sync::Arc<str>,
 }
 
-/// A source under compilation.
+/// A source during compilation.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     pub(crate) source: String,
@@ -89,19 +89,19 @@ pub(crate) struct Program {
     pub(crate) code: Vec<u8>,
 }
 
-/// What a handle of a library of products stands for.
+/// State of a product library's handle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Blas {
     pub(crate) gpu: usize,
-    /// Handle of its stream; 0 for the one without a name.
+    /// Handle of its stream; 0 for the default stream.
     pub(crate) stream: usize,
-    /// Whether alpha and beta are in the memory of the GPU.
+    /// Whether alpha and beta are in GPU memory.
     pub(crate) scalars_on_gpu: bool,
     /// Whether products of f32 are multiplied in xf32.
     pub(crate) is_xf32: bool,
 }
 
-/// What a caller of a library of products described.
+/// An object described by a caller of a product library.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LtObject {
     Description(Description),
@@ -119,7 +119,7 @@ pub(crate) struct Description {
     pub(crate) is_fast: bool,
 }
 
-/// A description of a matrix, as it is stored.
+/// A description of a matrix as stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     pub(crate) dtype: c_int,
@@ -129,7 +129,7 @@ pub(crate) struct Layout {
     pub(crate) stride: i64,
 }
 
-/// Handles of one kind. A number that was never given out, or was taken back, is no handle.
+/// Handles of one kind. A number that was never issued, or was destroyed, is not a valid handle.
 #[derive(Debug)]
 pub(crate) struct Handles<T> {
     known: std::collections::BTreeMap<usize, T>,
@@ -137,12 +137,12 @@ pub(crate) struct Handles<T> {
 }
 
 impl<T> Handles<T> {
-    /// None yet. Kinds with other numbers do not take one another's handles.
+    /// Creates an empty table. Kinds with different numbers reject one another's handles.
     const fn of_kind(kind: usize) -> Self {
         Self { known: std::collections::BTreeMap::new(), next: (kind << 24) + 16 }
     }
 
-    /// A handle for `value`.
+    /// Creates a handle for `value`.
     pub(crate) fn add(&mut self, value: T) -> usize {
         let handle = self.next;
         self.next += 16;
@@ -150,30 +150,30 @@ impl<T> Handles<T> {
         handle
     }
 
-    /// What `handle` stands for.
+    /// Returns the value of `handle`.
     pub(crate) fn get(&mut self, handle: usize) -> Result<&mut T, Status> {
         self.known.get_mut(&handle).ok_or(status::INVALID_HANDLE)
     }
 
-    /// Takes a handle back.
+    /// Removes a handle.
     pub(crate) fn remove(&mut self, handle: usize) -> Result<T, Status> {
         self.known.remove(&handle).ok_or(status::INVALID_HANDLE)
     }
 }
 
-/// All of it.
+/// Complete state.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) orders: Result<FakeConfig, String>,
-    /// What the GPUs are to the interface by which the last call came.
+    /// Model of the GPUs in the interface used by the last call.
     pub(crate) model: &'static Model,
     models: [&'static Model; 2],
-    /// Whether CUDA was initialized. HIP needs no call for that.
+    /// Whether CUDA was initialized. HIP needs no initialization call.
     pub(crate) cuda_is_ready: bool,
     pub(crate) gpus: Vec<Gpu>,
     pub(crate) heap: Heap,
     pub(crate) clock: Clock,
-    /// Allocations of device memory that were asked for.
+    /// Number of requested allocations of device memory.
     pub(crate) allocations: u64,
     pub(crate) streams: Handles<Stream>,
     pub(crate) events: Handles<Event>,
@@ -191,14 +191,14 @@ pub(crate) struct State {
 
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| Mutex::new(State::new(FakeConfig::here())));
 
-/// By whose interface this process reaches the GPUs: that of CUDA where it was started, else HIP,
-/// which need not be.
+/// Returns the interface through which this process uses the GPUs: CUDA if it was initialized,
+/// otherwise HIP, which needs no initialization.
 pub(crate) fn here() -> Vendor {
     let is_cuda = STATE.lock().unwrap_or_else(PoisonError::into_inner).cuda_is_ready;
     if is_cuda { Vendor::Nvidia } else { Vendor::Amd }
 }
 
-/// Asks the state, or changes it, by the interface of `vendor`.
+/// Accesses the state through the interface of `vendor`.
 pub(crate) fn with<T>(vendor: Vendor, call: impl FnOnce(&mut State) -> T) -> T {
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     state.model = match vendor {
@@ -255,19 +255,19 @@ impl State {
         }
     }
 
-    /// Adds a call to the ordered list of calls.
+    /// Appends a call to the file of calls.
     pub(crate) fn note(&self, call: &str) {
         if let Ok(orders) = &self.orders {
             orders.note(call);
         }
     }
 
-    /// GPU `index`, whatever its state.
+    /// Returns GPU `index`, in any state.
     pub(crate) fn gpu(&mut self, index: usize) -> Result<&mut Gpu, Status> {
         self.gpus.get_mut(index).ok_or(status::INVALID_DEVICE)
     }
 
-    /// GPU `index`, or what it says since it broke.
+    /// Returns GPU `index`, or its error status after a failure.
     pub(crate) fn sound(&mut self, index: usize) -> Result<&mut Gpu, Status> {
         let gpu = self.gpu(index)?;
         match gpu.broken {
@@ -276,12 +276,12 @@ impl State {
         }
     }
 
-    /// The stream with this handle; 0 is that of the current GPU.
+    /// Returns the stream with this handle; 0 is the default stream of the current GPU.
     pub(crate) fn stream(&mut self, handle: usize) -> Result<&mut Stream, Status> {
         if handle == 0 { Ok(&mut self.gpu(current())?.stream) } else { self.streams.get(handle) }
     }
 
-    /// Bytes that are free on `gpu`.
+    /// Returns the free bytes on `gpu`.
     pub(crate) fn free_bytes(&self, gpu: usize) -> u64 {
         let ordered = self.orders.as_ref().ok().and_then(|orders| orders.free_bytes);
         ordered
@@ -290,7 +290,7 @@ impl State {
             .saturating_sub(self.heap.used_bytes(gpu))
     }
 
-    /// Waits for a stream. When its GPU hangs, that takes for ever.
+    /// Waits for a stream. Never returns if its GPU hangs.
     pub(crate) fn wait(&mut self, handle: usize) -> Result<(), Status> {
         self.note("synchronize");
         let stream = self.stream(handle)?;
@@ -311,7 +311,7 @@ impl State {
     }
 }
 
-/// A call that never returns.
+/// Never returns.
 pub(crate) fn hang() -> ! {
     loop {
         std::thread::park();

@@ -1,21 +1,21 @@
-//! Statuses as the state has them. HIP took its numbers from the CUDA driver: the same number means
-//! the same thing in both, and tests compare each with the tables of either interface.
+//! Statuses used by the state. HIP took its numbers from the CUDA driver: the same number has the
+//! same meaning in both, and tests compare each with the tables of both interfaces.
 
 pub(crate) use hip_runtime_sys::error::*;
 pub(crate) use hip_runtime_sys::hipError_t as Status;
 
-/// The context that was current has been given back. CUDA alone.
+/// The current context has been destroyed. CUDA only.
 pub(crate) const CONTEXT_IS_DESTROYED: Status = 709;
-/// No context is current, or what was given is none. CUDA alone.
+/// No context is current, or the one passed is invalid. CUDA only.
 pub(crate) const INVALID_CONTEXT: Status = 201;
-/// A handle is none.
+/// A handle is invalid.
 pub(crate) const INVALID_HANDLE: Status = 400;
-/// It cannot be done while a stream is captured.
+/// The call is not permitted during a stream capture.
 pub(crate) const CAPTURE_UNSUPPORTED: Status = 900;
 /// The stream is not being captured.
 pub(crate) const CAPTURE_ILLEGAL: Status = 901;
 
-/// What both interfaces say of a status, where they say the same.
+/// Returns the text of a status, if it is the same in both interfaces.
 pub(crate) fn text(status: Status) -> &'static std::ffi::CStr {
     match status {
         SUCCESS => c"no error",

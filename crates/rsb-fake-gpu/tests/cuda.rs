@@ -1,5 +1,5 @@
-//! CUDA's side of the fake GPU, through the tables of functions that the program loads the real
-//! libraries with: what is right works, and what the real driver refuses is refused.
+//! The CUDA side of the fake GPU, through the function tables with which the program loads the real
+//! libraries: valid calls work, and calls that the real driver refuses are refused.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -12,7 +12,7 @@ use cuda_sys::{
 };
 
 /// `CUDA_ERROR_INVALID_CONTEXT`, `_INVALID_HANDLE` and `_CONTEXT_IS_DESTROYED`, which the program
-/// never asks about.
+/// never uses.
 const INVALID_CONTEXT: c_int = 201;
 const INVALID_HANDLE: c_int = 400;
 const CONTEXT_IS_DESTROYED: c_int = 709;
@@ -25,12 +25,12 @@ fn cuda() -> Cuda {
     Cuda::load_from(&places()).unwrap()
 }
 
-/// Calls a function that must be there.
+/// Calls a function that must exist.
 macro_rules! call {
     ($library:expr, $name:ident($($argument:expr),* $(,)?)) => { unsafe { $library.$name.unwrap()($($argument),*) } };
 }
 
-/// Calls a function that gives something by its first argument, and must succeed.
+/// Calls a function that writes its result to its first argument, and must succeed.
 macro_rules! get {
     ($library:expr, $name:ident($start:expr $(, $argument:expr)*)) => {{
         let mut got = $start;
@@ -40,7 +40,7 @@ macro_rules! get {
     }};
 }
 
-/// The driver, started, and the context of GPU 0 current.
+/// Returns the initialized driver, with the context of GPU 0 current.
 fn started() -> Cuda {
     let cuda = cuda();
     assert_eq!(call!(cuda, cuInit(0)), 0);
@@ -49,8 +49,8 @@ fn started() -> Cuda {
     cuda
 }
 
-/// A code object for `arch` with kernels that the fake GPU knows; a real compiler would take the
-/// source too.
+/// Returns a code object for `arch` with kernels that the fake GPU supports; a real compiler would
+/// accept the source too.
 fn compiled(arch: &str) -> Result<Vec<u8>, String> {
     let nvrtc = Nvrtc::load_from(&places()).unwrap();
     let source =
@@ -85,8 +85,8 @@ fn every_function_that_the_program_uses_is_there() {
 
 #[test]
 fn nothing_goes_before_cu_init_nor_without_a_context() {
-    // A copy of the library has a driver of its own, which no other test in this process has
-    // started.
+    // A copy of the library has a separate driver, which no other test in this process has
+    // initialized.
     let dir = tempfile::tempdir().unwrap();
     let copy = dir.path().join("libcuda.so.1");
     std::fs::copy(rsb_fake_gpu::file::library().unwrap(), &copy).unwrap();
@@ -288,7 +288,7 @@ fn a_product_is_right_and_an_impossible_one_is_refused() {
     let stream = get!(cuda, cuStreamCreate(null_mut(), 1));
     assert_eq!(call!(cublas, cublasSetStream_v2(handle, stream)), 0);
     let [a, b, c] = [(); 3].map(|()| get!(cuda, cuMemAlloc_v2(0, 16)));
-    // Column by column: A = [1 3; 2 4], B = [5 7; 6 8].
+    // Column-major: A = [1 3; 2 4], B = [5 7; 6 8].
     for (to, values) in [(a, [1.0_f32, 2.0, 3.0, 4.0]), (b, [5.0, 6.0, 7.0, 8.0])] {
         assert_eq!(call!(cuda, cuMemcpyHtoDAsync_v2(to, values.as_ptr().cast(), 16, stream)), 0);
     }

@@ -1,5 +1,4 @@
-//! The fake GPU through the same tables of functions that the program loads the real libraries
-//! with.
+//! The fake GPU through the function tables with which the program loads the real libraries.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
 
 use std::ffi::c_void;
@@ -21,7 +20,7 @@ fn hip() -> Hip {
     Hip::load_from(&places(&rsb_fake_gpu::file::library().unwrap())).unwrap()
 }
 
-/// Calls a function that must be there.
+/// Calls a function that must exist.
 macro_rules! call {
     ($library:expr, $name:ident($($argument:expr),* $(,)?)) => { unsafe { $library.$name.unwrap()($($argument),*) } };
 }

@@ -1,5 +1,5 @@
-//! The products of hipBLASLt and cuBLASLt, through the program's own devices and against its
-//! reference: every type, epilogue and layout, without a process for each.
+//! Products of hipBLASLt and cuBLASLt, through the program's devices and compared with its
+//! reference: every type, epilogue and layout, without a separate process for each.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
 
 use rsb_device::device::{AlgorithmChoice, Backend};
@@ -9,7 +9,7 @@ use rsb_gpu::cuda::CudaBackend;
 use rsb_gpu::hip::HipBackend;
 use rsb_model::Dtype;
 
-/// Does `gemm` once and compares it; the error and the algorithm.
+/// Runs `gemm` once and verifies it. Returns the error and the algorithm.
 fn product(
     device: &dyn Device,
     gemm: Gemm,
@@ -29,7 +29,8 @@ fn by(provider: &str) -> Options {
     Options { provider: Some(provider.to_owned()), ..Options::default() }
 }
 
-/// What the library on `device` does with each; nothing where it cannot.
+/// Checks products of the library on `device`: each type, layout and epilogue, and those it must
+/// refuse.
 fn check(device: &dyn Device, provider: &str, dtypes: &[Dtype]) {
     let first = Some(AlgorithmChoice { index: 0, tried: 1 });
     for &dtype in dtypes {
@@ -67,7 +68,7 @@ fn check(device: &dyn Device, provider: &str, dtypes: &[Dtype]) {
     assert!(matches!(product(device, whole, &by(provider)), Err(DeviceError::Unsupported(_))));
 }
 
-/// One test: the libraries are named, and the GPU chosen, by variables of the process.
+/// A single test, since environment variables of the process select the libraries and the GPU.
 #[test]
 fn products_with_what_follows_them_are_right() {
     let library = rsb_fake_gpu::file::library().unwrap();
@@ -80,7 +81,7 @@ fn products_with_what_follows_them_are_right() {
     let amd = HipBackend.open(0).unwrap();
     let types = [Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8];
     check(&*amd, "hipblaslt", &types);
-    // xf32 is a mode of rocBLAS, which the products around it do not have.
+    // xf32 is a mode of rocBLAS, which must not affect the products before and after.
     for dtype in [Dtype::F32, Dtype::Tf32, Dtype::F32] {
         assert!(product(&*amd, Gemm::new(dtype, 40, 24, 56), &by("rocblas")).is_ok());
     }
@@ -98,5 +99,5 @@ fn products_with_what_follows_them_are_right() {
     check(&*nvidia, "cublaslt", &[&types[..], &[Dtype::F64]].concat());
     let plain =
         product(&*nvidia, Gemm::new(Dtype::Fp8, 16, 16, 16), &Options::default()).unwrap_err();
-    assert!(plain.to_string().contains("there is no such product"), "{plain}");
+    assert!(plain.to_string().contains("product not supported"), "{plain}");
 }

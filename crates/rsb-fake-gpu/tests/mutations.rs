@@ -1,4 +1,4 @@
-//! Wrong results on the fake GPUs: no mutation of any operation is accepted, by our kernels or by
+//! Wrong results on the fake GPUs: no mutation of any operation is accepted, with native kernels or
 //! the vendors' libraries.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
 
@@ -20,7 +20,7 @@ fn check(device: &dyn Device, providers: &[Option<&str>]) {
     }
 }
 
-/// One test: the libraries are named, and the GPU chosen, by variables of the process.
+/// A single test, since environment variables of the process select the libraries and the GPU.
 #[test]
 fn no_mutation_survives_on_a_fake_gpu() {
     let library = rsb_fake_gpu::file::library().unwrap();

@@ -1,9 +1,10 @@
-//! The path at which both sides are built, and at which each side's own tree and outputs appear
+//! The path at which both sides are built, and at which the tree and outputs of each side appear
 //! while it runs.
 //!
-//! Equal sources give equal bytes only if they are built at one path, and a program opens its files
-//! by the path that was compiled into it. So each side is built here, its tree and outputs are
-//! copied, and before one of its processes starts a link at this path leads to its copy.
+//! Equal sources give equal bytes only if they are built at the same path, and a program opens its
+//! files by the path that was compiled into it. So each side is built here, and its tree and
+//! outputs are copied. Before a process of a side starts, a link at this path is made to point to
+//! the copy.
 
 mod machine_code;
 
@@ -14,7 +15,7 @@ use anyhow::{Context, Result};
 
 pub(crate) use machine_code::is_same;
 
-/// Files above the repository that count for cargo and rustup.
+/// Files above the repository that apply to cargo and rustup.
 const SETTINGS: [&str; 4] =
     [".cargo/config.toml", ".cargo/config", "rust-toolchain.toml", "rust-toolchain"];
 
@@ -22,15 +23,15 @@ const SETTINGS: [&str; 4] =
 #[derive(Debug, Clone)]
 pub struct BuildPlace {
     path: PathBuf,
-    /// Settings above the repository, and where they are copied to, so that they count for both
+    /// Settings above the repository, and the paths they are copied to, so that they apply to both
     /// sides.
     settings: Vec<[PathBuf; 2]>,
-    /// What the link leads to now.
+    /// Current target of the link.
     shown: Arc<Mutex<Option<PathBuf>>>,
 }
 
 impl BuildPlace {
-    /// The place called `name` in `dir`, for the repository at `top`.
+    /// Returns the place `name` in `dir`, for the repository at `top`.
     pub(crate) fn new(dir: &Path, top: &Path, name: &str) -> Self {
         let mut parent = dir.to_owned();
         let mut settings = Vec::new();
@@ -51,22 +52,22 @@ impl BuildPlace {
         Self { path: parent.join(name), settings, shown: Arc::default() }
     }
 
-    /// The path.
+    /// Returns the path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the tree of a revision is.
+    /// Returns the path of the tree of a revision.
     pub(crate) fn tree(&self) -> PathBuf {
         self.path.join("tree")
     }
 
-    /// Where cargo builds.
+    /// Returns the directory in which cargo builds.
     pub(crate) fn build(&self) -> PathBuf {
         self.path.join("build")
     }
 
-    /// Where the directory is while a link is in its place.
+    /// Returns the path of the directory while a link is in its place.
     fn set_aside(&self) -> PathBuf {
         self.path.with_extension("building")
     }
@@ -81,10 +82,10 @@ impl BuildPlace {
         Ok(())
     }
 
-    /// Puts the directory back in which revisions are built.
+    /// Puts back the directory in which revisions are built.
     ///
     /// # Errors
-    /// When it cannot be moved.
+    /// If it cannot be moved.
     pub(crate) fn restore(&self) -> Result<()> {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         self.move_back().with_context(|| format!("cannot restore {}", self.path.display()))?;
@@ -102,10 +103,10 @@ impl BuildPlace {
         Ok(())
     }
 
-    /// Lets `side` appear here.
+    /// Makes `side` appear here.
     ///
     /// # Errors
-    /// When a link cannot be made.
+    /// If a link cannot be created.
     fn show(&self, side: &Path) -> std::io::Result<()> {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if shown.as_deref() == Some(side) {
@@ -125,7 +126,7 @@ impl BuildPlace {
     }
 }
 
-/// Cargo's own directory, `~/.cargo` unless the environment names another.
+/// Returns cargo's own directory: `~/.cargo`, unless the environment names another.
 pub(crate) fn cargo_home() -> Option<PathBuf> {
     if let Some(home) = std::env::var_os("CARGO_HOME") {
         return Some(PathBuf::from(home));
@@ -138,7 +139,7 @@ fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::copy(from, to).map(drop)
 }
 
-/// What a build made besides executables of benchmarks.
+/// Outputs of a build.
 #[derive(Debug, Default)]
 pub(crate) struct BuildOutputs {
     /// Executables of bench targets.
@@ -148,12 +149,12 @@ pub(crate) struct BuildOutputs {
     pub(crate) own: Vec<PathBuf>,
     /// `OUT_DIR` of other packages, which cargo names by their version.
     pub(crate) shared: Vec<PathBuf>,
-    /// Where shared libraries are.
+    /// Directories of shared libraries.
     pub(crate) library_directories: Vec<PathBuf>,
 }
 
 impl BuildOutputs {
-    /// Adds what another workspace of the same side made.
+    /// Adds the outputs of another workspace of the same side.
     pub(super) fn add(&mut self, other: Self) {
         self.benches.extend(other.benches);
         self.own.extend(other.own);
@@ -167,7 +168,7 @@ impl BuildOutputs {
 pub struct BuiltSide {
     place: BuildPlace,
     dir: PathBuf,
-    /// Where the executables of bench targets are stored.
+    /// Paths of the stored executables of bench targets.
     benches: Vec<PathBuf>,
     library_directories: Vec<PathBuf>,
 }
@@ -188,52 +189,52 @@ impl BuiltSide {
         Ok(side)
     }
 
-    /// Whether the outputs of both sides do the same, except the executables of bench targets:
-    /// equal files, and programs and libraries of the same machine code.
+    /// Returns whether the outputs of both sides do the same, except the executables of bench
+    /// targets: equal files, and programs and libraries with the same machine code.
     ///
     /// # Errors
-    /// When one cannot be read.
+    /// If one cannot be read.
     pub(crate) fn does_as(&self, other: &Self) -> Result<bool> {
         let benches = [&self.benches[..], &other.benches].concat();
         do_the_same([&self.outputs(), &other.outputs()], &benches)
     }
 
-    /// Lets this side appear at the path where it was built.
+    /// Makes this side appear at the path of its build.
     ///
     /// # Errors
-    /// When a link cannot be made.
+    /// If a link cannot be created.
     pub(crate) fn show(&self) -> std::io::Result<()> {
         self.place.show(&self.dir)
     }
 
-    /// Where the file that appears at `path` is stored.
+    /// Returns the stored path of the file that appears at `path`.
     pub(crate) fn stored_path(&self, path: &Path) -> PathBuf {
         path.strip_prefix(self.place.path())
             .map_or_else(|_| path.to_owned(), |name| self.dir.join(name))
     }
 
-    /// A path in the tree where it was built, from the top of the repository.
+    /// Returns `path`, in the tree as built, relative to the top of the repository.
     pub(super) fn path_in_tree(&self, path: &Path) -> String {
         path.strip_prefix(self.place.tree()).unwrap_or(path).display().to_string()
     }
 
-    /// Where the tree is stored.
+    /// Returns the path of the stored tree.
     pub(crate) fn tree(&self) -> PathBuf {
         self.dir.join("tree")
     }
 
-    /// Where the outputs are stored.
+    /// Returns the path of the stored outputs.
     pub(crate) fn outputs(&self) -> PathBuf {
         self.dir.join("build")
     }
 
-    /// Where shared libraries of the build appear.
+    /// Returns the directories in which shared libraries of the build appear.
     pub(crate) fn library_directories(&self) -> &[PathBuf] {
         &self.library_directories
     }
 }
 
-/// Copies the tree and the outputs of the benchmarks, and links those that are shared.
+/// Copies the tree and the outputs of the benchmarks, and links the shared outputs.
 fn copy_outputs(place: &BuildPlace, outputs: &BuildOutputs, dir: &Path) -> std::io::Result<()> {
     copy_all(&place.tree(), &dir.join("tree"))?;
     std::fs::create_dir_all(dir.join("build/tmp"))?;
@@ -282,12 +283,12 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The type of the file itself, not of what it links to.
+/// Returns the type of the file itself, not of its link target.
 fn file_type(path: &Path) -> Option<std::fs::FileType> {
     std::fs::symlink_metadata(path).map(|found| found.file_type()).ok()
 }
 
-/// The names in a directory.
+/// Returns the names in a directory, sorted.
 fn sorted_names(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
     let entries =
         std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;

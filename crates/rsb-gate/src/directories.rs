@@ -1,4 +1,4 @@
-//! Where results, baselines and the policy are kept.
+//! Directories of results and baselines, and the path of the policy.
 
 use std::path::{Path, PathBuf};
 
@@ -7,42 +7,42 @@ use std::path::{Path, PathBuf};
 pub struct Directories {
     /// Results: the index, `runs/`, reports.
     pub results: PathBuf,
-    /// Committed baselines, a directory for each machine.
+    /// Committed baselines, one directory per machine.
     pub baselines: PathBuf,
     /// The policy of the gate.
     pub policy: PolicyPath,
 }
 
-/// The file of the policy.
+/// File of the policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyPath {
-    /// Somebody named it: it must be there.
+    /// Named by the user: it must exist.
     Named(PathBuf),
-    /// It is looked for; without it the defaults count.
+    /// The default path; if there is no file, the defaults apply.
     Default(PathBuf),
-    /// It counts as a revision has it, since what is judged does not choose its judge.
+    /// The file as of a revision, because a change under test must not choose its own policy.
     AtRevision {
-        /// Where it lies.
+        /// Path of the file.
         path: PathBuf,
         /// The revision.
         revision: String,
-        /// What it says there; the defaults count where it is not there.
+        /// Its text there; without it, the defaults apply.
         text: Option<String>,
     },
 }
 
 impl PolicyPath {
-    /// Where it is, or would be.
+    /// Returns the path, even if there is no file.
     pub fn path(&self) -> &Path {
         match self {
             Self::Named(path) | Self::Default(path) | Self::AtRevision { path, .. } => path,
         }
     }
 
-    /// What it says; `None` where the defaults count.
+    /// Reads the file; `None` if the defaults apply.
     ///
     /// # Errors
-    /// When it is wanted and cannot be read.
+    /// If the file should be read and cannot be.
     pub fn read(&self) -> std::io::Result<Option<String>> {
         match self {
             Self::AtRevision { text, .. } => Ok(text.clone()),
@@ -51,12 +51,12 @@ impl PolicyPath {
         }
     }
 
-    /// Whether it is to be read.
+    /// Returns whether there is a file to read.
     pub fn is_wanted(&self) -> bool {
         match self {
             Self::Named(_) => true,
             Self::AtRevision { text, .. } => text.is_some(),
-            // A link that leads nowhere is there: somebody meant a policy to count.
+            // A dangling link counts as a file: the user meant a policy to apply.
             Self::Default(path) => {
                 !matches!(path.symlink_metadata(), Err(error) if error.kind() == std::io::ErrorKind::NotFound)
             }
@@ -65,7 +65,7 @@ impl PolicyPath {
 }
 
 impl Directories {
-    /// The usual ones; what is given replaces them.
+    /// Creates the default directories, with the given ones instead of their defaults.
     pub fn new(
         results: Option<PathBuf>,
         baselines: Option<PathBuf>,

@@ -1,5 +1,5 @@
-//! Judging: runs against a baseline, two programs interleaved, what is undecided remeasured, a run
-//! against history.
+//! Judging: compares runs with a baseline, with history, or with another program (interleaved), and
+//! remeasures undecided cases.
 
 mod history;
 mod interleaved;
@@ -27,23 +27,24 @@ pub use named::more_runs;
 pub use paired::Revisions;
 pub use stored::{StoredRequest, judge_stored, saved_for};
 
-/// How long measuring may take by default, at least.
+/// Smallest default time budget for measuring.
 pub const BUDGET: Duration = Duration::from_mins(3);
 
-/// The default budget for two sides of `cases`: 5 s for each, from 3 to 15 minutes.
+/// Returns the default time budget for two sides of `cases` cases: 5 s per case, from 3 to 15
+/// minutes.
 pub fn default_budget(cases: usize) -> Duration {
     let all = Duration::from_secs(5).saturating_mul(u32::try_from(cases).unwrap_or(u32::MAX));
     all.clamp(BUDGET, Duration::from_mins(15))
 }
 
-/// A verdict, and what it rests on.
+/// A verdict and its basis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgment {
-    /// The comparison; without rows where nothing was compared.
+    /// The comparison; without rows if nothing was compared.
     pub result: ComparisonResult,
-    /// What it rests on.
+    /// Basis of the verdict.
     pub basis: Basis,
-    /// What was compared.
+    /// The two sides that were compared.
     pub sides: JudgedSides,
 }
 
@@ -56,13 +57,13 @@ pub struct JudgedSides {
     pub current: Option<String>,
     /// Whether the current side had uncommitted changes.
     pub is_dirty: bool,
-    /// Load while the current side was measured, if more than a benchmark causes: `load 7.0 on 2
-    /// CPUs`.
+    /// Load while the current side was measured, if higher than a benchmark itself causes: `load
+    /// 7.0 on 2 CPUs`.
     pub load: Option<String>,
 }
 
 impl JudgedSides {
-    /// Reads them from the runs of both sides.
+    /// Reads the sides from the runs of both.
     pub fn of(baseline: &[Run], current: &[Run]) -> Self {
         let git = current.iter().filter_map(|run| run.environment.git.as_ref());
         Self {
@@ -78,7 +79,7 @@ impl JudgedSides {
     }
 }
 
-/// Returns the one value that all of `values` are.
+/// Returns the value shared by all of `values`; `None` if they differ or one is missing.
 fn only<'v>(values: impl Iterator<Item = Option<&'v str>>) -> Option<String> {
     match values.into_iter().sorted_unstable().dedup().collect_vec().as_slice() {
         [Some(only)] => Some((*only).to_owned()),
@@ -86,44 +87,44 @@ fn only<'v>(values: impl Iterator<Item = Option<&'v str>>) -> Option<String> {
     }
 }
 
-/// Returns the load average of `run` if it exceeds what its own threads cause.
+/// Describes the load average of `run` if it is higher than its own threads explain.
 fn load(run: &Run) -> Option<String> {
     let load = run.environment.state.as_ref()?.load_average?;
     let cpus = run.environment.cpu.as_ref()?.usable_cores;
     (load > 1.25 * f64::from(cpus) + 1.0).then(|| format!("load {load:.1} on {cpus} CPUs"))
 }
 
-/// What is missing where nothing can be compared.
+/// Reason why nothing can be compared: the missing side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingSide {
     /// A run to judge.
     Run,
-    /// A baseline of this machine and suite, or earlier runs of them.
+    /// A baseline, or earlier runs, of this machine and suite.
     Baseline,
-    /// A second measurement: a run is on both sides.
+    /// A second measurement: the same run or file is on both sides.
     OtherRun,
-    /// The revision that made the baseline is not in the history of what is judged.
+    /// A usable revision: the one that made the baseline is not in the history of the judged one.
     Revision,
 }
 
-/// What a verdict rests on.
+/// Basis of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Basis {
-    /// Figures of both sides.
+    /// Measured values of both sides.
     Figures {
-        /// Whether undecided cases were remeasured, or were meant to be.
+        /// Whether undecided cases were remeasured, or a time budget for that was set.
         remeasured: bool,
     },
-    /// There is nothing to compare, and why.
+    /// Nothing was compared.
     Nothing {
-        /// What is missing.
+        /// The missing side.
         lack: MissingSide,
-        /// That, and the cure, in words.
+        /// The reason and how to fix it.
         why: String,
     },
-    /// Both sides are the same: nothing needs to be measured.
+    /// Both sides are the same, so nothing needs to be measured.
     Same {
-        /// In which way.
+        /// Why they are the same.
         why: String,
     },
 }

@@ -1,8 +1,8 @@
-//! Benchmarks of other projects, through the harness that they use: their cases listed, and one
-//! case measured in a fresh process.
+//! Benchmarks of other projects, measured through their own harness: lists their cases, and
+//! measures one case in a fresh process.
 //!
-//! Nothing is added to such a project: an executable of `cargo bench --no-run` is told, by its own
-//! command line, which case to measure and for how long.
+//! Such a project needs no changes: the command line of an executable built by `cargo bench
+//! --no-run` selects the case and the measuring time.
 
 mod clock;
 mod commands;
@@ -28,42 +28,43 @@ pub use criterion::CriterionTimes;
 pub use executables::{BenchExecutable, Executables, HarnessKind};
 pub use pairs::{BenchPairs, TURNS};
 
-/// How long one process measures. Processes are the units of a verdict: many short ones show more
-/// than a few long ones. In 20 ms a sample of a fast case is shorter than a scheduler's time slice:
+/// Measuring time of one process. Verdicts compare processes, and many short ones show more than a
+/// few long ones. In 20 ms, a sample of a fast case is shorter than a time slice of the scheduler:
 /// with eight busy processes on two CPUs, 12 to 20 % of the samples are interrupted, and 30 to 50 %
 /// in 50 ms (docs/gate-study.md).
 const MEASUREMENT: Duration = Duration::from_millis(20);
-/// How long it runs the case before, from which Criterion sizes its samples.
+/// Warm-up time of a process, from which Criterion derives the size of its samples.
 const WARM_UP: Duration = Duration::from_millis(5);
-/// How long an executable may take to say what it is, or what it has.
+/// Time limit for an executable to identify its harness and list its cases.
 const LISTING: Duration = Duration::from_secs(30);
 
 /// The benchmarks of one build of a project.
 #[derive(Debug)]
 pub enum Benches {
-    /// Executables of `cargo bench`, each of them with cases that can be asked for one by one.
+    /// Executables of `cargo bench`, whose cases can be measured one by one.
     Executables(Executables),
-    /// A command that measures everything, and whose output a [`rsb_store::import::Format`] reads.
+    /// A command that measures all cases, with output that a [`rsb_store::import::Format`] reads.
     Command(CommandBenches),
 }
 
-/// How a case is asked: in the next way if a process takes too long.
+/// How a case is measured. If a process takes too long, the next pace is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Pace {
-    /// For the short times that this program chooses.
+    /// With the short times chosen by this program.
     #[default]
     Asked,
-    /// As quickly as the harness can, by a faster clock: the benchmark sets longer times itself.
+    /// As fast as the harness can, with an accelerated clock: the benchmark sets longer times
+    /// itself.
     Quick,
-    /// By the real clock, for which the benchmark waits.
+    /// With the real clock, because the benchmark waits for it.
     RealClock,
 }
 
-/// What one process measured: its samples, by the cases that it had.
+/// Samples of one process, by case.
 type SamplesByCase = BTreeMap<CaseId, Samples>;
 
 impl Benches {
-    /// The cases that there are.
+    /// Returns the ids of all cases.
     pub fn ids(&self) -> Box<dyn Iterator<Item = &CaseId> + '_> {
         match self {
             Self::Executables(executables) => Box::new(executables.ids()),
@@ -71,8 +72,8 @@ impl Benches {
         }
     }
 
-    /// Gives cases of `other` the ids of those here if their names differ in volatile parts only.
-    /// Nothing changes if a side is a command, or in use already.
+    /// Gives cases of `other` the ids of those in `own` if their names differ only in volatile
+    /// parts. Does nothing if a side is a command or is already shared.
     pub(crate) fn match_volatile_names(own: &mut Arc<Self>, other: &mut Arc<Self>) {
         if let (Some(Self::Executables(own)), Some(Self::Executables(other))) =
             (Arc::get_mut(own), Arc::get_mut(other))
@@ -81,12 +82,12 @@ impl Benches {
         }
     }
 
-    /// Whether one process measures every case.
+    /// Returns whether one process measures every case.
     const fn measures_all_at_once(&self) -> bool {
         matches!(self, Self::Command(_))
     }
 
-    /// The executables, where there are any.
+    /// Returns the executables, if this side is not a command.
     pub const fn executables(&self) -> Option<&Executables> {
         match self {
             Self::Executables(executables) => Some(executables),
@@ -94,13 +95,13 @@ impl Benches {
         }
     }
 
-    /// How `case` is to be asked.
+    /// Returns the pace of `case`.
     fn pace(&self, case: &Case) -> Pace {
         self.executables().map_or(Pace::Asked, |executables| executables.pace(&case.id))
     }
 
-    /// Measures `case` in a fresh process at this `pace`, which leaves its files in `scratch`.
-    /// Returns the samples of every case that the process measured.
+    /// Measures `case` in a fresh process at this `pace`, with its files in `scratch`. Returns the
+    /// samples of every case that the process measured.
     fn measure(
         &self,
         case: &Case,
@@ -118,7 +119,7 @@ impl Benches {
     }
 }
 
-/// A case of another project: all that is known of it is its name.
+/// Creates a case of another project, of which only the name is known.
 pub fn case_of(id: CaseId) -> Case {
     Case {
         benchmark: id.as_str().split('/').next().unwrap_or_default().to_owned(),

@@ -1,4 +1,5 @@
-//! The gate: judging runs against baselines, revisions and history, and building what is compared.
+//! The gate: judges runs against baselines, revisions and history, and builds the programs to
+//! compare.
 //!
 //! **Invariant:** no command line, no terminal. Verdicts and their reasons are values.
 

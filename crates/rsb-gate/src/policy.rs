@@ -1,5 +1,5 @@
-//! The policy that counts: the file of the project under the thresholds of its configuration, under
-//! what is asked for.
+//! The policy in effect: the policy file, completed by thresholds of the configuration, overridden
+//! by the command line.
 
 mod patterns;
 
@@ -18,11 +18,11 @@ use crate::Directories;
 /// Thresholds in percent by benchmark name.
 pub type Thresholds = BTreeMap<String, f64>;
 
-/// The policy of `directories`, with `thresholds` under its own rules and `percent` in place of its
-/// threshold.
+/// Loads the policy of `directories`. Its own rules take precedence over `thresholds`; `percent`
+/// replaces its default threshold.
 ///
 /// # Errors
-/// When the file is named and missing, cannot be read, or is not valid.
+/// If the file was named and is missing, cannot be read, or is not valid.
 pub fn load(
     directories: &Directories,
     thresholds: &Thresholds,
@@ -37,16 +37,16 @@ pub fn load(
         None => PolicyFile::default(),
     };
     if file.ignore.metrics.iter().any(|metric| metric == "time_ms") {
-        // A case would pass by its accuracy alone.
+        // The case would pass by its accuracy only.
         return Err(EngineError::usage(anyhow!(
-            "{}: `time_ms` cannot be ignored, it is what a case is judged by; ignore the case \
+            "{}: `time_ms` cannot be ignored, because cases are judged by it; ignore the case \
              instead",
             path.display()
         )));
     }
     if !file.ignore.cases.is_empty() {
         let cases = file.ignore.cases.join(", ");
-        listener(&Event::note(format!("{} leaves out the cases {cases}", path.display())));
+        listener(&Event::note(format!("{} ignores the cases {cases}", path.display())));
     }
     with_thresholds(file, thresholds, percent)
         .map_err(|error| EngineError::usage(anyhow!("{}: {error}", path.display())))
@@ -68,18 +68,18 @@ fn with_thresholds(
     Ok(policy)
 }
 
-/// `file` with the targets that benchmarks of one's own bring along.
+/// Adds the targets of user-defined benchmarks to `file`.
 fn with_own_targets(mut file: PolicyFile) -> PolicyFile {
     file.target.extend(custom::targets());
     file
 }
 
-/// Looks at `policy` beside the cases called `ids` that it is for. `heard` says whether a control
-/// set is.
+/// Checks `policy` against the case `ids` that it applies to. `heard` selects whether a control set
+/// is used.
 ///
 /// # Errors
-/// When a pattern fits nothing that is here or that this version can name, or every case belongs to
-/// the control set.
+/// If a pattern matches no case here and none that this version can name, or if every case belongs
+/// to the control set.
 pub fn check(
     policy: &Policy,
     ids: &[&str],
@@ -93,28 +93,28 @@ pub fn check(
     let all_control = judged.peek().is_some() && judged.all(|id| policy.is_control(id));
     if heard == ControlSet::Heard && all_control {
         return Err(EngineError::usage(anyhow!(
-            "{path}: every case that is judged belongs to the control set (`control.cases`), so \
-             nothing is left to judge: \
-             measure other cases too, or name fewer"
+            "{path}: every judged case belongs to the control set (`control.cases`), so nothing is \
+             left to judge: measure other cases too, or reduce the control set"
         )));
     }
     Ok(())
 }
 
-/// Whether a control set is heard.
+/// Whether a control set is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ControlSet {
-    /// The sides were measured apart: it tells what the machine did between them.
+    /// The sides were measured separately: the control set shows changes of the machine between
+    /// them.
     Heard,
-    /// The sides were measured in pairs: its cases are as any.
+    /// The sides were measured in pairs: its cases are judged like others.
     Unheard,
 }
 
-/// Every target that concerns `run`: by the policy's file, else by the text `own`, which comes with
-/// the program.
+/// Checks every target that concerns `run`: those of the policy file, or if there is none, those of
+/// `own`, the policy that comes with the program.
 ///
 /// # Errors
-/// As [`load`].
+/// Same as [`load`].
 pub fn targets(
     directories: &Directories,
     thresholds: &Thresholds,
@@ -130,11 +130,11 @@ pub fn targets(
     Ok(rsb_stats::threshold_checks(std::slice::from_ref(run), &policy))
 }
 
-/// Returns the targets of the policy's file and of user-defined benchmarks that concern `run`,
-/// except those that `built_in_text`, the policy that comes with the program, has too.
+/// Checks the targets of the policy file and of user-defined benchmarks that concern `run`, except
+/// those that are also in `built_in_text`, the policy that comes with the program.
 ///
 /// # Errors
-/// As [`load`].
+/// Same as [`load`].
 pub fn own_targets(
     directories: &Directories,
     thresholds: &Thresholds,
@@ -151,7 +151,7 @@ pub fn own_targets(
     Ok(checks)
 }
 
-/// The policy that comes with the program, changed by `change`.
+/// Parses the policy that comes with the program, changed by `change`.
 fn built_in(
     text: &str,
     change: impl FnOnce(PolicyFile) -> PolicyFile,

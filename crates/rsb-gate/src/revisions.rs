@@ -1,8 +1,8 @@
-//! Revisions: built in a worktree, compared with this tree, searched for the one that made a case
-//! slower. Of this program, and of any other project with benchmarks.
+//! Revisions: builds them in a worktree, compares them with this tree, and searches for the one
+//! that made a case slower. For this program, and for any other project with benchmarks.
 //!
-//! Functions begin at cache lines in every build: `.cargo/config.toml` says so for the user's own,
-//! [`cargo`] for both revisions.
+//! Functions start at cache lines in every build: set by `.cargo/config.toml` for builds of the
+//! user, and by [`cargo`] for both revisions.
 
 mod added_benches;
 mod against;

@@ -1,8 +1,8 @@
-//! The engine driven without a terminal: plan, measure with a scripted device, follow the events,
-//! judge, all as values.
+//! Drives the engine without a terminal: plans, measures with a scripted device, follows the
+//! events, and judges. All results are values.
 //!
-//! This test is a program of its own, because the engine starts its workers as children of the
-//! program that it is in.
+//! This test is a separate program, because the engine starts its workers as children of its own
+//! program.
 
 #![allow(clippy::unwrap_used)]
 
@@ -25,7 +25,7 @@ use rsb_model::{
 };
 use rsb_store::Store;
 
-/// How many times longer the scripted device takes for everything.
+/// Factor by which the scripted device is slower in everything.
 const SLOWER: &str = "DRIVE_SLOWER";
 
 /// A backend with one scripted device.
@@ -36,7 +36,7 @@ impl Scripted {
         let slower: f64 =
             std::env::var(SLOWER).ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
         let time = move |launch: u64, operation: &Operation| {
-            // A little noise that repeats: an interval of no width would say nothing about the
+            // A little noise that repeats, because an interval of zero width would not test the
             // judging.
             (operation.flops() / 10.0).max(1000.0) * slower * (1.0 + (launch % 5) as f64 / 1000.0)
         };
@@ -87,7 +87,7 @@ fn selection() -> Selection {
     }
 }
 
-/// A run whose device takes `slower` times as long, and everything that was told meanwhile.
+/// Measures on a device that takes `slower` times as long. Returns the run and all its events.
 fn measured(store: &Store, slower: f64) -> (FinishedRun, Vec<Event>) {
     let plan = plan::plan(&selection(), &machine()).unwrap();
     let mut settings = Settings::of(Profile::Quick);
@@ -108,7 +108,7 @@ fn measured(store: &Store, slower: f64) -> (FinishedRun, Vec<Event>) {
     (finished.unwrap_or_else(|error| panic!("{:#}", error.error)), events)
 }
 
-/// The same run as if a CPU had measured it: figures of a simulated device are never judged.
+/// Returns the run as if a CPU had measured it, because simulated results are never judged.
 fn as_measured(run: &Run) -> Run {
     let mut run = run.clone();
     for result in &mut run.benchmarks {
@@ -136,8 +136,7 @@ fn drive() {
             .all(|result| result.outcome == Outcome::Simulated && result.samples.len() == 5)
     );
 
-    // What was told is the whole story: a beginning with the id, each replicate, each result, an
-    // end.
+    // The events are complete: a beginning with the id, each replicate, each result, an end.
     assert!(
         events
             .iter()
@@ -200,7 +199,7 @@ fn main() -> ExitCode {
     if let Some(ended) = worker::as_child_of(&Registry::new(vec![Box::new(Scripted)])) {
         return ended;
     }
-    // What a test runner asks of a program that has no test harness.
+    // A test runner lists tests with these arguments, and this program has no test harness.
     let arguments: Vec<String> = std::env::args().collect();
     if arguments.iter().any(|argument| argument == "--list") {
         if !arguments.iter().any(|argument| argument == "--ignored") {

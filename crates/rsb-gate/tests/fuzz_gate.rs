@@ -1,20 +1,20 @@
-//! Whatever becomes of the files that a gate reads, a case that is 50 % slower, missing or
-//! unreadable never ends green.
+//! Whatever happens to the files that a gate reads, a case that is 50 % slower, missing or
+//! unreadable never passes.
 //!
 //! Each try takes a baseline of twelve cases, a run in which one of them has become bad, and a
-//! policy or none; changes one of the files at a few random places, as an editor, a merge, a disk
-//! or another program may; and judges. `RSB_FUZZ_TRIES` sets how many tries there are,
-//! `RSB_FUZZ_SEED` where they begin:
+//! policy or none. It changes one of the files at a few random places, as an editor, a merge, a
+//! disk or another program may, and judges. `RSB_FUZZ_TRIES` sets the number of tries,
+//! `RSB_FUZZ_SEED` the first seed:
 //!
 //! ```text
 //! RSB_FUZZ_TRIES=200000 cargo test --release -p rsb-gate --test fuzz_gate -- --nocapture
 //! ```
 //!
-//! A file with a checksum that fits is as good as its writer: for changes behind which the checksum
-//! was made anew, the bad case itself is left alone, since without it nothing tells that it was
-//! bad. What the baseline keeps of earlier runs, which half of the baselines do, may become
-//! anything, that of the bad case too. Policies count while they still judge the case at a
-//! threshold below 50 %.
+//! A file with a valid checksum is as reliable as its writer. If the checksum is recomputed after a
+//! change, the bad case itself is not changed, since nothing else records that it was bad. Data of
+//! earlier runs, which half of the baselines contain, may be changed in any way, including that of
+//! the bad case. Changed policies count only if they still judge the case with a threshold below 50
+//! %.
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
 
@@ -73,7 +73,7 @@ enum Badness {
     Unreadable,
 }
 
-/// What is changed.
+/// The file to change.
 #[derive(Debug, Clone, Copy)]
 enum Target {
     BaselineText,
@@ -155,7 +155,7 @@ fn slow(run: &mut Run) {
     samples.flat_map(|samples| &mut samples.times_ns).for_each(|time| *time *= 1.5);
 }
 
-/// The first run of `run` as an output directory of Criterion.
+/// Writes the first process of `run` as an output directory of Criterion.
 fn write_criterion(dir: &Path, run: &Run) {
     for case in &run.benchmarks {
         let dir = dir.join(case.benchmark_id.as_str().replace('/', "_")).join("new");
@@ -172,7 +172,7 @@ fn write_criterion(dir: &Path, run: &Run) {
     }
 }
 
-/// Junk of every kind that a file may hold in the place of something else.
+/// Returns a junk value of any kind.
 fn junk(random: &mut Generator) -> Value {
     let all = [
         json!(null),
@@ -199,7 +199,7 @@ fn junk(random: &mut Generator) -> Value {
     all[random.below(all.len() as u64) as usize].clone()
 }
 
-/// Changes a random place of `value`; whatever is named in `spared` is left as it is.
+/// Changes a random place of `value`, except in the case whose id is `spared`.
 fn mutate(value: &mut Value, spared: Option<&str>, random: &mut Generator) {
     let is_spared = |value: &Value| {
         spared.is_some_and(|id| value.get("benchmark_id").is_some_and(|own| own == id))
@@ -249,7 +249,7 @@ fn mutate(value: &mut Value, spared: Option<&str>, random: &mut Generator) {
                 }
                 return;
             }
-            // A list or an object without anything in it.
+            // An empty list or object.
             _ => return,
         }
     }
@@ -266,7 +266,7 @@ fn keep_past(saved: &mut Value, random: &mut Generator) {
     }
 }
 
-/// Changes what a baseline keeps of earlier runs, of the bad case and of a few others: junk, or
+/// Changes the data of earlier runs in a baseline, for the bad case and a few others: junk, or
 /// processes of any noise.
 fn mutate_past(saved: &mut Value, random: &mut Generator) {
     for (at, case) in cases_of(saved).iter_mut().enumerate() {
@@ -297,7 +297,7 @@ fn cases_of(saved: &mut Value) -> &mut Vec<Value> {
     saved["runs"][0]["benchmarks"].as_array_mut().unwrap()
 }
 
-/// `document` in a page, as a report has it.
+/// Returns `document` in a page like that of a report.
 fn page(document: &str) -> String {
     let data = page::data_element(document);
     format!(
@@ -325,7 +325,7 @@ fn scramble(text: &str, random: &mut Generator) -> Vec<u8> {
                 bytes.splice(to..to, piece);
             }
             4 => bytes[at] = b"0123456789{}[],:\"-e."[random.below(20) as usize],
-            // A whole line, as a merge does.
+            // Remove a whole line, as a merge does.
             _ => {
                 let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
                 let line = random.below(lines.len() as u64) as usize;
@@ -349,7 +349,7 @@ impl Files {
         self.dir.path().join(name)
     }
 
-    /// Writes the files of a try, one of them changed; the sides.
+    /// Writes the files of a try, one of them changed, and returns the sides.
     fn write(&self, target: Target, badness: Badness, random: &mut Generator) -> [String; 2] {
         let bad = id(BAD as u64);
         let [baseline, current] = ["baseline.json", "current.json"].map(|name| self.path(name));
@@ -404,7 +404,8 @@ impl Files {
             write_criterion(dir, run);
         }
         let side = usize::from(matches!(target, Target::CriterionCurrent));
-        // A baseline's directory without the case never had it: what is changed there is the rest.
+        // A baseline directory without the case would look as if it had never existed, so other
+        // cases are changed there.
         let mut case = random.below(CASES);
         if side == 0 && case == BAD as u64 {
             case += 1;
@@ -425,7 +426,7 @@ impl Files {
         dirs.map(|path| path.display().to_string())
     }
 
-    /// Whether a policy that can be read still judges the case at a threshold below 50 %.
+    /// Returns whether the policy judges the case with a threshold below 50 %, or cannot be read.
     fn is_judged(&self) -> bool {
         let Ok(text) = fs::read_to_string(self.path("policy.toml")) else { return true };
         let Some(policy) =
@@ -438,7 +439,7 @@ impl Files {
             && policy.threshold_percent_for(bad.as_str(), "time_ms") < 50.0
     }
 
-    /// The exit code of the gate.
+    /// Returns the exit code of the gate.
     fn gate(&self, [baseline, current]: [String; 2]) -> u8 {
         let policy = Some(self.path("policy.toml")).filter(|path| path.exists());
         let directories =
@@ -510,7 +511,7 @@ fn a_case_that_became_bad_never_ends_green_whatever_became_of_the_files() {
     assert!(ends[2] > 0 && ends[3] > 0 && ends[4] > 0, "every end but green is seen: {ends:?}");
 }
 
-/// Without a change, and with the case as it was, the files end green: what the property rests on.
+/// Checks the premise: without a change, and without a bad case, the files pass.
 #[test]
 fn the_files_themselves_end_green() {
     let mut data = Generator::new(7);

@@ -1,7 +1,7 @@
-//! AMX: sixteen rows of A by sixteen columns of B, sixteen words in depth, in one instruction.
+//! AMX: one instruction multiplies 16 rows of A by 16 columns of B, 16 words in depth.
 //!
-//! The standard library has no stable functions for it yet, so the instructions are inline assembly.
-//! No block of it relies on what another left in the tile registers.
+//! The standard library has no stable intrinsics for AMX, so the instructions are inline assembly.
+//! No assembly block relies on values that another left in the tile registers.
 
 mod pack;
 mod skinny;
@@ -16,24 +16,24 @@ use crate::pack::{PackSource, Packing, Pairs, Quads};
 use pack::{pack_tiles, pack_words};
 pub(super) use skinny::skinny_gemm;
 
-/// Rows of a tile, columns, and words in its depth.
+/// Rows, columns and words in depth of a tile.
 const SIDE: usize = 16;
-/// Rows and columns of C that are multiplied at once, in four tiles.
+/// Rows and columns of C that are computed at once, in four tiles.
 const PANEL: usize = 2 * SIDE;
 
-/// An element type of AMX.
+/// An element type supported by AMX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmxType {
-    /// Pairs of bf16, summed in f32.
+    /// Pairs of bf16, accumulated in f32.
     Bf16,
-    /// Pairs of f16, summed in f32.
+    /// Pairs of f16, accumulated in f32.
     F16,
-    /// Fours of i8, summed in 32 bits.
+    /// Quads of i8, accumulated in 32 bits.
     I8,
 }
 
-/// Returns whether the CPU multiplies tiles of `of`, and Linux lets this process use them. The first
-/// call requests the permission.
+/// Returns whether the CPU has AMX for element type `of` and Linux permits this process to use it.
+/// The first call requests the permission.
 pub fn is_available(of: AmxType) -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
     let (leaf, highest) = (7, __cpuid(0).eax);
@@ -53,12 +53,12 @@ fn has_bit(register: u32, bit: u32) -> bool {
     register & (1 << bit) != 0
 }
 
-/// Requests that Linux saves the tile registers of this process (`arch_prctl(2)`).
+/// Requests that Linux save the tile registers of this process (`arch_prctl(2)`).
 #[cfg(target_os = "linux")]
 fn request_permission() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
     const XFEATURE_XTILEDATA: libc::c_long = 18;
-    // SAFETY: it takes two numbers and touches no memory.
+    // SAFETY: the call takes two numbers and touches no memory.
     unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
 }
 
@@ -67,10 +67,10 @@ fn request_permission() -> bool {
     false
 }
 
-/// The tile registers of this thread: eight tiles of 16 rows of 64 bytes, released when dropped.
+/// Tile registers of this thread: eight tiles of 16 rows of 64 bytes, released on drop.
 pub struct AmxTiles(());
 
-/// The memory operand of `ldtilecfg`.
+/// Memory operand of `ldtilecfg`.
 #[repr(C, align(64))]
 struct TileConfig {
     palette: u8,
@@ -90,8 +90,7 @@ impl AmxTiles {
         let rows = std::array::from_fn(|tile| if tile < 8 { SIDE as u8 } else { 0 });
         let bytes_of_row = rows.map(|rows| 4 * u16::from(rows));
         let config = TileConfig { palette: 1, start_row: 0, reserved: [0; 14], bytes_of_row, rows };
-        // SAFETY: it reads the configuration, which is valid; the unit is here, by the promise of the
-        // caller.
+        // SAFETY: it reads a valid configuration; the caller guarantees that AMX is available.
         unsafe {
             asm!("ldtilecfg [{}]", in(reg) &raw const config, options(nostack, preserves_flags, readonly));
         };
@@ -102,13 +101,12 @@ impl AmxTiles {
 impl Drop for AmxTiles {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this thread has tiles; nothing uses their content any more.
+        // SAFETY: this thread has configured tiles, and nothing uses their content anymore.
         unsafe { asm!("tilerelease", options(nostack, preserves_flags, nomem)) };
     }
 }
 
-/// Rows of two tiles of A: where each tile begins, bytes from row to row, and bytes from step to
-/// step.
+/// Rows of two tiles of A: the address of each tile, bytes between rows, and bytes between steps.
 #[derive(Clone, Copy)]
 pub(super) struct TileRows {
     first: *const u8,
@@ -122,28 +120,27 @@ pub(super) struct TileRows {
 /// # Safety
 /// As [`MicroKernel`].
 pub(super) unsafe trait AmxUnit: MicroKernel {
-    /// As [`MicroKernel::multiply`], of rows of A at any place.
+    /// Computes [`MicroKernel::multiply`] with rows of A at any address.
     ///
     /// # Safety
-    /// As there; the rows hold as many words, in whole steps.
+    /// See [`MicroKernel::multiply`]; the rows have `words` words, in whole steps.
     unsafe fn tile(words: usize, rows: TileRows, b: *const u32, output: OutputTile);
 }
 
-/// A tile of C of 32 rows and columns by `$instruction`, which needs [`AmxTiles`].
+/// Defines the microkernel for a 32 × 32 tile of C with `$instruction`, which needs [`AmxTiles`].
 macro_rules! tiles {
     ($(#[$about:meta])* $name:ident, $packing:ident, $instruction:literal) => {
         $(#[$about])*
         pub(super) struct $name;
 
-        // SAFETY: it reads panels as they are packed, whose steps are whole, and C where the trait
-        // says.
+        // SAFETY: it reads panels as packed, in whole steps, and writes only to the tile of C.
         unsafe impl MicroKernel for $name {
             type A = $packing;
             type B = $packing;
             const MR: usize = PANEL;
             const NR: usize = PANEL;
             const KC: usize = 1024;
-            /// With `KC` words in each, half a megabyte.
+            /// Half a megabyte with `KC` words per row.
             const MC: usize = 128;
             const STEP: usize = SIDE;
 
@@ -154,7 +151,7 @@ macro_rules! tiles {
                 words: &Range<usize>,
                 to: *mut u32,
             ) {
-                // SAFETY: by the promise of the caller, here and below.
+                // SAFETY: guaranteed by the caller, here and below.
                 unsafe { pack_tiles::<$packing>(source, lanes, words, to) };
             }
 
@@ -178,7 +175,7 @@ macro_rules! tiles {
                 output: OutputTile,
             ) {
                 let first = a.cast::<u8>();
-                // SAFETY: as above: two tiles follow one another, and then those of the next step.
+                // SAFETY: as above; each step has two consecutive tiles.
                 unsafe {
                     let rows = TileRows { first, second: first.add(1024), row: 4 * SIDE, step: 2048 };
                     <Self as AmxUnit>::tile(words, rows, b, output);
@@ -186,12 +183,12 @@ macro_rules! tiles {
             }
         }
 
-        // SAFETY: it reads the rows, and else what `MicroKernel` says.
+        // SAFETY: it reads the rows, and otherwise only the memory that `MicroKernel` allows.
         unsafe impl AmxUnit for $name {
             #[inline(always)]
             unsafe fn tile(words: usize, rows: TileRows, b: *const u32, output: OutputTile) {
-                // SAFETY: by the promise of the caller; tiles are named as clobbered, though
-                // nothing else uses any.
+                // SAFETY: guaranteed by the caller; tile registers are declared as clobbered,
+                // though nothing else uses them.
                 unsafe {
                     asm!(
                         "test {adds:e}, {adds:e}",
@@ -246,19 +243,19 @@ macro_rules! tiles {
 }
 
 tiles!(
-    /// Pairs of bf16, summed in f32.
+    /// Pairs of bf16, accumulated in f32.
     Bf16,
     Pairs,
     "tdpbf16ps"
 );
 tiles!(
-    /// Pairs of f16, summed in f32.
+    /// Pairs of f16, accumulated in f32.
     F16,
     Pairs,
     "tdpfp16ps"
 );
 tiles!(
-    /// Quads of i8, summed in 32 bits.
+    /// Quads of i8, accumulated in 32 bits.
     I8,
     Quads,
     "tdpbssd"

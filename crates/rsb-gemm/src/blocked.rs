@@ -1,14 +1,15 @@
-//! The loops around a micro-kernel: blocks of C, packed panels of A and B, tiles.
+//! Loops around a microkernel: blocks of C, packed panels of A and B, tiles.
 
 use crate::kernel::{GemmTask, Scratch, writes_sums};
 use crate::micro_kernel::{MicroKernel, NC, OutputTile};
 use crate::pack::Packing;
 
-/// Computes the sums of a block of C by `M`.
+/// Computes the sums of a block of C with microkernel `M`.
 ///
 /// # Safety
-/// As [`PreparedGemm::compute`](crate::PreparedGemm::compute), on a CPU that has what `M` needs, in
-/// a function that is compiled for it; the scratch is for this block.
+/// See [`PreparedGemm::compute`](crate::PreparedGemm::compute). In addition, the CPU has the
+/// features that `M` needs, the calling function is compiled with them, and the scratch memory was
+/// allocated for this block.
 #[inline(always)]
 pub(super) unsafe fn blocked_gemm<M: MicroKernel>(task: &GemmTask<'_>, scratch: &mut Scratch) {
     let (rows, columns) = (&task.block.rows, &task.block.columns);
@@ -23,8 +24,8 @@ pub(super) unsafe fn blocked_gemm<M: MicroKernel>(task: &GemmTask<'_>, scratch: 
         let width = NC.min(columns.len() - j);
         for word in (0..all).step_by(M::KC) {
             let words = word..all.min(word + M::KC);
-            // SAFETY: rows, columns and words of the matrices, in a scratch for as many; tiles
-            // within this block of C.
+            // SAFETY: rows, columns and words are within the matrices, the scratch memory is large
+            // enough for them, and tiles are within this block of C.
             unsafe {
                 let first = columns.start + j;
                 M::pack_b(b, &(first..first + width), &words, packed_b);
@@ -59,11 +60,11 @@ pub(super) unsafe fn blocked_gemm<M: MicroKernel>(task: &GemmTask<'_>, scratch: 
     }
 }
 
-/// Copies `rows` by `columns` words. Rows begin `step` words apart at `from` and `stride` words
-/// apart at `to`.
+/// Copies a tile of `rows` × `columns` words. Rows are `step` words apart at `from` and `stride`
+/// words apart at `to`.
 ///
 /// # Safety
-/// Both places have them and do not overlap.
+/// Both regions are valid and do not overlap.
 unsafe fn copy_tile(
     from: *const u32,
     step: usize,
@@ -73,7 +74,7 @@ unsafe fn copy_tile(
     columns: usize,
 ) {
     for row in 0..rows {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { to.add(row * stride).copy_from_nonoverlapping(from.add(row * step), columns) };
     }
 }

@@ -1,12 +1,12 @@
 //! Conversion between f16 or bf16 in memory and f32 in registers: blocks are widened, computed and
-//! narrowed in the first cache.
+//! narrowed in L1.
 
 use rsb_device::convert::HalfFormat;
 
-/// Elements of a block that is widened at once.
+/// Elements of a block that is converted at once.
 pub const BLOCK: usize = 1024;
 
-/// Writes the f32 values of `from`, numbers in `format`, to `to`. Both are equally long.
+/// Widens `from`, in `format`, to f32 in `to`. Both have the same length.
 #[inline]
 pub fn widen(format: HalfFormat, from: &[u16], to: &mut [f32]) {
     match format {
@@ -15,7 +15,7 @@ pub fn widen(format: HalfFormat, from: &[u16], to: &mut [f32]) {
     }
 }
 
-/// Writes `from`, rounded to nearest even, to `to` in `format`. Both are equally long.
+/// Narrows `from` to `format` in `to`, rounding to nearest even. Both have the same length.
 #[inline]
 pub fn narrow(format: HalfFormat, from: &[f32], to: &mut [u16]) {
     match format {
@@ -24,7 +24,7 @@ pub fn narrow(format: HalfFormat, from: &[f32], to: &mut [u16]) {
     }
 }
 
-/// By the CPU's own instructions if it has them, eight at a time.
+/// Widens f16 with F16C instructions if available, eight at a time.
 fn widen_f16(from: &[u16], to: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("f16c") {
@@ -34,7 +34,7 @@ fn widen_f16(from: &[u16], to: &mut [f32]) {
     HalfFormat::F16.widen(from, to);
 }
 
-/// As [`widen_f16`].
+/// Narrows to f16, as [`widen_f16`].
 fn narrow_f16(from: &[f32], to: &mut [u16]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("f16c") {
@@ -57,7 +57,7 @@ mod x86 {
     pub(super) fn widen(from: &[u16], to: &mut [f32]) {
         let ((from, rest), (to, rest_to)) = (from.as_chunks::<8>(), to.as_chunks_mut::<8>());
         for (from, to) in from.iter().zip(to) {
-            // SAFETY: both arrays are exactly as long as the vectors.
+            // SAFETY: both chunks have eight elements, as many as the vectors.
             unsafe {
                 _mm256_storeu_ps(
                     to.as_mut_ptr(),
@@ -74,7 +74,7 @@ mod x86 {
     pub(super) fn narrow(from: &[f32], to: &mut [u16]) {
         let ((from, rest), (to, rest_to)) = (from.as_chunks::<8>(), to.as_chunks_mut::<8>());
         for (from, to) in from.iter().zip(to) {
-            // SAFETY: both arrays are exactly as long as the vectors.
+            // SAFETY: both chunks have eight elements, as many as the vectors.
             unsafe {
                 let halves =
                     _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.as_ptr()));
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_instructions_of_the_cpu_round_as_the_definition_does() {
         let mut values: Vec<f32> = (0..4096).map(|index| (index as f32 - 2048.0) * 0.037).collect();
-        // Not a whole number of vectors.
+        // Lengths that are not a multiple of the vector length.
         values.extend([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, 65504.0, 1e-7, 3.4e38]);
         for format in [HalfFormat::F16, HalfFormat::Bf16] {
             let (mut bits, mut expected) = (vec![0; values.len()], vec![0; values.len()]);

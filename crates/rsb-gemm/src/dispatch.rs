@@ -1,4 +1,4 @@
-//! The table of kernels, and which of them a provider selects on this CPU.
+//! Kernel table and kernel selection by provider and CPU.
 
 use rsb_device::operation::Gemm;
 use rsb_model::{Dtype, Reason};
@@ -14,36 +14,36 @@ use crate::pack::{F32, OffsetQuads, Packing, Pairs, PairsOfI8, Quads, WidenBf16,
 use crate::simd;
 use crate::skinny::{MIN_ROWS_OF_TILES, skinny_gemm};
 
-/// The provider that selects the widest units of this CPU.
+/// Provider that selects the widest units of this CPU.
 const WIDEST: &str = "native";
-/// The provider that sums up to 32 products in f16.
+/// Provider that accumulates up to 32 products in f16.
 pub const F16_SUMS: &str = "native-avx512fp16";
-/// The providers: the first selects the widest units of this CPU, the others those of one instruction
+/// Providers: the first selects the widest units of this CPU, each of the others one instruction
 /// set.
 pub const PROVIDERS: [&str; 5] = [WIDEST, "native-amx", F16_SUMS, "native-avx512", "native-avx2"];
 
-/// Returns the kernel of `op` by provider `name`.
+/// Returns the kernel for `op` from provider `name`.
 ///
 /// # Errors
-/// If the provider has no kernel for the data type, the factors or the output of `op`, or this CPU
-/// does not have its instructions.
+/// If the provider has no kernel for the data type, the factors or the output of `op`, or if this
+/// CPU lacks the instructions.
 pub(super) fn find(name: &str, op: &Gemm) -> Result<GemmKernel, Reason> {
     let what = format!("{} product by {name}", op.dtype);
     if op.dtype == Dtype::I8 && op.is_narrowed() {
-        return Err(Reason::new(what, "its sums of i8 are of 32 bits", "choose output=wide"));
+        return Err(Reason::new(what, "its sums of i8 have 32 bits", "choose output=wide"));
     }
     if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
         return Err(Reason::new(
             what,
-            "its sums are whole numbers, and alpha or beta is not",
-            "choose whole alpha and beta",
+            "its sums are integers, but alpha or beta is not",
+            "choose integers for alpha and beta",
         ));
     }
     let of_type = || ALL.iter().filter(|candidate| candidate.dtype == op.dtype);
     if of_type().next().is_none() {
         return Err(Reason::new(
             what,
-            "its types are f32, f16, bf16 and i8",
+            "it supports only f32, f16, bf16 and i8",
             "choose one of these, or another provider",
         ));
     }
@@ -55,24 +55,30 @@ pub(super) fn find(name: &str, op: &Gemm) -> Result<GemmKernel, Reason> {
     }
     let is_for_it = of_type().any(|candidate| candidate.set == set);
     let why = if is_for_it {
-        format!("this CPU has no {set} for it, or Linux does not let this process use it")
+        format!(
+            "this CPU does not support {set} for it, or Linux does not allow this process to use it"
+        )
     } else {
-        format!("there are no products of {} by {set}", op.dtype)
+        format!("no product of {} uses {set}", op.dtype)
     };
-    Err(Reason::new(what, why, "choose provider=native, which takes the widest units here"))
+    Err(Reason::new(
+        what,
+        why,
+        "choose provider=native, which uses the widest supported instructions",
+    ))
 }
 
 /// Checks that provider `name` has a kernel for `op` on this CPU.
 ///
 /// # Errors
-/// If it has none: the reason names the data type, the factors or the instructions.
+/// If there is no such kernel. The reason names the data type, the factors or the instructions.
 pub fn check(name: &str, op: &Gemm) -> Result<(), Reason> {
     find(name, op).map(drop)
 }
 
-/// Returns whether the widest units of this CPU compute `op`, a product of several rows, without
-/// packing B, whose columns lie along the depth. False if `op` is so small that starting takes
-/// longest.
+/// Returns whether the widest units of this CPU compute `op` without packing B. This requires more
+/// than one row, a transposed B, and at least 2¹⁶ elements in B, below which startup cost
+/// dominates.
 pub fn reads_b_once(op: &Gemm) -> bool {
     let rows = op.m as usize;
     if !op.transpose_b || rows <= 1 || op.n * op.k < 1 << 16 {
@@ -82,7 +88,7 @@ pub fn reads_b_once(op: &Gemm) -> bool {
         .is_ok_and(|kernel| kernel.skinny.is_some_and(|skinny| skinny.is_faster(rows, op)))
 }
 
-/// Returns every kernel that this CPU can run, with its data type.
+/// Returns every kernel that this CPU supports, with its data type.
 #[cfg(test)]
 pub(super) fn available() -> impl Iterator<Item = (GemmKernel, Dtype)> {
     ALL.iter()
@@ -90,17 +96,18 @@ pub(super) fn available() -> impl Iterator<Item = (GemmKernel, Dtype)> {
         .map(|candidate| (candidate.kernel, candidate.dtype))
 }
 
-/// A kernel, its data type, and the CPUs that can run it.
+/// A kernel, its data type, and the condition for running it.
 struct Candidate {
     dtype: Dtype,
-    /// The instruction set that names ask for.
+    /// Instruction set, as in provider names.
     set: &'static str,
     is_available: fn() -> bool,
     kernel: GemmKernel,
 }
 
 impl Candidate {
-    /// Without a kernel for few rows, which would use other units than the name says.
+    /// Removes the kernel for few rows, which would use other units than the provider name
+    /// promises.
     #[cfg(target_arch = "x86_64")]
     const fn always_packed(mut self) -> Self {
         self.kernel.skinny = None;
@@ -108,15 +115,17 @@ impl Candidate {
     }
 }
 
-/// A candidate that needs `$feature`s and `$is_available`: its micro-kernel is `$micro_kernel`, few
-/// rows use `$unit`, and more of them tiles.
+/// Builds a candidate that needs `$feature`s and `$is_available`. Its microkernel is
+/// `$micro_kernel`; products with few rows use `$unit`, or tiles from `MIN_ROWS_OF_TILES` rows if
+/// given.
 macro_rules! candidate {
     (@skinny [$($feature:tt),*], $micro_kernel:ty, ($unit:ident, $a:ident, $b:ident, $offset_a:literal)) => {
         SkinnyGemm::of_vectors(
             {
                 $(#[target_feature(enable = $feature)])*
                 unsafe fn of_unit(task: &GemmTask<'_>, scratch: &mut Scratch) {
-                    // SAFETY: by the promise of the caller; this function has what the unit needs.
+                    // SAFETY: guaranteed by the caller; this function enables the features of the
+                    // unit.
                     unsafe { skinny_gemm::<simd::$unit, $a, $b, 4, $offset_a>(task, scratch) }
                 }
                 of_unit
@@ -155,8 +164,8 @@ macro_rules! candidate {
                 {
                     $(#[target_feature(enable = $feature)])*
                     unsafe fn of_unit(task: &GemmTask<'_>, scratch: &mut Scratch) {
-                        // SAFETY: by the promise of the caller; this function has what the unit
-                        // needs.
+                        // SAFETY: guaranteed by the caller; this function enables the features of
+                        // the unit.
                         unsafe {
                             $($(let _tiles = $tiles;)?)?
                             blocked_gemm::<$micro_kernel>(task, scratch);
@@ -170,7 +179,7 @@ macro_rules! candidate {
     };
 }
 
-/// Plain code by `$unit`.
+/// Builds a portable candidate that uses `$unit`.
 macro_rules! plain {
     ($dtype:ident, $unit:ident, $packing:ident) => {{
         type Plain = VectorMicroKernel<simd::$unit, $packing, $packing, 4, 1, 8, false>;
@@ -183,15 +192,15 @@ macro_rules! plain {
     }};
 }
 
-/// Returns whether the CPU is made by Intel. On theirs VDPBF16PS was slower than products widened to
-/// f32 (Sapphire Rapids); on AMD's it is twice as fast.
+/// Returns whether the CPU is made by Intel. On Sapphire Rapids VDPBF16PS was slower than products
+/// widened to f32; on AMD CPUs it is twice as fast.
 #[cfg(target_arch = "x86_64")]
 fn is_intel() -> bool {
     let leaf = std::arch::x86_64::__cpuid(0);
     [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes).concat() == b"GenuineIntel"
 }
 
-/// All kernels, the preferred ones first.
+/// All kernels in order of preference.
 #[rustfmt::skip]
 const ALL: &[Candidate] = &[
     #[cfg(target_arch = "x86_64")]
@@ -210,7 +219,7 @@ const ALL: &[Candidate] = &[
     candidate!("native-avx512", F32, "avx512", ["avx512f", "avx512bw"], VectorMicroKernel<simd::F32Avx512, F32, F32, 6, 4, 64, false>, skinny: (F32Avx512, F32, F32, false)),
     #[cfg(target_arch = "x86_64")]
     candidate!("native-avx512vnni", I8, "avx512", ["avx512f", "avx512bw", "avx512vnni"], VectorMicroKernel<simd::Vnni512, OffsetQuads, Quads, 6, 4, 64, true>, skinny: (Vnni512, OffsetQuads, Quads, true)),
-    // Its sums are rounded to f16 on the way, so that it is selected only by its name.
+    // Rounds partial sums to f16, so it is selected only by name.
     #[cfg(target_arch = "x86_64")]
     candidate!(F16_SUMS, F16, "avx512fp16", ["avx512f", "avx512bw", "avx512fp16", "f16c"], Fp16Avx512, skinny: (F32Avx512, WidenF16, WidenF16, false)).always_packed(),
     #[cfg(target_arch = "x86_64")]

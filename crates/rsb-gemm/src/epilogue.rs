@@ -1,4 +1,4 @@
-//! The epilogue: C ← α·sums + β·C, in the data type of C.
+//! GEMM epilogue: C ← α·sums + β·C, in the data type of C.
 
 use rsb_device::convert::HalfFormat;
 use rsb_device::operation::Gemm;
@@ -8,11 +8,10 @@ use crate::convert::{self, BLOCK};
 use crate::kernel::{Matrices, Scratch, writes_sums};
 use crate::partition::OutputBlock;
 
-/// Writes a block of C from the sums in `scratch`, unless the kernel wrote C itself.
+/// Writes a block of C from the sums in `scratch`, unless the kernel already wrote to C.
 ///
 /// # Safety
-/// As [`PreparedGemm::compute`](crate::PreparedGemm::compute), for a block that no other thread
-/// works on.
+/// See [`PreparedGemm::compute`](crate::PreparedGemm::compute); no other thread works on the block.
 pub(super) unsafe fn finish(
     op: &Gemm,
     matrices: &Matrices,
@@ -26,8 +25,8 @@ pub(super) unsafe fn finish(
     let columns = block.columns.len();
     for (index, row) in block.rows.clone().enumerate() {
         let first = block.batch * m * n + row * n + block.columns.start;
-        // SAFETY: the scratch holds as many sums, as any bits are numbers; this row of C is within
-        // it and no other thread's.
+        // SAFETY: the scratch memory holds this many sums, and all bit patterns are valid numbers;
+        // this row is within C and belongs to this thread.
         unsafe {
             let sums = scratch.sums.as_ptr().cast::<u32>().add(index * columns);
             let (as_floats, as_integers) = (
@@ -56,16 +55,16 @@ pub(super) unsafe fn finish(
     }
 }
 
-/// Returns `columns` elements of C from element `first` on.
+/// Returns `columns` elements of C starting at element `first`.
 ///
 /// # Safety
-/// C has them for `'a`, and no other reference to them exists meanwhile.
+/// The elements are within C for `'a`, and no other reference to them exists.
 unsafe fn row_of<'a, T>(matrices: &Matrices, first: usize, columns: usize) -> &'a mut [T] {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts_mut(matrices.c.cast::<T>().add(first), columns) }
 }
 
-/// C ← α·sums + β·C, without reading C if β is zero.
+/// Computes C ← α·sums + β·C, without reading C if β is zero.
 fn combine(op: &Gemm, c: &mut [f32], sums: &[f32]) {
     let (alpha, beta) = (op.alpha as f32, op.beta as f32);
     if op.reads_c() {
@@ -75,7 +74,7 @@ fn combine(op: &Gemm, c: &mut [f32], sums: &[f32]) {
     }
 }
 
-/// As [`combine`], of a C of 16 bits.
+/// Computes [`combine`] for a 16-bit C.
 fn combine_half(op: &Gemm, format: HalfFormat, c: &mut [u16], sums: &[f32]) {
     let mut wide = [0.0; BLOCK];
     for (c, sums) in c.chunks_mut(BLOCK).zip(sums.chunks(BLOCK)) {

@@ -1,5 +1,5 @@
-//! Products of f16 by AVX-512 FP16, which adds in f16: so no more than 32 of them, before their sum
-//! is added to others in f32.
+//! f16 GEMM with AVX-512 FP16, which accumulates in f16. After at most 32 products the partial sums
+//! are added to f32 sums.
 
 use std::arch::x86_64::{
     __m512h, __m512i, _mm512_add_ps, _mm512_castph_si512, _mm512_castsi512_ph,
@@ -13,18 +13,18 @@ use crate::pack::{PackSource, Pairs, pack};
 
 /// Rows of a tile.
 const MR: usize = 6;
-/// Vectors of sixteen columns of a tile.
+/// Vectors of 16 columns per tile.
 const VECTORS: usize = 4;
 /// Columns of a tile.
 const NR: usize = 16 * VECTORS;
-/// Words that are summed in f16: of a word each half has a sum of its own, so that it has so many
+/// Words that are accumulated in f16. Each half of a word has its own sum, so a sum has this many
 /// products.
 const WORDS: usize = 32;
 
-/// Tiles of six rows and four vectors of sixteen pairs.
+/// Microkernel for tiles of six rows and four vectors of 16 pairs.
 pub(super) struct Fp16Avx512;
 
-// SAFETY: it reads panels as `pack` makes them, and C where the trait says.
+// SAFETY: it reads panels in the layout of `pack` and writes only to the tile of C.
 unsafe impl MicroKernel for Fp16Avx512 {
     type A = Pairs;
     type B = Pairs;
@@ -41,7 +41,7 @@ unsafe impl MicroKernel for Fp16Avx512 {
         words: &Range<usize>,
         to: *mut u32,
     ) {
-        // SAFETY: by the promise of the caller, here and below.
+        // SAFETY: guaranteed by the caller, here and below.
         unsafe { pack::<Pairs, MR>(source, lanes, words, to) };
     }
 
@@ -87,23 +87,23 @@ unsafe impl MicroKernel for Fp16Avx512 {
     }
 }
 
-/// The lower halves of words, as f32.
+/// Returns the lower halves of words, widened to f32.
 ///
 /// # Safety
 /// The CPU has AVX-512.
 #[inline(always)]
 unsafe fn wide(words: __m512i) -> std::arch::x86_64::__m512 {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words)) }
 }
 
-/// Sums of so many words of two panels, in f16.
+/// Returns the f16 sums over `words` words of two panels.
 ///
 /// # Safety
-/// As [`MicroKernel::multiply`].
+/// See [`MicroKernel::multiply`].
 #[inline(always)]
 unsafe fn sums(words: usize, mut a: *const u32, mut b: *const u32) -> [[__m512h; VECTORS]; MR] {
-    // SAFETY: all within the panels, by the promise of the caller.
+    // SAFETY: all within the panels, guaranteed by the caller.
     unsafe {
         let mut sums = [[_mm512_setzero_ph(); VECTORS]; MR];
         for _ in 0..words {

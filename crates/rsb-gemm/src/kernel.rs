@@ -1,4 +1,4 @@
-//! What every kernel has in common: its tile and block sizes, its task and its scratch memory.
+//! Types shared by all kernels: tile and block sizes, tasks and scratch memory.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -11,18 +11,18 @@ use crate::pack::{PackSource, Packing};
 use crate::partition::OutputBlock;
 use crate::simd::MAX_LANES;
 
-/// Rows up to which B is not packed by vector kernels if its columns lie along the depth, since
-/// packing it would take longest.
+/// Maximum rows for which vector kernels leave B unpacked if B is transposed (each column
+/// contiguous along the depth), since packing would take longest.
 pub(super) const MAX_SKINNY_ROWS: usize = 48;
-/// The same for kernels with matrix tiles.
+/// Same limit for kernels with matrix tiles.
 const MAX_SKINNY_ROWS_OF_TILES: usize = 128;
-/// The same if rows of B lie along its columns.
+/// Same limit if B is not transposed (rows contiguous).
 const MAX_SKINNY_ROWS_ACROSS: usize = 10;
 
-/// Where the matrices of a product begin: row-major, dense, one batch after another.
+/// Addresses of the matrices of a product: row-major, dense, batches stored consecutively.
 ///
 /// A is `batch × m × k` (`k × m` if transposed), B is `k × n` (`n × k` if transposed) with
-/// [`Gemm::stride_b`] elements from batch to batch, and C is `batch × m × n`.
+/// [`Gemm::stride_b`] elements between batches, and C is `batch × m × n`.
 #[derive(Debug, Clone, Copy)]
 pub struct Matrices {
     /// The first element of A.
@@ -33,22 +33,22 @@ pub struct Matrices {
     pub c: *mut c_void,
 }
 
-// SAFETY: only addresses; the unsafe functions that use them justify it.
+// SAFETY: holds only addresses; the unsafe functions that dereference them state the requirements.
 unsafe impl Send for Matrices {}
 // SAFETY: as above.
 unsafe impl Sync for Matrices {}
 
-/// Computes the sums of a block of C.
+/// Function that computes the sums of a block of C.
 pub(super) type GemmFn = unsafe fn(&GemmTask<'_>, &mut Scratch);
 
 /// A kernel for one data type and one instruction set.
 #[derive(Clone, Copy)]
 pub(super) struct GemmKernel {
-    /// The provider's name, with the instruction set.
+    /// Provider name including the instruction set.
     pub(super) name: &'static str,
-    /// The product with packed panels.
+    /// GEMM loop with packed panels.
     pub(super) blocked: GemmFn,
-    /// The product of few rows, if the CPU has vectors for it.
+    /// Kernel for few rows, if there is one for the instruction set.
     pub(super) skinny: Option<SkinnyGemm>,
     /// Rows of a tile.
     pub(super) mr: usize,
@@ -56,11 +56,11 @@ pub(super) struct GemmKernel {
     pub(super) nr: usize,
     /// Rows of a block of A.
     mc: usize,
-    /// Words in depth of a block.
+    /// Words in the depth of a block.
     kc: usize,
-    /// Elements of A in a word.
+    /// Elements of A per word.
     group: usize,
-    /// Words in depth that are multiplied at once.
+    /// Depth is padded to a multiple of this number of words.
     step: usize,
 }
 
@@ -83,29 +83,29 @@ impl GemmKernel {
         }
     }
 
-    /// Words of `depth` elements, in whole steps.
+    /// Returns the number of words for `depth` elements, rounded up to whole steps.
     fn words(&self, depth: usize) -> usize {
         depth.div_ceil(self.group).next_multiple_of(self.step)
     }
 }
 
-/// A product of few rows that reads B without packing it.
+/// A kernel for products with few rows that reads B without packing it.
 #[derive(Clone, Copy)]
 pub(super) struct SkinnyGemm {
     pub(super) run: GemmFn,
-    /// Elements of A in a word.
+    /// Elements of A per word.
     group: usize,
-    /// Rows up to which it is faster, if columns of B lie along the depth.
+    /// Maximum rows for which it is faster if B is transposed.
     max_rows: usize,
 }
 
 impl SkinnyGemm {
-    /// Creates one that uses vectors.
+    /// Creates a kernel that uses vector instructions.
     pub(super) const fn of_vectors(run: GemmFn, group: usize) -> Self {
         Self { run, group, max_rows: MAX_SKINNY_ROWS }
     }
 
-    /// Creates one that uses matrix tiles, which is faster up to more rows.
+    /// Creates a kernel that uses matrix tiles, which is faster up to more rows.
     pub(super) const fn of_tiles(run: GemmFn, group: usize) -> Self {
         Self { run, group, max_rows: MAX_SKINNY_ROWS_OF_TILES }
     }
@@ -116,30 +116,30 @@ impl SkinnyGemm {
     }
 }
 
-/// Words of a row of A in the scratch memory, for `words` words; the rest are zeros.
+/// Returns the scratch words reserved for a row of A with `words` words. The padding is zero.
 pub(super) fn padded_words(words: usize) -> usize {
     words.next_multiple_of(MAX_LANES)
 }
 
 /// Scratch memory of one thread.
 pub(super) struct Scratch {
-    /// Whether all blocks that it is for have few rows, so that B is not packed.
+    /// Whether all blocks of this thread have few rows, so that B is not packed.
     pub(super) is_skinny: bool,
     /// Packed panels of A.
     pub(super) a: Vec<CacheLine>,
     /// Packed panels of B.
     pub(super) b: Vec<CacheLine>,
-    /// Sums row by row, if C holds something else than plain sums of 32 bits.
+    /// Row-major sums, if C does not store plain 32-bit sums.
     pub(super) sums: Vec<CacheLine>,
-    /// A tile at the edge of C, of which C has not all rows or columns.
+    /// Buffer for partial tiles at the edge of C.
     pub(super) tile: Vec<CacheLine>,
-    /// The initial sums of each column of a panel of B.
+    /// Initial sums for each column of a panel of B.
     pub(super) initial: Vec<CacheLine>,
 }
 
 impl Scratch {
-    /// Allocates scratch memory for blocks of up to `rows` × `columns`, or returns `None` if there
-    /// is not that much.
+    /// Allocates scratch memory for blocks of up to `rows` × `columns`. Returns `None` if the
+    /// allocation fails.
     pub(super) fn new(kernel: &GemmKernel, op: &Gemm, rows: usize, columns: usize) -> Option<Self> {
         let depth = op.k as usize;
         let words = kernel.words(depth).min(kernel.kc);
@@ -163,12 +163,13 @@ impl Scratch {
     }
 }
 
-/// A cache line of words.
+/// A cache line of 16 words.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct CacheLine(#[allow(dead_code)] pub(super) [u32; 16]);
 
-/// Allocates `words` zeros in whole lines, or returns `None` if there is no memory for them.
+/// Allocates `words` zeros, rounded up to whole cache lines. Returns `None` if the allocation
+/// fails.
 fn lines(words: usize) -> Option<Vec<CacheLine>> {
     let mut lines = Vec::new();
     let count = words.div_ceil(16);
@@ -191,7 +192,8 @@ fn advise_huge_pages<T>(memory: &mut [MaybeUninit<T>]) {
         let start = memory.as_mut_ptr().cast::<u8>();
         let skipped = start.align_offset(PAGE);
         let bytes = (size_of_val(memory) - skipped) / PAGE * PAGE;
-        // SAFETY: whole pages within the memory, whose size is all that the advice changes.
+        // SAFETY: the range covers whole pages inside the allocation; the advice changes only their
+        // page size.
         let _ =
             unsafe { madvise(start.wrapping_add(skipped).cast(), bytes, Advice::LinuxHugepage) };
     }
@@ -199,7 +201,7 @@ fn advise_huge_pages<T>(memory: &mut [MaybeUninit<T>]) {
     let _ = memory;
 }
 
-/// Returns whether C holds the plain sums, so that kernels write to it directly.
+/// Returns whether C stores plain sums, so that kernels write to it directly.
 pub(super) fn writes_sums(op: &Gemm) -> bool {
     (op.alpha, op.beta) == (1.0, 0.0) && matches!(op.output_dtype(), Dtype::F32 | Dtype::I32)
 }
@@ -208,23 +210,25 @@ pub(super) fn writes_sums(op: &Gemm) -> bool {
 pub(super) struct GemmTask<'p> {
     pub(super) block: &'p OutputBlock,
     pub(super) op: Gemm,
-    /// The first bytes of A and B of this batch.
+    /// First byte of A and B of this batch.
     a: *const u8,
     b: *const u8,
-    /// The first sum of the block in C.
+    /// First sum of the block in C.
     pub(super) c: *mut u32,
-    /// Words from row to row of C.
+    /// Words between rows of C.
     pub(super) stride: usize,
 }
 
 impl<'p> GemmTask<'p> {
+    /// Creates the task for `block`.
+    ///
     /// # Safety
-    /// The matrices are as large as `op` says, and `block` is within C.
+    /// The matrices have the dimensions of `op`, and `block` is within C.
     pub(super) unsafe fn new(op: &Gemm, matrices: &Matrices, block: &'p OutputBlock) -> Self {
         let op = *op;
         let width = op.dtype.bytes(1) as usize;
         let (m, n, k) = (op.m as usize, op.n as usize, op.k as usize);
-        // SAFETY: the batch has this block, by the promise of the caller.
+        // SAFETY: the caller guarantees that the block is within this batch.
         unsafe {
             Self {
                 block,
@@ -240,14 +244,14 @@ impl<'p> GemmTask<'p> {
         }
     }
 
-    /// Rows of A as lanes.
+    /// Returns the rows of A as lanes.
     pub(super) fn a<E>(&self) -> PackSource<E> {
         let (m, k) = (self.op.m as usize, self.op.k as usize);
         let (lane, step) = if self.op.transpose_a { (1, m) } else { (k, 1) };
         PackSource { start: self.a.cast(), lane, step, depth: k }
     }
 
-    /// Columns of B as lanes.
+    /// Returns the columns of B as lanes.
     pub(super) fn b<E>(&self) -> PackSource<E> {
         let (n, k) = (self.op.n as usize, self.op.k as usize);
         let (lane, step) = if self.op.transpose_b { (k, 1) } else { (1, n) };

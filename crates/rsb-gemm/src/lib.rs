@@ -1,13 +1,13 @@
-//! Matrix products on the CPU of f32, f16, bf16 and i8, by the widest units that it has.
+//! CPU GEMM for f32, f16, bf16 and i8, using the widest vector or matrix units of the CPU.
 //!
-//! The algorithm of Goto and of BLIS: blocks of A (MC × KC) and of B (KC × NC) are packed into panels
-//! that lie in the second cache, a panel of B stays in the first, and a micro-kernel keeps a tile of C
-//! (MR × NR) in registers. Threads divide C, and each packs what it needs itself. Products of few rows
-//! read B without packing it.
+//! The loop structure follows Goto and BLIS: blocks of A (MC × KC) and B (KC × NC) are packed into
+//! panels that stay in cache, and a microkernel keeps a tile of C (MR × NR) in registers. C is
+//! divided among threads, and each thread packs the blocks it needs. Products with few rows read B
+//! without packing it.
 //!
-//! From bottom to top: [`convert`], `simd` (vector units), `pack` (panels), `micro_kernel` (tiles),
-//! `amx` and `fp16` (micro-kernels of their own), `blocked` and `skinny` (the loops), `dispatch` (the
-//! table of kernels).
+//! Modules from bottom to top: [`convert`], `simd` (vector units), `pack` (panels), `micro_kernel`
+//! (tiles), `amx` and `fp16` (specialized microkernels), `blocked` and `skinny` (loops), `dispatch`
+//! (kernel table).
 //!
 //! ```
 //! use rsb_device::operation::Gemm;
@@ -24,8 +24,8 @@
 //! # Ok::<(), rsb_gemm::GemmError>(())
 //! ```
 #![allow(unsafe_code)]
-// A function without target features is compiled for a CPU's instructions only if it is inlined into
-// one that has them.
+// A function without target features is compiled with a CPU's instructions only if it is inlined
+// into a function that enables them.
 #![allow(clippy::inline_always)]
 
 #[cfg(target_arch = "x86_64")]
@@ -54,25 +54,25 @@ pub use kernel::Matrices;
 use kernel::{GemmKernel, GemmTask, Scratch};
 use partition::{OutputBlock, partition};
 
-/// Why a product cannot be prepared.
+/// Reason why a product cannot be prepared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GemmError {
-    /// The provider has no kernel for it on this CPU.
+    /// The provider has no kernel for the product on this CPU.
     #[error("{0}")]
     Unsupported(Reason),
-    /// There is no memory for packed panels and sums.
+    /// Memory for packed panels and sums could not be allocated.
     #[error("not enough memory to pack {bytes} bytes")]
     OutOfMemory {
-        /// The size of the larger of A and B in f32.
+        /// Size of the larger of A and B, in bytes, with f32 elements.
         bytes: u64,
     },
 }
 
-/// A product with its kernel, its partition among threads, and their scratch memory.
+/// A product with its kernel, its partition among threads, and the scratch memory of each thread.
 pub struct PreparedGemm {
     op: Gemm,
     kernel: GemmKernel,
-    /// For each thread.
+    /// Work of each thread.
     work: Vec<ThreadWork>,
 }
 
@@ -83,10 +83,11 @@ struct ThreadWork {
 }
 
 impl PreparedGemm {
-    /// Prepares `op` by `provider`, one of [`PROVIDERS`], for `threads` threads.
+    /// Prepares `op` with kernel provider `provider`, one of [`PROVIDERS`], for `threads` threads.
     ///
     /// # Errors
-    /// If the provider has no kernel for `op` on this CPU, or there is no memory to pack A and B.
+    /// If the provider has no kernel for `op` on this CPU, or if memory for packing A and B cannot
+    /// be allocated.
     pub fn new(provider: &str, op: Gemm, threads: usize) -> Result<Self, GemmError> {
         let kernel = dispatch::find(provider, &op).map_err(GemmError::Unsupported)?;
         Self::with_kernel(kernel, op, threads)
@@ -114,12 +115,12 @@ impl PreparedGemm {
         self.kernel.name
     }
 
-    /// Computes the part of C that is of thread `thread`, from 0 to the number of threads that it was
-    /// prepared for. C is complete when all threads have returned.
+    /// Computes the blocks of C assigned to `thread`, a number below the thread count passed to
+    /// [`Self::new`]. C is complete when the calls of all threads have returned.
     ///
     /// # Safety
-    /// The matrices are as large as the operation says and outlive the call. C overlaps neither A nor
-    /// B, and nothing else uses it until all threads have returned.
+    /// The matrices have the dimensions of the operation and outlive the call. C overlaps neither A
+    /// nor B, and nothing else uses it until all threads have returned.
     pub unsafe fn compute(&self, thread: usize, matrices: &Matrices) {
         let Some(work) = self.work.get(thread) else { return };
         let Ok(mut scratch) = work.scratch.lock() else { return };
@@ -128,8 +129,8 @@ impl PreparedGemm {
             _ => self.kernel.blocked,
         };
         for block in &work.blocks {
-            // SAFETY: blocks lie within the matrices and are disjoint; the kernel was found on this
-            // CPU; the rest is the promise of the caller.
+            // SAFETY: blocks are within the matrices and disjoint; dispatch checked that this CPU
+            // supports the kernel; the caller guarantees the rest.
             unsafe {
                 run(&GemmTask::new(&self.op, matrices, block), &mut scratch);
                 epilogue::finish(&self.op, matrices, block, &scratch);

@@ -1,4 +1,4 @@
-//! Micro-kernels: a panel of A times a panel of B is a tile of C, which stays in registers.
+//! Microkernels: each multiplies a panel of A by a panel of B into a tile of C held in registers.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -6,15 +6,15 @@ use std::ops::Range;
 use crate::pack::{PackSource, Packing, pack};
 use crate::simd::{SimdUnit, prefetch};
 
-/// Columns of a block of B. With KC = 1024 words in each, it is 8 MB.
+/// Columns of a block of B. With KC = 1024 words per column, a block takes 8 MB.
 pub(super) const NC: usize = 2048;
 
-/// Words of B between the one in use and the one that is prefetched.
+/// Prefetch distance in B, in words.
 const PREFETCH_B_WORDS: usize = 512;
-/// The same of A, in steps of the depth.
+/// Prefetch distance in A, in steps of depth.
 const PREFETCH_A_STEPS: usize = 32;
 
-/// A tile of C: its first word, words from row to row, and whether sums are added to it.
+/// A tile of C: its first word, the words between rows, and whether sums are added to it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OutputTile {
     pub(super) ptr: *mut u32,
@@ -22,26 +22,27 @@ pub(super) struct OutputTile {
     pub(super) accumulate: bool,
 }
 
-/// Multiplies a panel of A (`MR` × depth) by a panel of B (depth × `NR`), and packs both.
+/// A microkernel: packs panels and multiplies a panel of A (`MR` × depth) by a panel of B (depth ×
+/// `NR`).
 ///
 /// # Safety
-/// A panel of A is `MR` lanes of a multiple of `STEP` words, one of B `NR`, and nothing else is read
-/// or written. The caller of a method runs on a CPU with the instructions that it needs, in a
-/// function that is compiled for them.
+/// Panels of A have `MR` lanes, panels of B `NR`, both a multiple of `STEP` words deep; nothing
+/// else is read or written. Callers run on a CPU with the required instructions, in a function
+/// compiled with them.
 pub(super) unsafe trait MicroKernel {
-    /// How elements of A become words.
+    /// Packing of elements of A into words.
     type A: Packing;
-    /// How elements of B become words.
+    /// Packing of elements of B into words.
     type B: Packing;
     /// Rows of a tile.
     const MR: usize;
     /// Columns of a tile.
     const NR: usize;
-    /// Words in depth of a block: the more, the less often C is read and written again.
+    /// Depth of a block in words. A larger value reads and writes C less often.
     const KC: usize;
-    /// Rows of a block of A, which with `KC` words in each is in the second cache.
+    /// Rows of a block of A, which fits in L2 with `KC` words per row.
     const MC: usize;
-    /// Words in depth that are multiplied at once.
+    /// Depth is padded to a multiple of this number of words.
     const STEP: usize;
 
     /// Packs `lanes` of A.
@@ -64,17 +65,17 @@ pub(super) unsafe trait MicroKernel {
         words: &Range<usize>,
         to: *mut u32,
     );
-    /// Writes the initial sums of the tiles of a panel of B, a word for each column.
+    /// Writes the initial sums for the tiles of a panel of B, one word per column.
     ///
     /// # Safety
-    /// The panel is of B, and `initial` has room for `NR` words.
+    /// `panel` is a panel of B of `words` words in depth, and `initial` has room for `NR` words.
     #[inline(always)]
     unsafe fn initial_sums(_words: usize, _panel: *const u32, _initial: *mut u32) {}
-    /// Sets a tile of C to `initial` plus the product of panels `a` and `b`, or adds them to it if
+    /// Sets a tile of C to `initial` plus the product of panels `a` and `b`, or adds both to it if
     /// the tile accumulates.
     ///
     /// # Safety
-    /// The panels are `words` words deep, and C has the tile.
+    /// The panels are `words` words deep, and the tile is within C or a buffer.
     unsafe fn multiply(
         words: usize,
         a: *const u32,
@@ -84,8 +85,8 @@ pub(super) unsafe trait MicroKernel {
     );
 }
 
-/// Tiles of `R` rows and `V` vectors of `U`, which are `W` columns. With `OFFSET_A`, packed elements
-/// of A are 128 too large.
+/// Microkernel for tiles of `R` rows and `V` vectors of `U`, `W` columns in total. With `OFFSET_A`,
+/// packed elements of A are offset by 128.
 pub(super) struct VectorMicroKernel<
     U,
     A,
@@ -96,8 +97,8 @@ pub(super) struct VectorMicroKernel<
     const OFFSET_A: bool,
 >(PhantomData<(U, A, B)>);
 
-// SAFETY: it reads and writes what `pack` and `multiply_panels` promise, which is what the trait
-// allows.
+// SAFETY: it reads and writes only the memory that `pack` and `multiply_panels` document, as the
+// trait requires.
 unsafe impl<U, A, B, const R: usize, const V: usize, const W: usize, const OFFSET_A: bool>
     MicroKernel for VectorMicroKernel<U, A, B, R, V, W, OFFSET_A>
 where
@@ -109,11 +110,11 @@ where
     type B = B;
     const MR: usize = R;
     const NR: usize = W;
-    /// Wide vectors: a panel of B is in the second cache, not in the first, and is prefetched, since
-    /// it is read in order. Narrow ones read A twice as often for as many products, and are faster
-    /// with both in their caches.
+    /// With wide vectors a panel of B is in L2, not in L1, and is prefetched because it is read in
+    /// order. Narrow vectors read A twice as often for the same number of products and are faster
+    /// with both panels in their caches.
     const KC: usize = if U::LANES > 8 { 1024 } else { 512 };
-    /// With `KC` words in each, 2 MB; for narrow vectors 240 KiB.
+    /// 2 MB with `KC` words per row; 240 KiB for narrow vectors.
     const MC: usize = if U::LANES > 8 { 480 } else { 120 };
     const STEP: usize = 1;
 
@@ -124,7 +125,7 @@ where
         words: &Range<usize>,
         to: *mut u32,
     ) {
-        // SAFETY: by the promise of the caller, here and below.
+        // SAFETY: guaranteed by the caller, here and below.
         unsafe { pack::<A, R>(source, lanes, words, to) };
     }
 
@@ -160,12 +161,12 @@ where
     }
 }
 
-/// Sets a tile of C of `ROWS` rows and `VECTORS` vectors to `initial` plus the product of panels `a`
-/// and `b`, or adds them to it if the tile accumulates.
+/// Sets a tile of C of `ROWS` rows and `VECTORS` vectors to `initial` plus the product of panels
+/// `a` and `b`, or adds both to it if the tile accumulates.
 ///
 /// # Safety
-/// The panels are `words` words deep, `initial` has one for each column, C has the tile, and the CPU
-/// has the unit.
+/// The panels are `words` words deep, `initial` has one word per column, the tile is within C, and
+/// the CPU has the unit.
 #[inline(always)]
 unsafe fn multiply_panels<U: SimdUnit, const ROWS: usize, const VECTORS: usize>(
     words: usize,
@@ -175,7 +176,7 @@ unsafe fn multiply_panels<U: SimdUnit, const ROWS: usize, const VECTORS: usize>(
     output: OutputTile,
 ) {
     let OutputTile { ptr: c, stride, accumulate } = output;
-    // SAFETY: all within the panels, by the promise of the caller.
+    // SAFETY: all within the panels, guaranteed by the caller.
     unsafe {
         let mut sums: [[U::Vector; VECTORS]; ROWS] =
             [std::array::from_fn(|v| U::load(initial.add(v * U::LANES))); ROWS];
@@ -210,10 +211,10 @@ unsafe fn multiply_panels<U: SimdUnit, const ROWS: usize, const VECTORS: usize>(
 }
 
 /// Writes −128 times the sum of each column of a panel of B: the initial sums of a tile whose A is
-/// 128 too large.
+/// offset by 128.
 ///
 /// # Safety
-/// As [`multiply_panels`].
+/// See [`multiply_panels`].
 #[inline(always)]
 pub(super) unsafe fn offset_compensation<U: SimdUnit, const VECTORS: usize>(
     words: usize,

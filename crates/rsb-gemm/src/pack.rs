@@ -1,55 +1,56 @@
-//! Rows of A and columns of B as they are multiplied: panels of some *lanes*, word by word in
-//! depth, zeros behind the end.
+//! Packing of A and B into panels. A panel has a fixed number of *lanes* (rows of A or columns of
+//! B), stored word by word in depth and padded with zeros.
 
 use std::ops::Range;
 
 use crate::simd::{MAX_LANES, SimdUnit, prefetch, widen_bits};
 
-/// How elements become a word of 32 bits.
+/// Packing of elements into 32-bit words.
 ///
 /// # Safety
-/// `word` reads `count` elements, one to `GROUP`, that lie `stride` elements apart from `at` on,
-/// and `next` reads `GROUP` that follow one another.
+/// `word` reads `count` elements, 1 to `GROUP`, that are `stride` elements apart starting at `at`;
+/// `next` reads `GROUP` contiguous elements.
 pub(super) unsafe trait Packing {
     type Element: Copy;
-    /// Elements in a word.
+    /// Elements per word.
     const GROUP: usize;
 
-    /// The elements from the first on, zeros for those that lack.
+    /// Packs up to `GROUP` elements starting at `at`. Missing elements become zeros.
     unsafe fn word(at: *const Self::Element, stride: usize, count: usize) -> u32;
-    /// The elements from the first on, as many as a word has, one behind the other.
+    /// Packs the next `GROUP` contiguous elements.
     unsafe fn next(at: *const Self::Element) -> u32;
-    /// A vector of such words, one behind the other, on a CPU that has the unit.
+    /// Returns a vector of words packed from contiguous elements. The CPU must have the unit.
     #[inline(always)]
     unsafe fn vector<U: SimdUnit>(at: *const Self::Element) -> U::Vector {
         let mut words = [0; MAX_LANES];
         for (lane, word) in words.iter_mut().take(U::LANES).enumerate() {
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             *word = unsafe { Self::next(at.add(lane * Self::GROUP)) };
         }
-        // SAFETY: as many words as any vector has.
+        // SAFETY: the array is as long as the longest vector.
         unsafe { U::load(words.as_ptr()) }
     }
-    /// The words of `WIDTH` lanes that lie side by side, of elements `step` apart.
+    /// Writes one word for each of `WIDTH` adjacent lanes, whose elements are `step` apart in
+    /// depth.
     ///
     /// # Safety
-    /// All of them are there, and `to` has room for as many words.
+    /// All elements are valid to read, and `to` has room for `WIDTH` words.
     #[inline(always)]
     unsafe fn columns<const WIDTH: usize>(at: *const Self::Element, step: usize, to: *mut u32) {
         for lane in 0..WIDTH {
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             unsafe { *to.add(lane) = Self::word(at.add(lane), step, Self::GROUP) };
         }
     }
-    /// A vector of words whose elements lie `stride` apart, each word one element behind the last.
+    /// Returns a vector of words of adjacent lanes, whose elements are `stride` apart in depth.
     #[inline(always)]
     unsafe fn vector_of_columns<U: SimdUnit>(at: *const Self::Element, stride: usize) -> U::Vector {
         let mut words = [0; MAX_LANES];
         for (lane, word) in words.iter_mut().take(U::LANES).enumerate() {
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             *word = unsafe { Self::word(at.add(lane), stride, Self::GROUP) };
         }
-        // SAFETY: as many words as any vector has.
+        // SAFETY: the array is as long as the longest vector.
         unsafe { U::load(words.as_ptr()) }
     }
 }
@@ -59,7 +60,7 @@ macro_rules! packing {
         $(#[$about])*
         pub(super) struct $name;
 
-        // SAFETY: `word` reads what the trait says.
+        // SAFETY: `word` and `next` read only the elements that the trait allows.
         unsafe impl Packing for $name {
             type Element = $element;
             const GROUP: usize = $group;
@@ -68,7 +69,7 @@ macro_rules! packing {
             unsafe fn word(at: *const $element, stride: usize, count: usize) -> u32 {
                 let mut $word = 0_u32;
                 for index in 0..count.min($group) {
-                    // SAFETY: one of the elements that the caller names.
+                    // SAFETY: one of the `count` elements that the caller guarantees.
                     let ($value, $index) = (unsafe { *at.add(index * stride) }, index as u32);
                     $word |= $place;
                 }
@@ -77,7 +78,7 @@ macro_rules! packing {
 
             #[inline(always)]
             unsafe fn next($at: *const $element) -> u32 {
-                // SAFETY: by the promise of the caller.
+                // SAFETY: guaranteed by the caller.
                 let $word = unsafe { $next };
                 $finish
             }
@@ -102,18 +103,18 @@ macro_rules! packing {
     };
 }
 
-/// The four bytes there, of which the first is the lowest.
+/// Returns four bytes as a little-endian word.
 ///
 /// # Safety
-/// They are there.
+/// The four bytes at `at` are valid to read.
 #[inline(always)]
 unsafe fn as_it_lies(at: *const u32) -> u32 {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     u32::from_le(unsafe { at.read_unaligned() })
 }
 
 packing!(
-    /// f32 as it is.
+    /// f32, unchanged.
     F32,
     u32,
     1,
@@ -123,7 +124,7 @@ packing!(
     columns: columns_as_they_lie
 );
 packing!(
-    /// bf16 as f32, whose upper half it is.
+    /// bf16 widened to f32 (bf16 is the upper half of an f32).
     WidenBf16,
     u16,
     1,
@@ -132,7 +133,7 @@ packing!(
     |at| u32::from(*at) << 16
 );
 packing!(
-    /// f16 as f32.
+    /// f16 widened to f32.
     WidenF16,
     u16,
     1,
@@ -142,7 +143,7 @@ packing!(
     vector: of_f16
 );
 packing!(
-    /// Pairs of 16 bits.
+    /// Pairs of 16-bit elements.
     Pairs,
     u16,
     2,
@@ -162,8 +163,8 @@ packing!(
     columns: columns_of_quads
 );
 packing!(
-    /// Quads of i8 as u8, 128 more: the instruction takes no other A. What that is too much, 128
-    /// for each element of B, is taken off where a tile begins.
+    /// Quads of i8 offset by 128 to u8, since the instruction requires an unsigned A. The initial
+    /// sums of a tile compensate for it: −128 times the sum of each column of B.
     OffsetQuads,
     u8,
     4,
@@ -172,7 +173,7 @@ packing!(
     |at| as_it_lies(at.cast())
 );
 packing!(
-    /// Two i8 as i16.
+    /// Pairs of i8 widened to i16.
     PairsOfI8,
     u8,
     2,
@@ -181,23 +182,23 @@ packing!(
     |at| Self::word(at, 1, 2)
 );
 
-/// As [`Packing::columns`], of one row of words. Of words one by one a compiler does not make a
-/// copy.
+/// Copies one row of words, as [`Packing::columns`]. The compiler does not turn the word-by-word
+/// loop into a copy.
 ///
 /// # Safety
-/// As there.
+/// See [`Packing::columns`].
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn columns_as_they_lie<const WIDTH: usize>(at: *const u32, _step: usize, to: *mut u32) {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { to.copy_from_nonoverlapping(at, WIDTH) };
 }
 
-/// As [`Packing::columns`], of two rows of 16 bits that are interleaved. A compiler does not see
-/// that by itself.
+/// Interleaves two rows of 16-bit elements, as [`Packing::columns`]. The compiler does not
+/// vectorize the generic loop.
 ///
 /// # Safety
-/// As there.
+/// See [`Packing::columns`].
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn columns_of_pairs<const WIDTH: usize>(at: *const u16, step: usize, to: *mut u32) {
@@ -205,7 +206,7 @@ unsafe fn columns_of_pairs<const WIDTH: usize>(at: *const u16, step: usize, to: 
         _mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi_epi16, _mm_unpacklo_epi16,
     };
     let whole = WIDTH - WIDTH % 8;
-    // SAFETY: by the promise of the caller; every CPU of this architecture has SSE2.
+    // SAFETY: guaranteed by the caller; every CPU of this architecture has SSE2.
     unsafe {
         for lane in (0..whole).step_by(8) {
             let [low, high] = [0, 1].map(|row| _mm_loadu_si128(at.add(lane + row * step).cast()));
@@ -219,10 +220,10 @@ unsafe fn columns_of_pairs<const WIDTH: usize>(at: *const u16, step: usize, to: 
     }
 }
 
-/// The same of four rows of bytes.
+/// Interleaves four rows of bytes, as [`Packing::columns`].
 ///
 /// # Safety
-/// As there.
+/// See [`Packing::columns`].
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn columns_of_quads<const WIDTH: usize>(at: *const u8, step: usize, to: *mut u32) {
@@ -250,12 +251,13 @@ unsafe fn columns_of_quads<const WIDTH: usize>(at: *const u8, step: usize, to: *
     }
 }
 
-/// A matrix as panels see it: rows of A or columns of B are lanes, and its sums go along the depth.
+/// A matrix as a source of panels: lanes are rows of A or columns of B, and sums run along the
+/// depth.
 pub(super) struct PackSource<E> {
     pub(super) start: *const E,
-    /// Elements from one lane to the next.
+    /// Elements between lanes.
     pub(super) lane: usize,
-    /// Elements from one step in depth to the next.
+    /// Elements between steps in depth.
     pub(super) step: usize,
     /// Elements in depth.
     pub(super) depth: usize,
@@ -269,11 +271,11 @@ impl<E> Clone for PackSource<E> {
 
 impl<E> Copy for PackSource<E> {}
 
-/// Packs words `words` of lanes `lanes` into panels of `WIDTH` lanes at `to`.
+/// Packs `words` of `lanes` into panels of `WIDTH` lanes at `to`.
 ///
 /// # Safety
-/// The matrix has these lanes, and `to` has room for whole panels. Nobody else uses either
-/// meanwhile.
+/// The matrix has these lanes, and `to` has room for whole panels. Nothing else uses either during
+/// the call.
 #[inline(always)]
 pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
     source: PackSource<P::Element>,
@@ -281,12 +283,12 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
     words: &Range<usize>,
     to: *mut u32,
 ) {
-    // Words that have all of their elements, and panels that have all of their lanes. Behind the
-    // end there may be more words.
+    // Words with all of their elements, and panels with all of their lanes. Partial words may
+    // follow.
     let mut whole = words.start..(source.depth / P::GROUP).clamp(words.start, words.end);
     let panels = lanes.len() / WIDTH;
-    // SAFETY: lanes and words of the matrix, in memory for whole panels, by the promise of the
-    // caller.
+    // SAFETY: the caller guarantees that lanes and words are within the matrix, and that `to` has
+    // room for whole panels.
     unsafe {
         let start = source.start.add(lanes.start * source.lane);
         let place =
@@ -304,8 +306,8 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
                 }
             }
         } else {
-            // Rows one after another, across all panels: down a panel, lines of rows that lie a
-            // power of two apart would drive each other out of the cache.
+            // Pack row after row across all panels: going down one panel, rows a power of two apart
+            // would evict each other from the cache.
             for word in whole.clone() {
                 let start = start.add(word * P::GROUP * source.step);
                 for panel in 0..panels {
@@ -339,17 +341,16 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
     }
 }
 
-/// Words of a cache line.
+/// Words per cache line.
 const LINE: usize = 16;
-/// Lanes whose lines are turned at once: those of a matrix whose lanes lie a power of two apart
-/// share the ways of one set of the first cache.
+/// Lanes that are transposed together. Lanes a power of two apart share the ways of one L1 set.
 const LANES: usize = 8;
 
-/// Packs `LINE` words of a panel whose lanes have one element behind the other, `lane` elements
-/// from lane to lane.
+/// Packs `LINE` words of a panel whose lanes are contiguous along the depth and `lane` elements
+/// apart.
 ///
 /// # Safety
-/// As [`pack`].
+/// See [`pack`].
 #[inline(always)]
 unsafe fn transpose<P: Packing, const WIDTH: usize>(
     start: *const P::Element,
@@ -362,8 +363,8 @@ unsafe fn transpose<P: Packing, const WIDTH: usize>(
         if size_of::<P::Element>() == size_of::<u32>() {
             for word in 0..LINE {
                 for index in first..first + lanes {
-                    // SAFETY: words of the lane, and within the panel, by the promise of the
-                    // caller.
+                    // SAFETY: the caller guarantees that the words are within the lane and the
+                    // panel.
                     unsafe {
                         *to.add(word * WIDTH + index) =
                             P::next(start.add(index * lane + word * P::GROUP));
@@ -376,7 +377,7 @@ unsafe fn transpose<P: Packing, const WIDTH: usize>(
         let mut lines = [[0; LINE]; LANES];
         for (index, line) in lines.iter_mut().take(lanes).enumerate() {
             for (word, to) in line.iter_mut().enumerate() {
-                // SAFETY: words of the lane, by the promise of the caller.
+                // SAFETY: the caller guarantees that the words are within the lane.
                 *to = unsafe { P::next(start.add((first + index) * lane + word * P::GROUP)) };
             }
         }
@@ -390,11 +391,10 @@ unsafe fn transpose<P: Packing, const WIDTH: usize>(
     }
 }
 
-/// As [`pack`], for one panel of `lanes` lanes from `start` on, of which lanes or elements may
-/// lack.
+/// Packs one panel of `lanes` lanes starting at `start`. Missing lanes and elements become zeros.
 ///
 /// # Safety
-/// As there.
+/// See [`pack`].
 unsafe fn edge<P: Packing, const WIDTH: usize>(
     source: PackSource<P::Element>,
     start: *const P::Element,
@@ -407,7 +407,7 @@ unsafe fn edge<P: Packing, const WIDTH: usize>(
         let count = P::GROUP.min(source.depth.saturating_sub(first));
         for lane in 0..WIDTH {
             let at = start.wrapping_add(first * source.step + lane * source.lane);
-            // SAFETY: as `pack`; what lacks is not read.
+            // SAFETY: see `pack`; missing elements are not read.
             unsafe {
                 *to.add(index * WIDTH + lane) =
                     if lane < lanes { P::word(at, source.step, count) } else { 0 }

@@ -1,10 +1,10 @@
-//! The partition of C among threads.
+//! Partition of C among threads.
 
 use std::ops::Range;
 
 use rsb_device::operation::Gemm;
 
-/// A block of C of one product of the batch.
+/// A block of C of one product in the batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OutputBlock {
     pub(super) batch: usize,
@@ -12,9 +12,9 @@ pub(super) struct OutputBlock {
     pub(super) columns: Range<usize>,
 }
 
-/// Returns the blocks of each of `threads` threads: whole products if there are enough of them, else
-/// blocks of whole tiles (`mr` × `nr`) of each. Every thread packs the rows and columns of its own
-/// blocks, so they are as square as possible.
+/// Returns the blocks assigned to each of `threads` threads: whole products if the batch is a
+/// multiple of `threads`, otherwise blocks of whole tiles (`mr` × `nr`) of each product. Every
+/// thread packs the rows and columns of its own blocks, so the blocks are as square as possible.
 pub(super) fn partition(op: &Gemm, threads: usize, mr: usize, nr: usize) -> Vec<Vec<OutputBlock>> {
     let (batch, m, n) = (op.batch as usize, op.m as usize, op.n as usize);
     let threads = threads.max(1);
@@ -53,9 +53,10 @@ impl OutputBlock {
     }
 }
 
-/// Returns how many blocks C has down and across, so that the largest takes the least time. Packing a
-/// row or a column takes about as long as 48 sums of the same depth. Of two equal grids, the one with
-/// more blocks down is better: rows of B are packed by whole lines, those of A are transposed.
+/// Returns the number of blocks of C down and across that minimizes the time of the largest block.
+/// Packing a row or a column takes about as long as 48 sums of the same depth. If two grids cost
+/// the same, the one with more blocks down wins: rows of B are packed by whole lines, those of A
+/// are transposed.
 fn grid(m: usize, n: usize, threads: usize, mr: usize, nr: usize) -> (usize, usize) {
     let grids = (1..=threads)
         .rev()
@@ -69,7 +70,7 @@ fn grid(m: usize, n: usize, threads: usize, mr: usize, nr: usize) -> (usize, usi
     best.unwrap_or((threads, 1))
 }
 
-/// Returns range `index` of `count` of `rows` rows, in whole tiles.
+/// Returns the `index`-th of `count` ranges of whole tiles that cover `rows` rows.
 fn cut(rows: usize, index: usize, count: usize, tile: usize) -> Range<usize> {
     let tiles = rows.div_ceil(tile);
     let first = (tiles * index / count * tile).min(rows);

@@ -1,35 +1,35 @@
-//! The CPU's units for products, each as what a tile of C needs of it: a vector of sums, and sums
-//! plus products.
+//! Vector units of the CPU, with the operations that a tile of C needs: vectors of sums, and
+//! multiply-add.
 //!
-//! Matrices come in *words* of 32 bits: one f32, two bf16, two i16 or four i8 that follow one
-//! another in depth. A word of A goes to every lane, a vector of B has a word of each of its
-//! columns.
+//! Matrices are read in *words* of 32 bits: one f32, two bf16, two i16 or four i8 that are
+//! consecutive in depth. A word of A is broadcast to every lane; a vector of B has one word per
+//! column.
 
 /// Lanes of the widest unit.
 pub(super) const MAX_LANES: usize = 16;
 
-/// An instruction that multiplies words and adds the products to sums of 32 bits.
+/// A vector unit that multiplies words and adds the products to 32-bit sums.
 ///
 /// # Safety
-/// Whoever calls a method runs on a CPU that has the unit's instructions, in a function that is
-/// compiled for them, so that the method becomes a part of it. Pointers are valid for a vector
-/// (`broadcast`: a word), however aligned.
+/// Callers run on a CPU with the instructions of the unit, in a function compiled with them, so
+/// that the method is inlined. Pointers are valid for a vector (`broadcast`: a word), at any
+/// alignment.
 pub(super) unsafe trait SimdUnit {
-    /// Sums, or words of B.
+    /// Vector of sums, or of words of B.
     type Vector: Copy;
-    /// Words in a vector.
+    /// Words per vector.
     const LANES: usize;
 
     unsafe fn load(from: *const u32) -> Self::Vector;
-    /// A vector of so many f16, each as an f32.
+    /// Returns a vector of f16 elements widened to f32.
     #[inline(always)]
     unsafe fn of_f16(from: *const u16) -> Self::Vector {
         let mut words = [0; MAX_LANES];
         for (lane, word) in words.iter_mut().take(Self::LANES).enumerate() {
-            // SAFETY: by the promise of the caller, here and below.
+            // SAFETY: guaranteed by the caller, here and below.
             *word = widen_bits(unsafe { *from.add(lane) });
         }
-        // SAFETY: as many words as any vector has.
+        // SAFETY: the array is as long as the longest vector.
         unsafe { Self::load(words.as_ptr()) }
     }
     unsafe fn broadcast(from: *const u32) -> Self::Vector;
@@ -37,14 +37,14 @@ pub(super) unsafe trait SimdUnit {
     unsafe fn multiply_add(sums: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn subtract(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// The sum of two lanes.
+    /// Returns the sum of two lanes.
     fn sum(a: u32, b: u32) -> u32;
 }
 
-/// An f16 as the bits of an f32, without a branch, so that a compiler makes vectors of it.
+/// Returns the bits of an f16 widened to f32. Branch-free, so that the compiler vectorizes it.
 #[inline(always)]
 pub(super) fn widen_bits(bits: u16) -> u32 {
-    /// 2¹¹², by which the exponents of the two differ.
+    /// 2¹¹², the ratio of the exponent biases of f32 and f16.
     const SCALE: f32 = f32::from_bits(0x7780_0000);
     let magnitude = u32::from(bits & 0x7fff) << 13;
     let number = (f32::from_bits(magnitude) * SCALE).to_bits();
@@ -52,25 +52,25 @@ pub(super) fn widen_bits(bits: u16) -> u32 {
     (if is_none { magnitude | 0x7f80_0000 } else { number }) | (u32::from(bits & 0x8000) << 16)
 }
 
-/// Asks for the cache line there, which need not be anybody's.
+/// Prefetches the cache line at `at`, which need not be a valid address.
 #[inline(always)]
 pub(super) fn prefetch(at: *const u32) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: it reads nothing, and faults nowhere.
+        // SAFETY: a prefetch reads nothing and never faults.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
 }
 
-/// The sum of two f32.
+/// Returns the sum of two f32, given and returned as bits.
 fn sum_f32(a: u32, b: u32) -> u32 {
     (f32::from_bits(a) + f32::from_bits(b)).to_bits()
 }
 
-/// The sum of two whole numbers of 32 bits.
+/// Returns the wrapping sum of two 32-bit integers.
 fn sum_i32(a: u32, b: u32) -> u32 {
     a.wrapping_add(b)
 }
@@ -91,7 +91,7 @@ macro_rules! unit {
         #[derive(Clone, Copy)]
         pub(crate) struct $name;
 
-        // SAFETY: every method asks of its caller what the trait does, and nothing else.
+        // SAFETY: every method has the same requirements as the trait.
         #[allow(clippy::cast_ptr_alignment)]
         unsafe impl SimdUnit for $name {
             type Vector = $vector;
@@ -100,7 +100,7 @@ macro_rules! unit {
             #[inline(always)]
             unsafe fn load(from: *const u32) -> $vector {
                 let $from = from.cast();
-                // SAFETY: by the promise of the caller, here and below.
+                // SAFETY: guaranteed by the caller, here and below.
                 unsafe { $load }
             }
             #[inline(always)]
@@ -140,7 +140,7 @@ macro_rules! unit {
                 #[inline(always)]
                 unsafe fn of_f16(from: *const u16) -> $vector {
                     let $halves = from.cast();
-                    // SAFETY: as above, on a CPU that converts f16.
+                    // SAFETY: as above, on a CPU with F16C or AVX-512.
                     unsafe { $of_f16 }
                 }
             )?
@@ -164,7 +164,7 @@ mod x86 {
     use super::{SimdUnit, sum_f32, sum_i32};
 
     unit!(
-        /// f32 in vectors of sixteen.
+        /// f32 in vectors of 16.
         F32Avx512,
         __m512,
         16,
@@ -178,21 +178,21 @@ mod x86 {
         |from| _mm512_cvtph_ps(_mm256_loadu_si256(from))
     );
     unit!(
-        /// Pairs of bf16, summed in f32.
+        /// Pairs of bf16, accumulated in f32.
         Bf16Avx512,
         __m512,
         16,
         |from| _mm512_loadu_ps(from),
         |word| _mm512_set1_ps(f32::from_bits(word.cast_unsigned())),
         |to, vector| _mm512_storeu_ps(to, vector),
-        // SAFETY: vectors of the same size whose bits are numbers whatever they are.
+        // SAFETY: the vectors have the same size, and all bit patterns are valid.
         |sums, a, b| _mm512_dpbf16_ps(sums, transmute::<__m512, __m512bh>(a), transmute::<__m512, __m512bh>(b)),
         |a, b| _mm512_add_ps(a, b),
         |a, b| _mm512_sub_ps(a, b),
         sum_f32
     );
     unit!(
-        /// Fours of u8 (A) and i8 (B), summed in 32 bits.
+        /// Quads of u8 (A) and i8 (B), accumulated in 32 bits.
         Vnni512,
         __m512i,
         16,
@@ -205,7 +205,7 @@ mod x86 {
         sum_i32
     );
     unit!(
-        /// f32 in vectors of eight.
+        /// f32 in vectors of 8.
         F32Fma,
         __m256,
         8,
@@ -219,7 +219,7 @@ mod x86 {
         |from| _mm256_cvtph_ps(_mm_loadu_si128(from))
     );
     unit!(
-        /// Fours of u8 (A) and i8 (B), where there is VNNI without AVX-512.
+        /// Quads of u8 (A) and i8 (B), for CPUs with AVX-VNNI.
         VnniAvx,
         __m256i,
         8,
@@ -232,7 +232,7 @@ mod x86 {
         sum_i32
     );
     unit!(
-        /// Pairs of i16, summed in 32 bits.
+        /// Pairs of i16, accumulated in 32 bits.
         PairsAvx2,
         __m256i,
         8,
@@ -249,7 +249,7 @@ mod x86 {
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86::{Bf16Avx512, F32Avx512, F32Fma, PairsAvx2, Vnni512, VnniAvx};
 
-/// Lanes of the plain units: as many as the compiler makes vectors of on any CPU.
+/// Lanes of the portable units, which the compiler can vectorize on any CPU.
 const PLAIN: usize = 8;
 
 macro_rules! plain_unit {
@@ -264,14 +264,14 @@ macro_rules! plain_unit {
         #[derive(Clone, Copy)]
         pub(crate) struct $name;
 
-        // SAFETY: any CPU has what these need.
+        // SAFETY: needs no special instructions.
         unsafe impl SimdUnit for $name {
             type Vector = [$number; PLAIN];
             const LANES: usize = PLAIN;
 
             #[inline(always)]
             unsafe fn load(from: *const u32) -> Self::Vector {
-                // SAFETY: by the promise of the caller, here and below.
+                // SAFETY: guaranteed by the caller, here and below.
                 unsafe { from.cast::<Self::Vector>().read_unaligned() }
             }
             #[inline(always)]
@@ -314,7 +314,7 @@ macro_rules! plain_unit {
 }
 
 plain_unit!(
-    /// f32 as the compiler has it for any CPU.
+    /// Portable f32, vectorized by the compiler.
     F32Plain,
     f32,
     |sum, a, b| *sum + a * b,
@@ -323,14 +323,14 @@ plain_unit!(
     sum_f32
 );
 
-/// Both halves of a word as the i16 that they are.
+/// Returns both halves of a word as sign-extended i16.
 #[inline(always)]
 fn halves(word: i32) -> [i32; 2] {
     [i32::from(word as i16), word >> 16]
 }
 
 plain_unit!(
-    /// Pairs of i16 as the compiler has them for any CPU.
+    /// Portable pairs of i16, vectorized by the compiler.
     PairsPlain,
     i32,
     |sum, a, b| {

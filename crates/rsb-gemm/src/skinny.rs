@@ -1,5 +1,5 @@
-//! Products of few rows, as in a decoder that makes one token: B is read once without packing, which
-//! would take longer than the product.
+//! GEMM with few rows, as in a decoder that generates one token. B is read once without packing,
+//! which would take longer than the product.
 
 use std::ops::Range;
 
@@ -8,22 +8,23 @@ use crate::micro_kernel::offset_compensation;
 use crate::pack::{PackSource, Packing};
 use crate::simd::{MAX_LANES, SimdUnit};
 
-/// Rows from which matrix tiles are faster than vectors: below, reading B takes longest.
+/// Minimum rows for which matrix tiles are faster than vectors. With fewer rows, reading B takes
+/// longest.
 pub(super) const MIN_ROWS_OF_TILES: usize = 5;
-/// Columns that are summed at once where sums go along the lanes.
+/// Columns that are summed at once if B is transposed.
 const COLUMNS: usize = 4;
-/// The same of a single row whose elements are words, of which there is less to do beside reading.
+/// Same for a single row with one element per word, which needs less compute for each read.
 const COLUMNS_OF_ONE: usize = 8;
-/// Rows of B that are read side by side where a row of B has a lane for each column: C is read and
-/// written once for as many. Those of matrices whose rows are a power of two apart share the ways
-/// of one set of the first cache.
+/// Rows of B that are read together if B is not transposed; C is read and written once for all of
+/// them. Rows a power of two apart share the ways of one L1 set.
 const DEPTH: usize = 8;
 
-/// Computes the sums of a block of C of few rows by `U`, `R` rows at once. A and B change places, so
-/// with `OFFSET_A` it is B that is 128 too large, which adds the same to a whole row of C.
+/// Computes the sums of a block of C with few rows, `R` rows at once, using unit `U`. A and B are
+/// swapped, so with `OFFSET_A` the elements of B are offset by 128, which adds the same value to a
+/// whole row of C.
 ///
 /// # Safety
-/// As [`blocked_gemm`](crate::blocked::blocked_gemm).
+/// See [`blocked_gemm`](crate::blocked::blocked_gemm).
 #[inline(always)]
 pub(super) unsafe fn skinny_gemm<U, A, B, const R: usize, const OFFSET_A: bool>(
     task: &GemmTask<'_>,
@@ -40,8 +41,8 @@ pub(super) unsafe fn skinny_gemm<U, A, B, const R: usize, const OFFSET_A: bool>(
     let own = (scratch.sums.as_mut_ptr().cast(), columns.len());
     let (c, stride) = if writes_sums(&task.op) { (task.c, task.stride) } else { own };
     let mut initial = [0; MAX_SKINNY_ROWS];
-    // SAFETY: rows and columns of the matrices; the scratch has so many padded rows; sums are within
-    // this block of C.
+    // SAFETY: rows and columns are within the matrices; the scratch memory has room for the padded
+    // rows; sums are within this block of C.
     unsafe {
         for (row, initial) in initial.iter_mut().enumerate().take(rows.len()) {
             let (to, at) =
@@ -67,28 +68,30 @@ pub(super) unsafe fn skinny_gemm<U, A, B, const R: usize, const OFFSET_A: bool>(
     }
 }
 
-/// Rows of A in words, their initial sums, B from the first column on, and where sums go.
+/// Packed rows of A, their initial sums, B starting at the first column, and the output.
 struct Work<E> {
     a: *const u32,
     initial: [u32; MAX_SKINNY_ROWS],
     b: PackSource<E>,
-    /// Words of a row of A that hold something.
+    /// Words per row of A without padding.
     words: usize,
     c: *mut u32,
     stride: usize,
 }
 
 impl<E> Work<E> {
+    /// Returns the address of `word` in `row` of A.
+    ///
     /// # Safety
-    /// There is such a row, and word `word` is in it.
+    /// The row exists and has the word.
     #[inline(always)]
     unsafe fn a(&self, row: usize, word: usize) -> *const u32 {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.a.add(row * padded_words(self.words) + word) }
     }
 }
 
-/// The sum of lanes.
+/// Returns the sum of all lanes.
 #[inline(always)]
 fn total<U: SimdUnit>(mut lanes: [u32; MAX_LANES]) -> u32 {
     let mut half = U::LANES / 2;
@@ -101,11 +104,11 @@ fn total<U: SimdUnit>(mut lanes: [u32; MAX_LANES]) -> u32 {
     lanes[0]
 }
 
-/// Columns of B that lie along their depth: a vector has words of one column, and its lanes are
-/// summed in the end.
+/// Computes the block for a transposed B: a vector holds words of one column, and its lanes are
+/// summed at the end.
 ///
 /// # Safety
-/// As [`skinny_gemm`].
+/// See [`skinny_gemm`].
 #[inline(always)]
 unsafe fn along<U: SimdUnit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
@@ -113,7 +116,7 @@ unsafe fn along<U: SimdUnit, B: Packing, const R: usize>(
     columns: usize,
 ) {
     let whole = columns - columns % COLUMNS_OF_ONE;
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for column in (0..whole).step_by(COLUMNS_OF_ONE) {
             let mut row = 0;
@@ -141,10 +144,10 @@ unsafe fn along<U: SimdUnit, B: Packing, const R: usize>(
     }
 }
 
-/// The sums of `R` rows and `C` columns from there on.
+/// Computes the sums of `R` rows and `C` columns starting at `row` and `column`.
 ///
 /// # Safety
-/// As [`skinny_gemm`], with so many rows and columns.
+/// See [`skinny_gemm`]; the block has these rows and columns.
 #[inline(always)]
 unsafe fn dots<U: SimdUnit, B: Packing, const R: usize, const C: usize>(
     work: &Work<B::Element>,
@@ -154,8 +157,8 @@ unsafe fn dots<U: SimdUnit, B: Packing, const R: usize, const C: usize>(
     let b = &work.b;
     let whole = b.depth / B::GROUP / U::LANES * U::LANES;
     let none = 0_u32;
-    // SAFETY: words of the rows of A, and elements of the columns of B, by the promise of the
-    // caller.
+    // SAFETY: the caller guarantees that the words and elements are within the rows of A and the
+    // columns of B.
     unsafe {
         let zero = U::broadcast(&raw const none);
         let mut sums = [[zero; C]; R];
@@ -186,12 +189,12 @@ unsafe fn dots<U: SimdUnit, B: Packing, const R: usize, const C: usize>(
     }
 }
 
-/// Adds products of a vector of each row of A, `stride` words apart, and of each column of B. Not a
-/// closure: that is no part of a function which is compiled for a CPU's instructions, unless the
-/// compiler likes to.
+/// Adds the products of a vector of each row of A, `stride` words apart, and of each column of B.
+/// This is not a closure, since a closure does not reliably inherit the target features of its
+/// function.
 ///
 /// # Safety
-/// There are so many rows, and the CPU has the unit.
+/// A has `R` rows, and the CPU has the unit.
 #[inline(always)]
 unsafe fn add<U: SimdUnit, const R: usize, const C: usize>(
     sums: &mut [[U::Vector; C]; R],
@@ -200,7 +203,7 @@ unsafe fn add<U: SimdUnit, const R: usize, const C: usize>(
     columns: [U::Vector; C],
 ) {
     for (index, sums) in sums.iter_mut().enumerate() {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let a = U::load(a.add(index * stride));
             for (sum, column) in sums.iter_mut().zip(columns) {
@@ -210,25 +213,25 @@ unsafe fn add<U: SimdUnit, const R: usize, const C: usize>(
     }
 }
 
-/// A vector of the last `count` elements of a column, fewer than a vector has, and zeros.
+/// Returns a vector of the last `count` elements of a column, padded with zeros.
 ///
 /// # Safety
-/// They are there, and the CPU has the unit.
+/// The elements are valid to read, and the CPU has the unit.
 #[inline(always)]
 unsafe fn last<U: SimdUnit, B: Packing>(at: *const B::Element, count: usize) -> U::Vector {
     let mut words = [0; MAX_LANES];
     for (first, word) in (0..count).step_by(B::GROUP).zip(&mut words) {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         *word = unsafe { B::word(at.add(first), 1, B::GROUP.min(count - first)) };
     }
-    // SAFETY: as many words as any vector has.
+    // SAFETY: the array is as long as the longest vector.
     unsafe { U::load(words.as_ptr()) }
 }
 
-/// Rows of B that lie along the columns: a vector has a word of each of its columns.
+/// Computes the block for a B that is not transposed: a vector holds one word of each column.
 ///
 /// # Safety
-/// As [`skinny_gemm`].
+/// See [`skinny_gemm`].
 #[inline(always)]
 unsafe fn across<U: SimdUnit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
@@ -236,13 +239,13 @@ unsafe fn across<U: SimdUnit, B: Packing, const R: usize>(
     columns: usize,
 ) {
     if rows == 1 && B::GROUP == 1 {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         return unsafe { across_once::<U, B>(work, columns) };
     }
     let step = (DEPTH / B::GROUP).max(1);
     for first in (0..work.words).step_by(step) {
         let words = first..work.words.min(first + step);
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut row = 0;
             while row + R <= rows {
@@ -256,14 +259,14 @@ unsafe fn across<U: SimdUnit, B: Packing, const R: usize>(
     }
 }
 
-/// As [`across`] of a single row: there is least to do where B is read from one end to the other.
+/// Computes [`across`] for a single row, reading B once from start to end.
 ///
 /// # Safety
-/// As [`skinny_gemm`].
+/// See [`skinny_gemm`].
 #[inline(always)]
 unsafe fn across_once<U: SimdUnit, B: Packing>(work: &Work<B::Element>, columns: usize) {
     let whole = columns - columns % U::LANES;
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for column in 0..columns {
             *work.c.add(column) = work.initial[0];
@@ -281,10 +284,10 @@ unsafe fn across_once<U: SimdUnit, B: Packing>(work: &Work<B::Element>, columns:
     }
 }
 
-/// Adds the products of `words` of B to `R` rows of C, from `row` on.
+/// Adds the products of `words` of B to `R` rows of C, starting at `row`.
 ///
 /// # Safety
-/// As [`skinny_gemm`], with so many rows and words.
+/// See [`skinny_gemm`]; the block has these rows and words.
 #[inline(always)]
 unsafe fn strip<U: SimdUnit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
@@ -293,7 +296,7 @@ unsafe fn strip<U: SimdUnit, B: Packing, const R: usize>(
     words: &Range<usize>,
 ) {
     let whole = columns.end - columns.len() % U::LANES;
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for column in (columns.start..whole).step_by(U::LANES) {
             let c = work.c.add(row * work.stride + column);
@@ -312,11 +315,12 @@ unsafe fn strip<U: SimdUnit, B: Packing, const R: usize>(
     }
 }
 
-/// As [`strip`], of one vector of columns, of which `lanes` lanes are there, in rows `stride` words
-/// apart at `c`.
+/// Computes [`strip`] for one vector of columns, of which `lanes` exist, with output rows `stride`
+/// words apart at `c`.
 ///
 /// # Safety
-/// As [`skinny_gemm`], with so many rows and words; the rows at `c` have a vector each.
+/// See [`skinny_gemm`]; the block has these rows and words, and each row at `c` has room for a
+/// vector.
 #[inline(always)]
 unsafe fn sums<U: SimdUnit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
@@ -328,8 +332,8 @@ unsafe fn sums<U: SimdUnit, B: Packing, const R: usize>(
     stride: usize,
 ) {
     let b = &work.b;
-    // SAFETY: words of A and elements of B; C has these rows and columns, by the promise of the
-    // caller.
+    // SAFETY: the caller guarantees that words of A and elements of B are valid and that C has
+    // these rows and columns.
     unsafe {
         let none = 0_u32;
         let mut sums = [U::broadcast(&raw const none); R];
@@ -359,10 +363,10 @@ unsafe fn sums<U: SimdUnit, B: Packing, const R: usize>(
     }
 }
 
-/// A vector of `lanes` columns, with `count` elements in each word, and zeros.
+/// Returns a vector of `lanes` columns with `count` elements per word, padded with zeros.
 ///
 /// # Safety
-/// They are there, `step` elements apart from row to row, and the CPU has the unit.
+/// The elements are valid to read, `step` elements apart from row to row, and the CPU has the unit.
 #[inline(always)]
 unsafe fn edge<U: SimdUnit, B: Packing>(
     at: *const B::Element,
@@ -372,9 +376,9 @@ unsafe fn edge<U: SimdUnit, B: Packing>(
 ) -> U::Vector {
     let mut words = [0; MAX_LANES];
     for (lane, word) in words.iter_mut().take(lanes).enumerate() {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         *word = unsafe { B::word(at.add(lane), step, count) };
     }
-    // SAFETY: as many words as any vector has.
+    // SAFETY: the array is as long as the longest vector.
     unsafe { U::load(words.as_ptr()) }
 }

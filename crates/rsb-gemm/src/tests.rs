@@ -4,7 +4,7 @@ use rsb_model::Dtype;
 
 use super::*;
 
-/// A·B of small whole numbers, which every type holds and sums exactly.
+/// Checks A·B of small whole numbers, which every type represents and sums exactly.
 fn check(kernel: GemmKernel, op: Gemm) {
     let (mut a, mut b) = (numbers(op.m * op.k, 5), numbers(op.k * op.n, 3));
     let mut c = vec![0_u32; (op.m * op.n) as usize];
@@ -18,8 +18,8 @@ fn check(kernel: GemmKernel, op: Gemm) {
             std::thread::scope(|scope| {
                 for thread in 0..2 {
                     let prepared = &prepared;
-                    // SAFETY: matrices of these sizes, which outlive the scope, and C is only
-                    // theirs.
+                    // SAFETY: the matrices have these dimensions and outlive the scope; only these
+                    // threads use C.
                     scope.spawn(move || unsafe { prepared.compute(thread, &matrices) });
                 }
             });
@@ -47,7 +47,7 @@ fn check(kernel: GemmKernel, op: Gemm) {
             .sum();
         let found = match op.output_dtype() {
             Dtype::I32 => f64::from(c[index].cast_signed()),
-            // Two in a word.
+            // Two f16 per word.
             Dtype::F16 => f16::from_bits((c[index / 2] >> (16 * (index % 2))) as u16).to_f64(),
             _ => f64::from(f32::from_bits(c[index])),
         };
@@ -64,7 +64,7 @@ fn numbers(count: u64, factor: u64) -> Vec<f64> {
     (0..count).map(|index| ((index * factor + index / 7) % 7) as f64 - 3.0).collect()
 }
 
-/// Includes kernels that no name selects here, since the CPU has wider ones.
+/// Includes kernels that no provider selects here because the CPU has wider units.
 #[test]
 fn every_kernel_of_this_cpu_computes_the_same_products() {
     let mut names = Vec::new();

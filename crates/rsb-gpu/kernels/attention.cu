@@ -1,31 +1,33 @@
-// softmax(q kT scale) v for each head, whose scores are never written: each row keeps the largest score so far and the sum
-// of powers below it, and a larger score later scales down what is there (online softmax). Heads of queries that share
-// keys lie one after another, so that their queries are rows of one matrix.
+// softmax(q kT scale) v for each head, without storing the scores: each row keeps its largest score
+// so far and the sum of powers relative to it, and a larger score rescales them later (online
+// softmax). Query heads that share keys are stored one after another, so that their queries are
+// rows of one matrix.
 
-// The most elements of a head.
+// Largest number of elements per head.
 #define RSB_HEAD 128
 
-// How many positions row `row` looks at.
+// Number of positions to which row `row` attends.
 __device__ inline u64 reach(u64 row, u64 queries, u64 positions, u64 causal) {
     return causal ? positions - queries + row % queries + 1 : positions;
 }
 
-// The first `count` rows of a tile; zeros in the others, since what lies behind may be anything.
+// Loads the first `count` rows of a tile and zeros the others, because the memory behind them is undefined.
 template <class T, class W>
 __device__ inline void load_rows(W (*to)[RSB_HEAD + 1], unsigned int side, const T *from, u64 count, unsigned int width) {
     for (unsigned int e = threadIdx.x; e < side * width; e += RSB_THREADS)
         to[e / width][e % width] = e / width < count ? (W)wide(from[e]) : (W)0;
 }
 
-// A block makes a tile of rows. Each thread has the scores of one key with a few of them; then a few elements of one row.
+// Each block computes a tile of rows. Each thread computes the scores of one key with several rows,
+// then several output elements of one row.
 template <class T>
 __device__ inline void attention(
     const T *q, const T *k, const T *v, T *y, u64 heads, u64 group, u64 queries, u64 positions, u64 capacity,
     u64 head_dim, u64 causal, double scale) {
     typedef typename Wide<T>::type W;
-    // As many as shared memory has room for: 32 rows and keys, 16 of f64.
+    // As many as fit into shared memory: 32 rows and keys, 16 for f64.
     enum { SIDE = 128 / sizeof(W), LANES = RSB_THREADS / SIDE, COLUMNS = RSB_HEAD / LANES, SCORES = SIDE / LANES };
-    // One more column, or threads of a column would meet in one bank.
+    // One additional column, so that threads of a column do not share a bank.
     __shared__ W rows[SIDE][RSB_HEAD + 1];
     __shared__ W cached[SIDE][RSB_HEAD + 1];
     __shared__ W shares[SIDE][SIDE + 1];
@@ -37,7 +39,8 @@ __device__ inline void attention(
         const u64 head = tile / tiles, top = tile % tiles * SIDE;
         const u64 count = of_head - top < SIDE ? of_head - top : SIDE, last = top + count - 1;
         const u64 from = head * of_head + top, cache = head * capacity;
-        // Rows of two heads look at different positions, the last query of the first one at all of them.
+        // If a tile spans two heads, their rows attend to different positions, and the last query
+        // of the first head to all of them.
         const u64 end = top / queries == last / queries ? reach(last, queries, positions, causal) : positions;
         load_rows<T, W>(rows, SIDE, q + from * head_dim, count, width);
         W sum[COLUMNS] = {}, largest = -(W)RSB_INFINITY, total = 0;
@@ -77,7 +80,7 @@ __device__ inline void attention(
     }
 }
 
-// A block makes one row: its threads share the positions, and then the elements.
+// Each block computes one row: its threads share the positions, then the elements.
 template <class T>
 __device__ inline void attention_row(
     const T *q, const T *k, const T *v, T *y, u64 heads, u64 group, u64 queries, u64 positions, u64 capacity,

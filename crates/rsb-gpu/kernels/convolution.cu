@@ -1,4 +1,4 @@
-// Direct 2-D convolution, NCHW: one thread for each element of the output. Sizes fit in 31 bits, the host sees to it.
+// Direct 2-D convolution, NCHW: one thread per output element. The host ensures that sizes fit into 31 bits.
 
 template <class T>
 __device__ inline void convolution(

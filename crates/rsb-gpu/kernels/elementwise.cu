@@ -60,7 +60,7 @@ RSB_ELEMENTWISE(bf16, Bf16)
     RSB_KERNEL(1024) rsb_add_##NAME(const T *x, const T *z, T *y, u64 n) { MAP(x, z, y, n, Add()); } \
     RSB_KERNEL(1024) rsb_relu_##NAME(const T *x, T *y, u64 n) { MAP(x, y, n, Relu()); }
 
-// What 4 bits cannot hold is the nearest that they can.
+// Saturates to 4 bits.
 __device__ inline unsigned char halves(int low, int high) {
     low = low < -8 ? -8 : low > 7 ? 7 : low;
     high = high < -8 ? -8 : high > 7 ? 7 : high;

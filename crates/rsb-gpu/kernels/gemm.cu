@@ -1,8 +1,8 @@
-// C = alpha op(A) op(B) + beta C, row-major, batched: what is used where no library is. Matrices
-// of B lie stride_b elements apart. The tiled kernel keeps a tile of C in registers and passes A and B through shared
-// memory; the naive one reads everything from memory.
+// C = alpha op(A) op(B) + beta C, row-major, batched; used if there is no library. Matrices of B
+// are stride_b elements apart. The tiled kernel keeps a tile of C in registers and passes A and B
+// through shared memory; the naive one reads everything from memory.
 
-// op(A) at (i, p), op(B) at (p, j); outside the matrix there are zeros.
+// op(A) at (i, p), op(B) at (p, j); zero outside the matrix.
 template <class T> struct Matrix {
     const T *data;
     u64 rows, columns;
@@ -13,7 +13,7 @@ template <class T> struct Matrix {
     }
 };
 
-// With beta 0 what C held before is not read: it may be anything.
+// If beta is 0, the old values of C are not read: they may be undefined.
 template <class W, class C> __device__ inline void put(C *c, W sum, double alpha, double beta) {
     const double old = beta == 0.0 ? 0.0 : beta * (double)wide(*c);
     *c = narrow<C>((typename Wide<C>::type)(beta == 0.0 ? (W)alpha * sum : (W)(alpha * (double)sum + old)));
@@ -36,7 +36,7 @@ __device__ inline void gemm_naive(
     }
 }
 
-// A block of 256 threads makes 64 x 64 elements of C, each thread 4 x 4 of them, 16 steps of k at a time.
+// A block of 256 threads computes 64 x 64 elements of C, each thread 4 x 4 of them, 16 steps of k at a time.
 #define RSB_TILE 64
 #define RSB_STEP 16
 
@@ -45,7 +45,7 @@ __device__ inline void gemm_tiled(
     const T *a, const T *b, C *c, u64 m, u64 n, u64 k, u64 batch, u64 stride_b, u64 transpose_a, u64 transpose_b,
     double alpha, double beta) {
     typedef typename Wide<T>::type W;
-    // One more column, or threads of a column would meet in one bank.
+    // One additional column, so that threads of a column do not share a bank.
     __shared__ W left[RSB_STEP][RSB_TILE + 1];
     __shared__ W right[RSB_STEP][RSB_TILE + 1];
     const u64 tiles_down = (m + RSB_TILE - 1) / RSB_TILE, tiles_across = (n + RSB_TILE - 1) / RSB_TILE;
@@ -58,7 +58,7 @@ __device__ inline void gemm_tiled(
         W sum[4][4] = {};
         for (u64 p = 0; p < k; p += RSB_STEP) {
             for (int e = threadIdx.x; e < RSB_TILE * RSB_STEP; e += RSB_THREADS) {
-                // Neighboring threads read neighboring elements, however the matrix lies.
+                // Neighboring threads read neighboring elements, whether or not the matrix is transposed.
                 const int ai = transpose_a ? e % RSB_TILE : e / RSB_STEP, ap = transpose_a ? e / RSB_TILE : e % RSB_STEP;
                 const int bj = transpose_b ? e / RSB_STEP : e % RSB_TILE, bp = transpose_b ? e % RSB_STEP : e / RSB_TILE;
                 left[ap][ai] = from_a.at(top + ai, p + ap);
@@ -101,7 +101,7 @@ RSB_GEMM(f16, F16, F16)
 RSB_GEMM(bf16, Bf16, float)
 RSB_GEMM(i8, signed char, int)
 
-// C in the type of A and B, where it is usually wider.
+// C in the type of A and B instead of a wider one.
 #define RSB_GEMM_NARROW(NAME, T) \
     RSB_KERNEL(RSB_THREADS) \
     rsb_gemm_narrow_##NAME( \

@@ -1,7 +1,9 @@
-// The highest arithmetic rate of the matrix units: their operands and the loop. Behind peak.cu, before matrix_units.cu.
+// Peak arithmetic rate of the matrix units: operands and loop. Compiled after peak.cu and before
+// matrix_units.cu.
 
-// The matrix units. C begins at 1; A·B is added and taken away alternately, exactly, so that it ends at 1. A piece
-// of work is 196608 operations of one wavefront, a whole number of instructions of every size.
+// Matrix units. C starts at 1; A·B is alternately added and subtracted, exactly, so that C ends at
+// 1. A piece of work is 196608 operations of one wavefront, a whole number of instructions of every
+// size.
 #if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || \
     defined(__gfx950__)
 #define RSB_MFMA 1
@@ -42,10 +44,11 @@ template <class T, int N> struct Registers {
 #define RSB_VECTOR(T, N) Registers<T, N>
 #endif
 
-// An element of A or B: random, of either sign, from half a unit to a whole one. Sums of products are exact in the 24 bits
-// of the units' sums, whichever way these round, where `exact`: bf16 and whole numbers have all their bits then, f16
-// and tf32 nine of eleven, fp8 three of four (Hopper's sums of it keep 14 bits), bf8 all three. f64 and f32 have all their
-// bits, and their sums are rounded. fp6 is from 1 to 1.875 with all its bits, fp4 is 1, 1.5, 2 or 3.
+// Elements of A and B: random, of either sign, with magnitudes from 0.5 to 1. If `exact`, sums of
+// products are exact in the units' 24-bit accumulators, whatever their rounding: bf16 and integers
+// then use all their bits, f16 and tf32 nine of eleven, fp8 three of four (Hopper accumulates it
+// with 14 bits), bf8 all three. f64 and f32 use all their bits, and their sums are rounded. fp6 is
+// from 1 to 1.875 with all its bits; fp4 is 1, 1.5, 2 or 3.
 template <class E> struct Element {
     enum { exact = 1, bits = 8 };
 };
@@ -58,19 +61,19 @@ template <> struct Element<double> {
 template <> struct Element<float> {
     enum { exact = 0, bits = 23 };
 };
-// As it lies in 32 bits.
+// Stored in 32 bits.
 struct Tf32 {
     float value;
 };
-// Eight bits, e4m3: its bias is 8 on CDNA 3 and 7 elsewhere. On the former, minus zero would be no number.
+// Eight bits, e4m3, with a bias of 8 on CDNA 3 and 7 elsewhere. On CDNA 3 minus zero would be NaN.
 struct Fp8 {
     unsigned char bits;
 };
-// Eight bits, e5m2: its bias is 16 on CDNA 3 and 15 elsewhere.
+// Eight bits, e5m2, with a bias of 16 on CDNA 3 and 15 elsewhere.
 struct Bf8 {
     unsigned char bits;
 };
-// 32 numbers of six bits, e2m3, and what an operand of eight registers has behind them.
+// 32 numbers of six bits, e2m3, with the padding of an operand of eight registers.
 struct Fp6Row {
     unsigned int words[8];
 };
@@ -78,12 +81,12 @@ struct Fp6Row {
 struct Fp4Pair {
     unsigned char bits;
 };
-// Two whole numbers of four bits.
+// Two integers of four bits.
 struct I4Pair {
     unsigned char bits;
 };
 
-// From 0.5 to 1, below one by a step at least, with so many random bits behind the first.
+// Returns a number from 0.5 to less than 1, with `bits` random bits after the leading one.
 __device__ inline double fraction(unsigned int random, int bits) {
     const u64 all = (u64)random << 32 | mixed(~random);
     return 0.5 + (double)(all >> (64 - bits)) * (0.5 / (double)(1ull << bits));
@@ -134,7 +137,7 @@ template <> __device__ inline I4Pair element<I4Pair>(unsigned int random, bool m
     return y;
 }
 
-// Operand number `which` of this thread, or what takes its products away again.
+// Operand number `which` of this thread; with `minus`, its negative, which subtracts the same products.
 template <class V, class E> __device__ inline V operand(int which, bool minus) {
     E elements[sizeof(V) / sizeof(E)];
     for (int i = 0; i < (int)(sizeof(V) / sizeof(E)); i++)
@@ -144,8 +147,9 @@ template <class V, class E> __device__ inline V operand(int which, bool minus) {
     return v;
 }
 
-// How far from 1 a sum may end after so many steps up or down: not at all where steps are exact. Each of the others may be
-// rounded 16 times, by at most a step of a number below 16, and always the same way.
+// How far from 1 a sum may end after `steps` steps up or down: 0 if steps are exact. Otherwise each
+// step may be rounded 16 times, by at most the spacing of numbers below 16, always in the same
+// direction.
 template <class E> __device__ inline double room(u64 steps) {
     return Element<E>::exact ? 0 : 256.0 * (double)steps * (sizeof(E) == 8 ? 0x1p-52 : 0x1p-23);
 }
@@ -154,12 +158,12 @@ template <class E, class N> __device__ inline bool is_one(N sum, u64 steps) {
     return off <= room<E>(steps) && off >= -room<E>(steps);
 }
 
-// Which two of every four elements of A there are: two bits each, the lower first. A pair has 0 and 1, or 2 and 3, as
-// every type may have them, at random.
+// Indices of the two elements that are kept of every four of A: two bits each, the lower first.
+// Each pair is 0 and 1, or 2 and 3, at random: every type supports these.
 __device__ inline unsigned int kept_pairs() { return 0x44444444u | (mixed(RSB_SEED) & 0x11111111u) * 10; }
 
-// What M multiplies: C plus product number s, or less it. A and B change places from one sum to the next, so that the
-// units see other factors.
+// Adds product number s to C, or subtracts it. For sum 1 A and B are swapped, so that the units see
+// other factors.
 template <class M> struct Factors {
     typedef typename M::Operand V;
     typedef typename M::Element E;
@@ -170,7 +174,7 @@ template <class M> struct Factors {
         return s == 1 ? M::multiply(other, a, c) : M::multiply(a, other, c);
     }
 };
-// Of sparse products A has half as many elements as B: there are two of either.
+// In sparse products A has half as many elements as B, so they cannot be swapped: there are two of each.
 template <class M> struct SparseFactors {
     typedef typename M::Operand V;
     typedef typename M::Other W;
@@ -187,7 +191,7 @@ template <class M> struct SparseFactors {
 };
 
 template <class M, class T> __device__ inline void peak_matrix(T *result, u64 pieces, T one, T wrong) {
-    // At the start, so that what another group found wrong is said after it.
+    // At the start, so that an error that another group reports is not overwritten.
     if (thread_index() == 0) *result = one;
     const u64 wave = thread_index() / RSB_WAVE, waves = thread_count() / RSB_WAVE;
     const u64 mine = pieces / waves + (wave < pieces % waves ? 1 : 0);
@@ -195,7 +199,7 @@ template <class M, class T> __device__ inline void peak_matrix(T *result, u64 pi
     typename M::Sum sums[3];
     for (int s = 0; s < 3; s++)
         for (int i = 0; i < M::lanes; i++) sums[s][i] = 1;
-    // Six instructions a turn: three sums up, three down again. A turn too many is work that is not counted.
+    // Six instructions per turn: three sums up, three down again. Rounded up: additional work is not counted.
     const u64 turns = (mine * M::instructions + 5) / 6;
     for (u64 turn = 0; turn < turns; turn++) {
 #pragma unroll
@@ -207,7 +211,7 @@ template <class M, class T> __device__ inline void peak_matrix(T *result, u64 pi
     if (!right) *result = wrong;
 }
 
-// Operand, element and sum; numbers in a sum; instructions in a piece of work.
+// Operand, element and sum types; numbers in a sum; instructions per piece of work.
 #define RSB_UNIT(NAME, OPERAND, ELEMENT, SUM, LANES, INSTRUCTIONS, CALL) \
     struct NAME { \
         typedef OPERAND Operand; \
@@ -217,7 +221,7 @@ template <class M, class T> __device__ inline void peak_matrix(T *result, u64 pi
         typedef Factors<NAME> Both; \
         static __device__ inline Sum multiply(Operand a, Operand b, Sum c) { return CALL; } \
     };
-// Two of every four elements of A are zero and not there. Operations are counted as if they were.
+// Two of every four elements of A are zero and not stored. Operations are counted as if they were.
 #define RSB_SPARSE_UNIT(NAME, OPERAND, OTHER, ELEMENT, SUM, LANES, INSTRUCTIONS, CALL) \
     struct NAME { \
         typedef OPERAND Operand; \

@@ -1,4 +1,4 @@
-// The units of each architecture, and the kernels. Behind matrix.cu.
+// Matrix units of each architecture, and the kernels. Compiled after matrix.cu.
 
 #ifdef RSB_WAVE
 #if RSB_AMD
@@ -20,8 +20,8 @@ typedef RSB_VECTOR(_Float16, 16) Half16;
 #ifdef RSB_MMA
 #define RSB_HAS_F64 1
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-// The instruction `wgmma` of four warps, 64 x 64 numbers in f32 at a time: A comes from registers, B from shared
-// memory. Hopper's matrix units reach their full rate by no other.
+// The instruction `wgmma` of four warps computes 64 x 64 sums of 32 bits at a time: A comes from
+// registers, B from shared memory. Hopper's matrix units reach their full rate only with it.
 #define RSB_WGMMA 1
 #define RSB_ROW(I) \
     "%" #I "0, %" #I "1, %" #I "2, %" #I "3, %" #I "4, %" #I "5, %" #I "6, %" #I "7, %" #I "8, %" #I "9, "
@@ -29,7 +29,8 @@ typedef RSB_VECTOR(_Float16, 16) Half16;
 #define RSB_EIGHT(C, I) C(I), C(I + 1), C(I + 2), C(I + 3), C(I + 4), C(I + 5), C(I + 6), C(I + 7)
 #define RSB_FLOAT(I) "+f"(c[I])
 #define RSB_INT(I) "+r"(c[I])
-// INSTRUCTIONS for eight pieces of work. MORE is `.sp` where A is sparse, and PAIRS which of its elements there are.
+// INSTRUCTIONS is for eight pieces of work. MORE is `.sp` if A is sparse, and PAIRS its operand for
+// the indices of kept elements.
 #define RSB_WGMMA_UNIT(NAME, ELEMENT, SUM, REGISTER, INSTRUCTIONS, MORE, SHAPE, PAIRS, SCALES) \
     struct NAME { \
         typedef RSB_VECTOR(unsigned int, 4) Operand; \
@@ -55,10 +56,10 @@ RSB_WGMMA_UNITS(Bf8, Bf8, float, RSB_FLOAT, 3, "m64n64k32.f32.e5m2.e5m2", "m64n6
 RSB_WGMMA_UNITS(I8, signed char, int, RSB_INT, 3, "m64n64k32.s32.s8.s8", "m64n64k64.s32.s8.s8", "")
 #define RSB_HAS_FP8 1
 
-// As peak_matrix, for four warps together. How B lies in shared memory does not matter: wherever the unit looks there
-// are elements, and what A·B adds to the sums, -A·B takes away.
+// Like peak_matrix, for four warps together. The layout of B in shared memory does not matter: all
+// of it is filled with elements, and -A·B subtracts from the sums what A·B adds.
 template <class U, class T> __device__ inline void peak_group(T *result, u64 pieces, T one, T wrong) {
-    // At the start, so that what another group found wrong is said after it.
+    // At the start, so that an error that another group reports is not overwritten.
     if (thread_index() == 0) *result = one;
     typedef typename U::Element E;
     __shared__ alignas(128) E tile[4096 / sizeof(E)];
@@ -66,7 +67,7 @@ template <class U, class T> __device__ inline void peak_group(T *result, u64 pie
         tile[i] = element<E>(mixed(i), false);
     __syncthreads();
     asm volatile("fence.proxy.async;" ::: "memory");
-    // Address, then the steps of 128 and 256 bytes between blocks of 8 x 16 bytes, all in units of 16 bytes.
+    // Address, then strides of 128 and 256 bytes between blocks of 8 x 16 bytes, all in units of 16 bytes.
     const u64 b = (u64)((__cvta_generic_to_shared(tile) & 0x3ffff) >> 4) | 8ull << 16 | 16ull << 32;
     const u64 group = thread_index() / 128, groups = thread_count() / 128;
     const u64 mine = pieces / groups + (group < pieces % groups ? 1 : 0);
@@ -75,7 +76,7 @@ template <class U, class T> __device__ inline void peak_group(T *result, u64 pie
     typename U::Sum sum;
     for (int i = 0; i < 32; i++) sum[i] = 1;
     const unsigned int pairs = kept_pairs();
-    // Rounded up: a turn too many is work that is not counted.
+    // Rounded up: additional work is not counted.
     const u64 turns = (mine * U::instructions_for_eight + 63) / 64;
     for (u64 turn = 0; turn < turns; turn++) {
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -92,8 +93,9 @@ template <class U, class T> __device__ inline void peak_group(T *result, u64 pie
 }
 #define RSB_PEAK_MATRIX peak_group
 #else
-// The instruction `mma` of a warp. Where A is dense, both operands are given A's registers, of which B takes the first. B is
-// its registers and MORE what follows C: which elements of a sparse A there are, or the scales of blocks, all 1.
+// The instruction `mma` of a warp. If A is dense, both operands have A's number of registers, of
+// which B uses the first. B lists the registers of the operand B, and MORE is what follows C: the
+// indices of kept elements of a sparse A, or block scales, all 1.
 #define RSB_MMA_UNIT(NAME, BOTH, ELEMENT, SUM, LETTER, INSTRUCTIONS, SHAPE, B, MORE) \
     struct NAME { \
         typedef RSB_VECTOR(unsigned int, 4) Operand; \
@@ -110,7 +112,7 @@ template <class U, class T> __device__ inline void peak_group(T *result, u64 pie
             return c; \
         } \
     };
-// With its metadata in order, as compilers know them since CUDA 12.5: other ones are slow on newer GPUs.
+// With ordered metadata, which compilers support since CUDA 12.5; unordered metadata is slow on newer GPUs.
 #if __CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 5)
 #define RSB_SP ".sp::ordered_metadata.sync.aligned."
 #else
@@ -125,7 +127,7 @@ RSB_MMA_UNITS(F16, F16, float, "f", 24, "m16n8k16", "m16n8k32", "f32.f16.f16.f32
 RSB_MMA_UNITS(Bf16, Bf16, float, "f", 24, "m16n8k16", "m16n8k32", "f32.bf16.bf16.f32")
 RSB_MMA_UNITS(Tf32, Tf32, float, "f", 48, "m16n8k8", "m16n8k16", "f32.tf32.tf32.f32")
 RSB_MMA_UNITS(I8, signed char, int, "r", 12, "m16n8k32", "m16n8k64", "s32.s8.s8.s32")
-// The compiler takes it since CUDA 12.4.
+// Supported by the compiler since CUDA 12.4.
 #if __CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 4))
 #define RSB_HAS_FP8 1
 RSB_MMA_UNITS(Fp8, Fp8, float, "f", 12, "m16n8k32", "m16n8k64", "f32.e4m3.e4m3.f32")
@@ -135,7 +137,7 @@ RSB_MMA_UNITS(Bf8, Bf8, float, "f", 12, "m16n8k32", "m16n8k64", "f32.e5m2.e5m2.f
 #define RSB_HAS_I4 1
 RSB_MMA_UNITS(I4, I4Pair, int, "r", 6, "m16n8k64", "m16n8k128", "s32.s4.s4.s32")
 #endif
-// Belongs to its family alone, sm_120f: since CUDA 12.9.
+// Only for the architecture family sm_120f; supported since CUDA 12.9.
 #if __CUDA_ARCH__ >= 1200 && defined(__CUDA_ARCH_FAMILY_SPECIFIC__)
 #define RSB_HAS_FP4 1
 RSB_MMA_UNIT(UnitFp4, Factors, Fp4Pair, float, "f", 12,
@@ -193,7 +195,7 @@ typedef RSB_VECTOR(__bf16, 16) Brain16;
 RSB_UNIT(UnitF16, Half8, F16, Float4, 4, 12, __builtin_amdgcn_mfma_f32_16x16x32_f16(a, b, c, 0, 0, 0))
 RSB_UNIT(UnitBf16, Brain8, Bf16, Float4, 4, 12, __builtin_amdgcn_mfma_f32_16x16x32_bf16(a, b, c, 0, 0, 0))
 RSB_UNIT(UnitI8, Int4, signed char, Int4, 4, 6, __builtin_amdgcn_mfma_i32_16x16x64_i8(a, b, c, 0, 0, 0))
-// Types by their numbers, and without scales. fp6 and fp4 take the first six and four registers.
+// Types by their codes, without scales. fp6 and fp4 use the first six and four registers.
 #define RSB_F8F6F4(NAME, ELEMENT, TYPE) \
     RSB_UNIT(NAME, Int8, ELEMENT, Float4, 4, 3, \
              __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(a, b, c, TYPE, TYPE, 0, 0, 0, 0))
@@ -261,7 +263,7 @@ RSB_SPARSE_UNIT(SparseI4, Int2, Int4, I4Pair, Int8, 8, 6,
 #ifndef RSB_PEAK_MATRIX
 #define RSB_PEAK_MATRIX peak_matrix
 #endif
-// The host starts four blocks for each compute unit: two at a time, or all, so that none is left over.
+// The host starts four blocks per compute unit. They run two or four at a time, so that none is left over.
 #if RSB_AMD
 #define RSB_PEAK_BLOCK RSB_THREADS
 #else
@@ -282,7 +284,7 @@ RSB_KERNEL(RSB_PEAK_BLOCK) rsb_peak_matrix_bf16(Bf16 *result, u64 pieces) {
 RSB_KERNEL(RSB_PEAK_BLOCK) rsb_peak_matrix_i8(signed char *result, u64 pieces) {
     RSB_PEAK_MATRIX<UnitI8>(result, pieces, (signed char)1, (signed char)-1);
 }
-// Types that nothing else here is made of say in f32 that they are right.
+// Types that no other kernel uses report the result in f32.
 #if defined(RSB_CDNA_3) || defined(RSB_MMA)
 RSB_KERNEL(RSB_PEAK_BLOCK) rsb_peak_matrix_tf32(float *result, u64 pieces) {
     RSB_PEAK_MATRIX<UnitTf32>(result, pieces, 1.0f, -1.0f);

@@ -1,6 +1,6 @@
-// Memory traffic after the STREAM benchmark, a pointer chase, a flush and an empty kernel.
+// Memory traffic as in the STREAM benchmark, a pointer chase, a flush and an empty kernel.
 
-// The 16-byte words of a region and the bytes that are left over.
+// XOR of the 16-byte words of a region and of the remaining bytes.
 template <bool AROUND> __device__ inline u64 xor_of(const unsigned char *a, u64 bytes) {
     const Pack<u64> *packs = (const Pack<u64> *)a;
     u64 sum = 0;
@@ -91,7 +91,8 @@ RSB_STREAM(f32, float)
 RSB_STREAM(f16, F16)
 RSB_STREAM(bf16, Bf16)
 
-// Rows of `width` elements change their order, into room for `capacity` rows from `position` on.
+// Swaps rows and columns of vectors of `width` elements. The result has space for `capacity` rows,
+// and starts at `position`.
 template <class T>
 __device__ inline void rearrange(
     const T *x, T *y, u64 batch, u64 rows, u64 columns, u64 width, u64 capacity, u64 position) {
@@ -102,8 +103,8 @@ __device__ inline void rearrange(
     }
 }
 
-// The same, each two neighbors turned as a complex number by that of their place in `angles`, which has a row for each
-// of `rows`.
+// The same, and rotates each two neighboring elements, as a complex number, by the one at their
+// place in `angles`, which has a row for each of `rows`.
 template <class T>
 __device__ inline void rotate(
     const T *x, const T *angles, T *y, u64 batch, u64 rows, u64 columns, u64 width, u64 capacity, u64 position) {
@@ -120,7 +121,7 @@ __device__ inline void rotate(
     }
 }
 
-// Rows of `x` by their indices; one that is not there leaves its row as it was.
+// Copies rows of `x` by their indices. For an index out of range the output row stays unchanged.
 template <class T>
 __device__ inline void gather(const T *x, const u64 *index, T *y, u64 of, u64 rows, u64 width) {
     for (u64 at = thread_index(); at < rows * width; at += thread_count()) {
@@ -149,9 +150,10 @@ RSB_REARRANGE(f32, float)
 RSB_REARRANGE(f16, F16)
 RSB_REARRANGE(bf16, Bf16)
 
-// Hides from AMD's compiler that all threads read at the same offset. A uniform address without a store in the loop is
-// otherwise read by `s_load` through the scalar data cache (LLVM, "Uniform loads" of AMDGPUAnnotateUniformValues). The
-// offset is hidden and not the address: an address that comes out of integers is no longer known to be global memory.
+// Hides from AMD's compiler that all threads read at the same offset. Otherwise a uniform address
+// without a store in the loop is read by `s_load` through the scalar data cache (LLVM, "Uniform
+// loads" of AMDGPUAnnotateUniformValues). The offset is hidden, not the address: an address
+// computed from integers is no longer known to be global memory.
 __device__ inline u64 in_vector_registers(u64 offset) {
 #if RSB_AMD
     unsigned int low = (unsigned int)offset, high = (unsigned int)(offset >> 32);
@@ -162,7 +164,7 @@ __device__ inline u64 in_vector_registers(u64 offset) {
 #endif
 }
 
-// One thread walks along a cycle of offsets and goes on where the last launch ended.
+// One thread follows a cycle of offsets and continues where the last launch ended.
 RSB_KERNEL(1) rsb_pointer_chase(const unsigned char *nodes, u64 *position, u64 accesses) {
     u64 at = *position;
     for (u64 i = 0; i < accesses; i++) at = *(const u64 *)(nodes + in_vector_registers(at));
@@ -176,7 +178,7 @@ RSB_KERNEL(1) rsb_pointer_chase_scalar(const unsigned char *nodes, u64 *position
     *position = at;
 }
 
-// Reads and writes every word, so that nothing that was touched before stays in any cache.
+// Reads and writes every word, so that earlier data does not stay in any cache.
 RSB_KERNEL(1024) rsb_flush(u64 *words, u64 n) {
     for (u64 i = thread_index(); i < n; i += thread_count()) words[i] += 1;
 }

@@ -1,4 +1,5 @@
-// Along rows: one block for each row, which it reads three times. The second and third time come from a cache.
+// Normalization along rows: one block per row, which reads it three times; the second and third
+// time from a cache.
 
 __device__ inline float root(float x) { return sqrtf(x); }
 __device__ inline double root(double x) { return sqrt(x); }

@@ -1,13 +1,13 @@
-// The highest arithmetic rate by multiply-adds in vector registers. matrix.cu and matrix_units.cu, which come behind
-// it, have that of the matrix units, where there are any.
+// Peak arithmetic rate of multiply-adds in vector registers. matrix.cu and matrix_units.cu, which
+// are compiled after it, contain that of matrix units, if there are any.
 
-// Random bits, unlike for each seed.
+// Random bits that differ for each seed.
 __device__ inline unsigned int mixed(unsigned int x) {
     x = (x ^ (x >> 16)) * 0x7feb352du;
     x = (x ^ (x >> 15)) * 0x846ca68bu;
     return x ^ (x >> 16);
 }
-// From 0.5 to 0.75, with all the bits of a double.
+// A number from 0.5 to 0.75, with all bits of a double.
 __device__ inline double random_size(unsigned int seed) {
     return 0.5 + (mixed(seed) >> 4) * 0x1p-30 + (mixed(~seed) >> 8) * 0x1p-54;
 }
@@ -17,13 +17,14 @@ __device__ inline double random_operand(unsigned int seed, int which) {
     return which >= 2 || (mixed(own) & 1) ? -random_size(own) : random_size(own);
 }
 
-// Multiply-adds x = x + u * v and x = x + a * x by turns in 12 chains. A piece of work is 16 steps of all chains on 64
-// threads: 24576 operations. The factors have full mantissas, unlike in every chain and thread, and so has x, which
-// stays below 1.2. Chains begin at 0 and end at (1 + a) * u * v / -a, which is all that the end depends on. Each step
-// adds to its own register, so that units which take two instructions at once can have them.
+// Alternates multiply-adds x = x + u * v and x = x + a * x in 12 chains. A piece of work is 16
+// steps of all chains on 64 threads: 24576 operations. The factors have full mantissas, different
+// in every chain and thread, and so has x, which stays below 1.2. Chains start at 0 and converge to
+// (1 + a) * u * v / -a, whatever their start. Each step adds to its own register, so that units can
+// issue two instructions at once.
 template <class V> __device__ inline V random_factor(int which);
 template <class V> __device__ inline V step(V u, V v, V x);
-// How many numbers it holds, and each of them.
+// The number of values in V, and access to each.
 template <class V> struct Numbers {
     enum { count = 1 };
 };
@@ -42,7 +43,7 @@ template <> __device__ inline Pair random_factor<Pair>(int which) {
     Pair x = {(_Float16)random_operand(2 * RSB_SEED, which), (_Float16)random_operand(2 * RSB_SEED + 1, which)};
     return x;
 }
-// One packed multiply-add. Written as u * v + x the product would be made once, before the loop.
+// One packed multiply-add. Written as u * v + x, the product would be computed once, before the loop.
 extern "C" __device__ Pair __ocml_fma_2f16(Pair, Pair, Pair);
 template <> __device__ inline Pair step(Pair u, Pair v, Pair x) { return __ocml_fma_2f16(u, v, x); }
 template <> __device__ inline double number(Pair x, int i) { return (double)(i == 0 ? x[0] : x[1]); }
@@ -69,7 +70,8 @@ template <> struct Numbers<Pair> {
     enum { count = 2 };
 };
 
-// Which of the four operands a chain has as u, v and a: six products by two factors, none as its neighbor's.
+// Selects the operands of a chain from the four: six products of two factors, each different from
+// its neighbor's.
 template <class V> struct Chain {
     V u, v, a;
     __device__ Chain(const V *of, int c)
@@ -77,7 +79,8 @@ template <class V> struct Chain {
           v(of[c % 6 == 0 ? 1 : c % 6 == 2 || c % 6 == 5 ? 2 : 3]), a(of[2 + (c + c / 6) % 2]) {}
 };
 
-// Whether x is where its chain ends, as far as its type and the turns so far let it be: each halves what is missing.
+// Returns whether x is at the end of its chain, within `room`: the precision of the type, and the
+// remaining distance, which each turn halves.
 template <class V> __device__ inline bool ended(const Chain<V> &chain, V x, double room) {
     bool right = true;
     for (int i = 0; i < Numbers<V>::count; i++) {
@@ -90,7 +93,7 @@ template <class V> __device__ inline bool ended(const Chain<V> &chain, V x, doub
 
 template <class V, int CHAINS, class T>
 __device__ inline void peak_vector(T *result, u64 pieces, T one, T wrong, double epsilon) {
-    // At the start, so that what another group found wrong is said after it.
+    // At the start, so that an error that another group reports is not overwritten.
     if (thread_index() == 0) *result = one;
     const u64 group = thread_index() / 64, groups = thread_count() / 64;
     const u64 mine = pieces / groups + (group < pieces % groups ? 1 : 0);

@@ -1,5 +1,5 @@
-// What every kernel needs, and all that differs between HIP and CUDA. It comes before each source, since runtime
-// compilers have no headers to include.
+// Shared definitions of all kernels, and all differences between HIP and CUDA. Prepended to each
+// source, because runtime compilers have no headers to include.
 
 typedef unsigned long long u64;
 
@@ -9,7 +9,7 @@ typedef unsigned long long u64;
 #define RSB_AMD 0
 #endif
 
-// What both compilers have built in, under two names.
+// Builtins that the compilers provide under different names.
 #if RSB_AMD
 #define RSB_COPY __builtin_memcpy
 #define RSB_INFINITY __builtin_huge_val()
@@ -18,13 +18,14 @@ typedef unsigned long long u64;
 #define RSB_INFINITY __longlong_as_double(0x7ff0000000000000LL)
 #endif
 
-// A stable name and a plain list of parameters. BLOCK is the most threads that a block may have.
+// Gives a kernel a stable name and a plain list of parameters. BLOCK is the largest number of
+// threads per block.
 #define RSB_KERNEL(BLOCK) extern "C" __global__ void __launch_bounds__(BLOCK)
 
-// Threads of a block in kernels that share memory. A power of two.
+// Threads per block in kernels that share memory; a power of two.
 #define RSB_THREADS 256
 
-// 16-bit numbers in memory. Arithmetic is done in f32.
+// 16-bit numbers as stored in memory; arithmetic is in f32.
 struct F16 {
     unsigned short bits;
 };
@@ -32,7 +33,7 @@ struct Bf16 {
     unsigned short bits;
 };
 
-// The type that numbers are computed in.
+// Type in which numbers are computed.
 template <class T> struct Wide {
     typedef float type;
 };
@@ -77,7 +78,7 @@ template <> __device__ inline F16 narrow<F16>(float x) {
 #endif
     return y;
 }
-// To the nearest, ties to even; NaN stays NaN.
+// Rounds to nearest, ties to even; NaN stays NaN.
 template <> __device__ inline Bf16 narrow<Bf16>(float x) {
     union {
         unsigned int bits;
@@ -90,14 +91,14 @@ template <> __device__ inline Bf16 narrow<Bf16>(float x) {
     return y;
 }
 
-// Two numbers of 4 bits in a byte, the first in its lower half.
+// Two 4-bit numbers in a byte, the first in the lower half.
 __device__ inline int low_half(unsigned char byte) { return (signed char)(byte << 4) >> 4; }
 __device__ inline int high_half(unsigned char byte) { return (signed char)byte >> 4; }
 
 __device__ inline float exponential(float x) { return expf(x); }
 __device__ inline double exponential(double x) { return exp(x); }
 
-// 16 bytes: what a thread moves at once.
+// 16 bytes: the amount that a thread moves at once.
 template <class T> struct alignas(16) Pack {
     enum { count = 16 / sizeof(T) };
     T v[count];
@@ -124,7 +125,7 @@ __device__ inline void store_around_caches(Words *to, Words value) {
 #endif
 }
 
-// Loads and stores of packs, through the caches or around them.
+// Loads and stores packs, through the caches or around them.
 template <class T, bool AROUND> __device__ inline Pack<T> load(const Pack<T> *from) {
     if (!AROUND) return *from;
     Words words = load_around_caches((const Words *)from);
@@ -145,7 +146,7 @@ template <class T, bool AROUND> __device__ inline void store(Pack<T> *to, const 
 __device__ inline u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ inline u64 thread_count() { return (u64)gridDim.x * blockDim.x; }
 
-// Functions of two arguments, to reduce with.
+// Binary functions for reductions.
 struct Plus {
     template <class W> __device__ W operator()(W a, W b) const { return a + b; }
 };
@@ -156,7 +157,7 @@ struct Xor {
     __device__ u64 operator()(u64 a, u64 b) const { return a ^ b; }
 };
 
-// Every thread's value put together, in an order that is always the same. Every thread gets the result.
+// Combines the values of all threads, always in the same order. Every thread gets the result.
 template <class W, class F> __device__ inline W across_block(W value, F together) {
     __shared__ W values[RSB_THREADS];
     __syncthreads();
@@ -169,8 +170,9 @@ template <class W, class F> __device__ inline W across_block(W value, F together
     return values[0];
 }
 
-// Whether this is the block that finishes last. `counter` is zero before the first launch, and again after each.
-// What every block wrote before is then visible to all threads of the last one.
+// Returns whether this block is the last to finish. `counter` must be zero before the first launch,
+// and is zero after each. All earlier writes of every block are then visible to all threads of the
+// last one.
 __device__ inline bool last_block(unsigned int *counter) {
     __shared__ unsigned int place;
     __threadfence();

@@ -1,23 +1,24 @@
-// C = A WT of weights of 8 or 4 bits with a scale for each group of them: whole numbers with sign, of 4 bits two in a byte,
-// the earlier one in the lower half. Sums are made in f32. k and group are multiples of 32, so that every row of weights
-// begins at 16 bytes, and no pack of them lies in two groups.
+// C = A WT with weights of 8 or 4 bits and a scale per group of weights. Weights are signed
+// integers; of 4 bits, two are in a byte, the first in the lower half. Sums are in f32. k and group
+// are multiples of 32, so that every row of weights is aligned to 16 bytes and no pack of weights
+// spans two groups.
 
-// Number `at` of a word of weights.
+// Weight number `at` of a word.
 template <int BITS> __device__ inline float weight_of(unsigned int word, int at) {
     return (float)((int)(word << (32 - BITS - BITS * at)) >> (32 - BITS));
 }
 
-// What is read of a row at once, and how many rows a block makes.
+// Threads that share a row of weights, and rows per block.
 #define RSB_LANES 32
 #define RSB_ROWS (RSB_THREADS / RSB_LANES)
 
-// A few rows of A, as of a token: 32 threads share a row of weights, each of which is read once for M rows of A and becomes
-// a number in a register. Neighbors read neighboring packs.
+// For a few rows of A, as for one token: 32 threads share a row of weights. Each weight is read
+// once for M rows of A, and converted in a register. Neighboring threads read neighboring packs.
 template <class T, int BITS, int M>
 __device__ inline void quantized_rows(
     const T *a, const Pack<unsigned int> *w, const F16 *scales, T *c, u64 m, u64 n, u64 k, u64 group,
     float (*parts)[RSB_ROWS][RSB_LANES + 1]) {
-    // Weights of a pack and of a word, and elements of A in a pack.
+    // Weights per pack and per word, and elements of A per pack.
     enum { WEIGHTS = 128 / BITS, EACH = 32 / BITS, COUNT = Pack<T>::count };
     const unsigned int lane = threadIdx.x % RSB_LANES, own = threadIdx.x / RSB_LANES;
     const unsigned int packs = (unsigned int)(k / WEIGHTS), in_group = (unsigned int)(group / WEIGHTS);
@@ -38,7 +39,7 @@ __device__ inline void quantized_rows(
                         numbers[i] = weight_of<BITS>(pack.v[(from + i) / EACH], (from + i) % EACH);
 #pragma unroll
                     for (int j = 0; j < M; j++) {
-                        // Rows below the last one repeat it, and are not written.
+                        // Rows after the last one repeat it and are not written.
                         const u64 at = top + j < m ? top + j : m - 1;
                         const Pack<T> x = *(const Pack<T> *)(a + at * k + (u64)p * WEIGHTS + from);
 #pragma unroll
@@ -60,8 +61,9 @@ __device__ inline void quantized_rows(
     }
 }
 
-// Many rows of A: as the tiled product of matrices, a block of 256 threads makes 64 x 64 elements of C, each thread 4 x 4 of
-// them, 16 steps of k at a time, all of one group. Weights become numbers on their way into shared memory.
+// For many rows of A: as in the tiled matrix product, a block of 256 threads computes 64 x 64
+// elements of C, each thread 4 x 4 of them, 16 steps of k at a time, all of one group. Weights are
+// converted on the way into shared memory.
 #define RSB_TILE 64
 #define RSB_STEP 16
 
@@ -78,7 +80,7 @@ __device__ inline void quantized_tiled(
         float sum[4][4] = {};
         for (u64 p = 0; p < k; p += RSB_STEP) {
             for (int e = threadIdx.x; e < RSB_TILE * RSB_STEP; e += RSB_THREADS) {
-                // Neighbors along k lie side by side in both.
+                // Neighbors along k are adjacent in both matrices.
                 const int step = e % RSB_STEP, at = e / RSB_STEP;
                 left[step][at] = top + at < m ? wide(a[(top + at) * k + p + step]) : 0.0f;
                 float number = 0.0f;
@@ -105,8 +107,8 @@ __device__ inline void quantized_tiled(
     }
 }
 
-// Shared memory is that of the kernel, or each of its forms would have its own. One more column, or threads of a column
-// would meet in one bank.
+// The kernel declares the shared memory, so that its variants do not each have their own. One
+// additional column, so that threads of a column do not share a bank.
 #define RSB_QUANTIZED(NAME, T) \
     RSB_KERNEL(RSB_THREADS) \
     rsb_quantized_rows_##NAME( \

@@ -1,7 +1,8 @@
-// All elements to one. Each block reduces its share; the block that ends last puts the shares together. The order of
-// additions depends on the grid alone, so that equal launches give equal results.
+// Reductions to one element. Each block reduces its share; the last block to finish combines the
+// shares. The order of additions depends only on the grid, so that equal launches give equal
+// results.
 
-// What a reduction of T gives: sums of 16-bit numbers overflow their own type.
+// Result type of a reduction of T: sums of 16-bit numbers would overflow their own type.
 template <class T> struct Result {
     typedef float type;
 };
@@ -9,7 +10,7 @@ template <> struct Result<double> {
     typedef double type;
 };
 
-// A byte of two numbers of 4 bits, counted one by one.
+// A byte of two 4-bit numbers, which count individually.
 struct Halves {
     unsigned char byte;
 };
@@ -17,7 +18,7 @@ template <> struct Wide<Halves> {
     typedef int type;
 };
 
-// How many numbers an element is, what they are together, and the largest of them with its place.
+// How many numbers an element contains, their sum, and the largest of them with its position.
 template <class T> struct Numbers {
     typedef typename Wide<T>::type W;
     enum { count = 1 };
@@ -36,7 +37,7 @@ template <> struct Numbers<Halves> {
     }
 };
 
-// What is below any number that is looked at.
+// A value below all numbers.
 template <class W> __device__ inline W lowest() { return (W)-RSB_INFINITY; }
 template <> __device__ inline int lowest<int>() { return -(1 << 30); }
 
@@ -44,7 +45,7 @@ template <class T>
 __device__ inline void sum(
     const T *x, u64 n, double scale, double *partials, unsigned int *counter, typename Result<T>::type *result) {
     typedef typename Wide<T>::type W;
-    // Two lanes for each element of a pack would not be faster: memory is what it waits for.
+    // Two lanes per element of a pack would not be faster: memory is the bottleneck.
     W lanes[Pack<T>::count];
     for (int j = 0; j < Pack<T>::count; j++) lanes[j] = 0;
     const u64 elements = (n + Numbers<T>::count - 1) / Numbers<T>::count, packs = elements / Pack<T>::count;
@@ -65,7 +66,7 @@ __device__ inline void sum(
     if (threadIdx.x == 0) *result = (typename Result<T>::type)(total * scale);
 }
 
-// A value and where it stands. Of equal values the first counts.
+// A value and its position. Of equal values, the first wins.
 struct Found {
     double value;
     u64 at;

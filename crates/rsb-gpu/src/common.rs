@@ -1,8 +1,8 @@
-//! What the GPUs of AMD and NVIDIA have in common: one set of kernels, compiled at run time,
-//! planned, launched and timed in one way. A backend of theirs is a [`driver::Driver`]: the calls
-//! of its runtime, its compiler and its library of matrix products.
+//! Code shared by the AMD and NVIDIA backends: one set of kernels, compiled at run time, planned,
+//! launched and timed in the same way. Each backend is a [`driver::Driver`]: the calls of its
+//! runtime, its compiler and its matrix product libraries.
 //!
-//! Kernels are chosen by `plan`, which touches no device, from the table in [`catalog`].
+//! `plan` selects kernels from the table in [`catalog`] without accessing a device.
 #![allow(unsafe_code)]
 
 mod blas;
@@ -47,22 +47,22 @@ use std::io::Write as _;
 
 use rsb_device::device::{Device, DeviceError, DeviceInfo};
 
-/// The symbol by which a fake runtime says what it is.
+/// Symbol that identifies a fake runtime.
 pub(crate) const FAKE_GPU: &str = "rsb_fake_gpu";
 
-/// The devices of a backend of GPUs, from its runtime as it started. A GPU that does not answer,
-/// since it is lost or another program has it for itself, does not hide the others; where none
-/// answers, the first one's reason stands.
+/// Lists the devices of a GPU backend from its initialized runtime. A GPU that does not respond,
+/// because it is lost or used exclusively by another program, does not hide the others; if none
+/// responds, returns the first one's reason.
 pub(crate) fn devices(driver: &dyn Driver) -> Result<Vec<DeviceInfo>, Reason> {
     let (mut found, mut mute) = (Vec::new(), Vec::new());
     for index in 0..driver.device_count()? {
         match driver.facts(ordinal(driver.backend(), index)?) {
             Ok(facts) => found.push(facts.info),
             Err(reason) => {
-                // Nobody may be listening.
+                // Standard error may be closed.
                 let _ = writeln!(
                     std::io::stderr(),
-                    "device {}:{index} is left out: {reason}",
+                    "device {}:{index} is skipped: {reason}",
                     driver.backend()
                 );
                 mute.push(reason);
@@ -82,7 +82,7 @@ pub(crate) fn open(driver: std::rc::Rc<dyn Driver>, index: u32) -> Result<Box<dy
         return Err(Reason::new(
             format!("device {backend}:{index}"),
             format!("the devices here are {backend}:0 to {backend}:{}", count - 1),
-            "name one of them",
+            "choose one of them",
         ));
     }
     Ok(Box::new(GpuDevice::open(driver, ordinal(backend, index)?)?))
@@ -92,18 +92,19 @@ fn ordinal(backend: BackendId, index: u32) -> Result<i32, Reason> {
     i32::try_from(index).map_err(|_| {
         Reason::new(
             format!("device {backend}:{index}"),
-            "there is no such device",
-            "name a smaller position",
+            "the index is too large",
+            "choose a smaller index",
         )
     })
 }
 
-/// A missing library or function as the rest of the program says it.
+/// Converts a missing library or function to the program's error type.
 pub(crate) fn unavailable(missing: Unavailable) -> Reason {
     Reason::new(missing.what, missing.why, missing.cure)
 }
 
-/// What is not here cannot be measured; what is here and lacks a function is broken.
+/// Converts a missing part to an error: unsupported if the library is missing, failed if the
+/// library lacks a function.
 pub(crate) fn lacking(missing: Unavailable) -> DeviceError {
     match missing.lack {
         MissingPart::Library => DeviceError::Unsupported(unavailable(missing)),
@@ -111,7 +112,7 @@ pub(crate) fn lacking(missing: Unavailable) -> DeviceError {
     }
 }
 
-/// What a failed call says, whichever way it failed.
+/// Returns the reason of a failed call, unsupported or failed.
 pub(crate) fn reason(failed: DeviceError) -> Reason {
     match failed {
         DeviceError::Unsupported(reason) | DeviceError::Failed(reason) => reason,

@@ -1,8 +1,7 @@
-//! NVIDIA's GPUs through the driver's own interface, NVRTC and cuBLAS, all loaded at run time.
+//! NVIDIA GPUs through the CUDA driver API, NVRTC and cuBLAS, all loaded at run time.
 //!
-//! Layers: `cuda-sys` (raw), `runtime` (statuses as values), `driver` (the calls that all GPUs
-//! share); everything above is in [`crate::common`]. The sources of the kernels are those that
-//! AMD's GPUs are given.
+//! Layers: `cuda-sys` (raw), `runtime` (statuses as values), `driver` (the calls common to all
+//! GPUs); everything above is in [`crate::common`]. The kernel sources are shared with AMD GPUs.
 #![allow(unsafe_code)]
 
 mod arch;
@@ -22,8 +21,8 @@ pub use cubin::target;
 use rsb_device::compiler::KernelCompiler;
 use rsb_device::device::{Backend, Device, DeviceInfo};
 
-/// CUDA. Asking it for devices loads and starts the driver in this process: planning does it in a
-/// child, see [`rsb_device::child::devices`].
+/// CUDA backend. Listing devices loads and starts the driver in this process: planning does it in a
+/// child process, see [`rsb_device::child::devices`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CudaBackend;
 

@@ -1,5 +1,5 @@
-//! AMD's GPUs through HIP and NVIDIA's through CUDA: one set of kernels, one way to plan, launch
-//! and time them, over one driver trait ([`common`]). A build has those of its features.
+//! GPU backends for AMD (HIP) and NVIDIA (CUDA), which share kernels, planning, launching and
+//! timing over one driver trait ([`common`]). Features select the backends of a build.
 
 #[cfg(any(feature = "rocm", feature = "cuda"))]
 pub mod common;

@@ -1,10 +1,10 @@
-//! How compilers for AMD's GPUs read in the pointer chase: by vector loads, which is the path of
-//! nearly all memory that kernels read, or by `s_load` through the scalar data cache. Its address
-//! is the same for all threads, so that the compiler takes the scalar one unless something hides
-//! that.
+//! How compilers for AMD GPUs read memory in the pointer chase: by vector loads, the path of nearly
+//! all kernel reads, or by `s_load` through the scalar data cache. The address is the same for all
+//! threads, so the compiler uses the scalar path unless the offset is hidden.
 //!
-//! The real source by hiprtc, the OpenCL source by clang, and the method by itself, as LLVM's code,
-//! by llc. Each is disassembled by llvm-objdump. What is not installed is skipped; none of it needs
+//! Compiles the real source with hiprtc, the OpenCL source with clang, and only the method, as LLVM
+//! IR, with llc. Each result is disassembled by llvm-objdump. Missing tools are skipped; no GPU is
+//! needed.
 //! a GPU.
 #![cfg(feature = "rocm")]
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
@@ -15,10 +15,10 @@ use std::process::Command;
 use rsb_gpu::hip::catalog::Module;
 use rsb_gpu::hip::{HipCompiler, Source};
 
-/// What llvm of Debian bookworm (14) and later know, and what had the fault.
+/// Targets known to LLVM of Debian bookworm (14) and later, which had the fault.
 const TARGETS: [&str; 4] = ["gfx906", "gfx908", "gfx90a", "gfx1030"];
 
-/// `name` or `name-N` on the path, the newest last looked for.
+/// Finds `name` on the path, otherwise `name-N` with the highest N.
 fn tool(name: &str) -> Option<PathBuf> {
     let versions = (14..=21).rev().map(|version| format!("{name}-{version}"));
     let names: Vec<String> = std::iter::once(name.to_owned()).chain(versions).collect();
@@ -28,7 +28,7 @@ fn tool(name: &str) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-/// The tools, or nothing and a word about the first that is missing.
+/// Returns the tools, or `None` with a message about the first that is missing.
 fn tools<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
     let found: Vec<PathBuf> = names.iter().filter_map(|name| tool(name)).collect();
     if let Ok(all) = found.try_into() {
@@ -45,16 +45,16 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// One instruction of a disassembly.
+/// An instruction of a disassembly.
 #[derive(Debug)]
 struct Instruction {
     address: u64,
     text: String,
-    /// Where it may jump to.
+    /// Jump target, if any.
     target: Option<u64>,
 }
 
-/// The instructions of function `symbol` in `object`.
+/// Returns the instructions of function `symbol` in `object`.
 fn instructions(objdump: &Path, object: &Path, target: &str, symbol: &str) -> Vec<Instruction> {
     let mut command = Command::new(objdump);
     command.args([
@@ -86,7 +86,7 @@ fn instructions(objdump: &Path, object: &Path, target: &str, symbol: &str) -> Ve
     text.lines().filter_map(parse).collect()
 }
 
-/// What is loaded within the loops of a function: the first words of its loads.
+/// Returns the opcodes of the loads within the loops of a function.
 fn loads_in_loops(instructions: &[Instruction]) -> Vec<&str> {
     let loops: Vec<(u64, u64)> = instructions
         .iter()
@@ -114,7 +114,7 @@ fn assert_scalar(loads: &[&str], what: &str) {
     );
 }
 
-/// What users run: both kernels as hiprtc makes them for each target that it knows.
+/// Checks what users run: both kernels compiled by hiprtc for each target that it supports.
 #[test]
 fn hiprtc_reads_by_the_vector_path_and_on_request_by_the_scalar_one() {
     let Some([objdump]) = tools(["llvm-objdump"]) else { return };
@@ -136,7 +136,7 @@ fn hiprtc_reads_by_the_vector_path_and_on_request_by_the_scalar_one() {
     }
 }
 
-/// A chase in LLVM's words; `{hidden}` is what stands between an offset and its use.
+/// Returns a chase in LLVM IR; `{hidden}` is the code between an offset and its use.
 fn chase(pointers: [&str; 2], hidden: &str) -> String {
     let [bytes, words] = pointers;
     format!(
@@ -176,7 +176,7 @@ const HIDDEN: &str = "  %lower = trunc i64 %at to i32
   %placed = shl i64 %high64, 32
   %offset = or i64 %placed, %low64";
 
-/// The method of `in_vector_registers` works, and is needed: without it the same loop is read by
+/// The method of `in_vector_registers` works, and is needed: without it the same loop reads by
 /// `s_load`.
 #[test]
 fn llvm_reads_a_uniform_chase_by_the_scalar_path_unless_its_offset_is_hidden() {
@@ -189,7 +189,7 @@ fn llvm_reads_a_uniform_chase_by_the_scalar_path_unless_its_offset_is_hidden() {
         .split("version ")
         .nth(1)
         .and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
-    // From LLVM 15 on a pointer does not say to what.
+    // From LLVM 15 on pointers have no element type.
     let pointers = if number.is_some_and(|number| number < 15) {
         ["i8 addrspace(1)*", "i64 addrspace(1)*"]
     } else {
@@ -214,9 +214,9 @@ fn llvm_reads_a_uniform_chase_by_the_scalar_path_unless_its_offset_is_hidden() {
     }
 }
 
-/// The kernel of the OpenCL backend, as the compilers of AMD's and Mesa's drivers, which are clang,
-/// see it. Were a work-item known to be the first of its group, the same source would be read by
-/// the scalar path.
+/// Checks the kernel of the OpenCL backend as compiled by clang, on which the drivers of AMD and
+/// Mesa are based. If the compiler knew that a work-item is the first of its group, the same source
+/// would use the scalar path.
 #[test]
 fn clang_reads_the_chase_of_opencl_by_the_vector_path() {
     const PRELUDE: &str = include_str!("../../rsb-portable/kernels/opencl/prelude.cl");
@@ -227,7 +227,7 @@ fn clang_reads_the_chase_of_opencl_by_the_vector_path() {
     }
     let dir = tempfile::tempdir().unwrap();
     let (source, object) = (dir.path().join("memory.cl"), dir.path().join("memory.o"));
-    // What the drivers' own library makes of it, which is not linked here.
+    // The definition in the drivers' own library, which is not linked here.
     let of_a_driver = "#define get_local_id(dimension) __builtin_amdgcn_workitem_id_x()\n";
     let known = "#define get_local_id(dimension) 0\n";
     for target in TARGETS {

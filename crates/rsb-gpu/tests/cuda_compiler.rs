@@ -1,8 +1,8 @@
-//! NVIDIA's real runtime compilers, where they are installed: they need no GPU. Every kernel is
-//! compiled by each of them for one of two generations of GPUs, and the cubins are what they should
-//! be; with `RSB_EVERY_ARCHITECTURE` in the environment for both, which takes seconds more.
-//! `RSB_CUDA_PATH` names the installations, as `PATH` has them: environments of Python with
-//! `nvidia-cuda-nvrtc`, or toolkits.
+//! Tests of NVIDIA's real runtime compilers, if installed; no GPU is needed. Each compiles every
+//! kernel for one of two generations of GPUs and the cubins are checked, or for both, which takes
+//! seconds more, with `RSB_EVERY_ARCHITECTURE` in the environment. `RSB_CUDA_PATH` lists the
+//! installations, separated as in `PATH`: Python environments with `nvidia-cuda-nvrtc`, or
+//! toolkits.
 #![cfg(feature = "cuda")]
 
 use rsb_device::compiler::{Job, KernelCompiler, Level};
@@ -11,7 +11,7 @@ use rsb_gpu::common::{Source, matrix_dtypes, sparse_dtypes};
 use rsb_gpu::cuda::{CudaCompiler, target};
 use rsb_model::architecture::{ARCHITECTURES, known_targets};
 
-/// Every compiler that there is.
+/// Loads all available compilers.
 fn compilers() -> Vec<CudaCompiler> {
     let dirs = std::env::var_os("RSB_CUDA_PATH").unwrap_or_default();
     let found: Vec<CudaCompiler> =
@@ -25,7 +25,7 @@ fn compilers() -> Vec<CudaCompiler> {
     found
 }
 
-/// Whether each compiler is to make what one of them makes.
+/// Returns whether each compiler is to compile for every architecture.
 fn every_architecture() -> bool {
     std::env::var_os("RSB_EVERY_ARCHITECTURE").is_some()
 }
@@ -34,7 +34,7 @@ fn contains(code: &[u8], text: &str) -> bool {
     code.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// The targets of the table that `compiler` knows.
+/// Returns the targets of the table that `compiler` supports.
 fn targets(compiler: &CudaCompiler) -> Vec<&'static str> {
     let release =
         compiler.release().unwrap_or_else(|| panic!("no release: {}", compiler.identity()));
@@ -46,7 +46,7 @@ fn targets(compiler: &CudaCompiler) -> Vec<&'static str> {
     known
 }
 
-/// What each compiler says of itself is what the table has of its release.
+/// The architectures that each compiler reports match the table's entries for its release.
 #[test]
 fn the_table_knows_which_release_knows_which_architecture() {
     let compilers = compilers();
@@ -74,7 +74,8 @@ fn the_table_knows_which_release_knows_which_architecture() {
 fn every_kernel_compiles_for_every_generation() {
     const CUDA: [u8; 2] = [190, 0];
     let compilers = compilers();
-    // The newest makes one, those after it, which are older, the one that asks more of them.
+    // The newest compiler builds for one target; the others, which are older, for the more
+    // demanding one.
     let work: Vec<(&CudaCompiler, &str)> = match &compilers[..] {
         [newest, older @ ..] if !older.is_empty() && !every_architecture() => {
             std::iter::once((newest, "sm_80"))
@@ -122,12 +123,12 @@ fn every_kernel_compiles_for_every_generation() {
 #[test]
 fn every_type_of_the_matrix_units_has_its_kernel() {
     for (place, compiler) in compilers().into_iter().enumerate() {
-        // Turing's units have no kernel; all that sm_86 has, sm_80 has.
+        // Turing's units have no kernel; everything that sm_86 has, sm_80 has.
         let mut work = targets(&compiler);
         work.retain(|arch| {
             !matrix_dtypes(arch).is_empty() && (every_architecture() || *arch != "sm_86")
         });
-        // The older ones make what asks least of them and what asks most.
+        // Older compilers build for the least and the most demanding target.
         let step = if place == 0 || every_architecture() { 1 } else { work.len() - 1 };
         for arch in work.into_iter().step_by(step) {
             let job = Job::cold("peak", arch, Level::O3);
@@ -158,7 +159,7 @@ fn what_a_kernel_needs_is_read_from_its_cubin() {
                 .unwrap_or_else(|reason| panic!("{reason}"));
             compiler.needs(&made).into_iter().find(|kernel| kernel.symbol == symbol).unwrap()
         };
-        // The threads of a block pass 256 numbers of 4 bytes on.
+        // The threads of a block exchange 256 numbers of 4 bytes.
         let norm = needs("normalize", "rsb_layer_norm_f32");
         assert_eq!((norm.shared_bytes, norm.wavefront), (1024, 32), "{}", compiler.identity());
         assert!((16..=255).contains(&norm.registers), "{norm:?}");
@@ -195,8 +196,7 @@ fn optimization_levels_are_passed_on() {
     }
 }
 
-/// On a machine without a GPU the backend says which step is missing; with one it names its
-/// architecture.
+/// Without a GPU the backend reports the missing part; with one it names the architecture.
 #[test]
 fn the_backend_finds_gpus_or_says_why_not() {
     use rsb_device::Backend as _;

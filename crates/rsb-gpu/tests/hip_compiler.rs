@@ -1,18 +1,18 @@
-//! The real runtime compiler of ROCm, where it is installed: it needs no GPU. Every kernel is
-//! compiled for an architecture of each family that the installed version knows, and the code
-//! objects are what they should be; with `RSB_EVERY_ARCHITECTURE` in the environment for every one,
-//! which takes seconds each. Of an architecture that it does not know the skip names the first
-//! version that does.
+//! Tests of the real runtime compiler of ROCm, if installed; no GPU is needed. It compiles every
+//! kernel for an architecture of each family that the installed version supports, and the code
+//! objects are checked; with `RSB_EVERY_ARCHITECTURE` in the environment for every architecture,
+//! which takes seconds each. For an unsupported architecture the skip message names the first
+//! version that supports it.
 #![cfg(feature = "rocm")]
 
 use rsb_gpu::hip::catalog::{KERNELS, Module};
 use rsb_gpu::hip::{HipCompiler, Source, target};
 use rsb_model::architecture::{ARCHITECTURES, Architecture, ToolkitRelease, unknown};
 
-/// One of each family, by waves and by what its matrix units take.
+/// One architecture of each family, by wavefront size and matrix instructions.
 const FAMILIES: [&str; 6] = ["gfx90a", "gfx1030", "gfx942", "gfx1100", "gfx950", "gfx1201"];
 
-/// The compiler and the ROCm that it is of; nothing where there is none.
+/// Returns the compiler and its ROCm release, or `None` if there is none.
 fn compiler() -> Option<(HipCompiler, ToolkitRelease)> {
     match HipCompiler::load() {
         Ok(compiler) => {
@@ -41,7 +41,8 @@ fn every_kernel_compiles_for_every_family() {
     };
     let mut rows = Vec::new();
     for row in ARCHITECTURES.iter().filter(wanted) {
-        // It is not asked for one: compilers of ROCm 5 and 6 would end this process.
+        // Unsupported architectures are not compiled: compilers of ROCm 5 and 6 would end this
+        // process.
         match unknown("hiprtc", release, row.target) {
             Some(reason) => {
                 let first = format!("ROCm {}.{} does", row.since.0, row.since.1);
@@ -95,8 +96,7 @@ fn optimization_levels_are_passed_on() {
     assert_ne!(size("-O0"), size("-O3"));
 }
 
-/// On a machine without a GPU the backend says which step is missing; with one it names its
-/// architecture.
+/// Without a GPU the backend reports the missing part; with one it names the architecture.
 #[test]
 fn the_backend_finds_gpus_or_says_why_not() {
     use rsb_device::Backend as _;

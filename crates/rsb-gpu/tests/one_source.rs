@@ -1,5 +1,5 @@
-//! Kernels live once: HIP and CUDA compile from the same files. That both make every kernel of the
-//! table of them is proven by the tests of either compiler.
+//! HIP and CUDA compile kernels from the same files. The tests of each compiler check that it
+//! builds every kernel of the table.
 #![cfg(any(feature = "rocm", feature = "cuda"))]
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! What to do about what stored runs show, each piece with the figures it rests on. Pure, and it
-//! looks at no machine: a run of another machine or of last year gets the advice that fits it.
+//! Recommendations based on stored runs, each with its evidence. Pure, and independent of the
+//! current machine: a run from another machine or from last year gets the advice that fits it.
 
 mod roofline;
 
@@ -17,13 +17,13 @@ use rsb_probe::doctor;
 
 pub(crate) use roofline::memory_bound;
 
-/// A memory unit that works so much is what a kernel waits for.
+/// Minimum utilization of the memory unit at which a kernel is limited by it.
 const MEMORY_BUSY_PERCENT: f64 = 80.0;
-/// Fewer resident waves than this seldom hide the latency of memory.
+/// Minimum occupancy that usually hides memory latency.
 const LOW_OCCUPANCY_PERCENT: f64 = 50.0;
-/// A link that carries large pinned copies at less than this share is slower than it says.
+/// Share of a link's rated bandwidth, in percent, below which large pinned copies count as slow.
 const SLOW_LINK_PERCENT: f64 = 60.0;
-/// Copies from this size on show what a link carries.
+/// Minimum size of a copy that shows a link's bandwidth.
 const LARGE_COPY_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
 const NAMED: usize = 3;
 
@@ -31,11 +31,11 @@ fn advise(action: impl Into<String>, evidence: impl Into<String>) -> Recommendat
     Recommendation { action: action.into(), evidence: evidence.into() }
 }
 
-/// About the machine of `run`, beside what `earlier` runs of it had.
+/// Returns advice about the machine of `run`, compared with `earlier` runs on it.
 pub fn of_machine(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
     let warnings = run.environment.state.iter().flat_map(|state| &state.warnings).map(|warning| {
         let (evidence, action) =
-            split_warning(warning).unwrap_or((warning, "look into it before the next run"));
+            split_warning(warning).unwrap_or((warning, "check it before the next run"));
         advise(action, at_start(run, evidence))
     });
     let gpus: &[Gpu] = &run.environment.gpus;
@@ -50,7 +50,7 @@ fn at_start(run: &Run, observation: &str) -> String {
     format!("at the start of {}: {observation}", run.run_id)
 }
 
-/// About `run`: its machine, as [`of_machine`], and what its cases show.
+/// Returns advice about `run`: its machine, as [`of_machine`], and its cases.
 pub fn of_run(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
     let mut found = of_machine(run, earlier);
     found.extend(held_back(run));
@@ -63,12 +63,12 @@ pub fn of_run(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
     found
 }
 
-/// A warning is `what was seen; what to do`.
+/// Splits a warning of the form `observation; action`.
 fn split_warning(warning: &str) -> Option<(&str, &str)> {
     warning.split_once("; ")
 }
 
-/// The cases whose figures count, each with its fields.
+/// Returns the measured cases, each with its fields.
 fn measured_cases(run: &Run) -> impl Iterator<Item = (&BenchmarkResult, &Fields)> {
     run.benchmarks
         .iter()
@@ -76,7 +76,7 @@ fn measured_cases(run: &Run) -> impl Iterator<Item = (&BenchmarkResult, &Fields)
         .filter_map(|result| Some((result, result.fields()?)))
 }
 
-/// `gemm rocm:0/f16/64x64x64`.
+/// Returns a short name such as `gemm rocm:0/f16/64x64x64`.
 fn name(result: &BenchmarkResult) -> String {
     let id = &result.benchmark_id;
     id.parts().map_or_else(|| id.to_string(), |parts| format!("{} {}", parts.benchmark, parts.case))
@@ -86,7 +86,7 @@ fn cases(count: usize) -> String {
     format!("{count} {}", if count == 1 { "case" } else { "cases" })
 }
 
-/// What was found case by case, the first of them named.
+/// Joins the findings; only the first ones are written out.
 fn evidence(found: &[String]) -> String {
     let told = found.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
     match found.len().saturating_sub(NAMED) {
@@ -95,7 +95,7 @@ fn evidence(found: &[String]) -> String {
     }
 }
 
-/// Software that is older in `run` than in one before it.
+/// Returns advice about software that is older in `run` than in an earlier run.
 fn older_software(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
     let now = Fingerprint::of(&run.environment).factors;
     let mut newest: BTreeMap<String, (Version, String, &Run)> = BTreeMap::new();
@@ -121,7 +121,7 @@ fn older_software(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
     older.collect()
 }
 
-/// `6.3`, or `amdgpu 6.3`.
+/// A version such as `6.3`, or `amdgpu 6.3`.
 struct Version {
     name: String,
     numbers: Vec<u64>,
@@ -134,13 +134,13 @@ impl Version {
         Some(Self { name: name.to_owned(), numbers })
     }
 
-    /// Two drivers have nothing to be newer in.
+    /// Returns whether this version is newer. Versions of different drivers are not comparable.
     fn is_newer_than(&self, other: &Self) -> bool {
         self.name == other.name && self.numbers > other.numbers
     }
 }
 
-/// What held GPUs back while cases were measured on them.
+/// Returns advice if GPUs were throttled while cases were measured on them.
 fn held_back(run: &Run) -> Option<Recommendation> {
     let all: Vec<&BenchmarkResult> =
         run.benchmarks.iter().filter(|result| has_throttled_replicates(result)).collect();
@@ -163,10 +163,10 @@ fn held_back(run: &Run) -> Option<Recommendation> {
     let hottest = hottest
         .map_or_else(String::new, |celsius| format!("; the hottest reading was {celsius:.0} °C"));
     Some(advise(
-        "improve the cooling or raise the limit of power, and measure again: these figures are \
-         below what the GPU can do",
+        "improve the cooling or raise the power limit, and measure again: these values are below \
+         what the GPU can reach",
         format!(
-            "the GPU was held back{by} in {}, {} the first{hottest}",
+            "the GPU was throttled{by} in {}, {} the first{hottest}",
             cases(all.len()),
             name(first)
         ),
@@ -181,13 +181,14 @@ fn has_throttled_replicates(result: &BenchmarkResult) -> bool {
 fn disturbances(run: &Run) -> Vec<Recommendation> {
     let notes = run.case_notes().into_iter().filter_map(|note| {
         let (seen, action) = split_warning(&note.worst)?;
-        let extent = if note.varies { "so or less in" } else { "in" };
+        let extent = if note.varies { "the worst of" } else { "in" };
         Some(advise(action, format!("{seen} ({extent} {})", cases(note.cases))))
     });
     notes.collect()
 }
 
-/// Links that carry less than they say, by the best of the large copies from and to pinned memory.
+/// Returns advice about links that are slower than rated, by the best of the large copies from and
+/// to pinned memory.
 fn slow_link(run: &Run) -> Option<Recommendation> {
     let mut best: BTreeMap<String, (f64, &BenchmarkResult, &Fields)> = BTreeMap::new();
     for (result, fields) in measured_cases(run).filter(|(_, fields)| is_large_copy(fields)) {
@@ -212,38 +213,41 @@ fn slow_link(run: &Run) -> Option<Recommendation> {
         })
         .collect();
     (!told.is_empty()).then(|| {
-        let action = "look at the link under load with `rusty-stack-bench doctor`, use the slot \
-                      next to the CPU, and check risers";
+        let action = "check the link under load with `rusty-stack-bench doctor`, use the slot next \
+                      to the CPU, and check risers";
         advise(action, evidence(&told))
     })
 }
 
-/// Whether a copy is large enough to show what the link carries, and not from pageable memory.
+/// Returns whether a copy is large enough to show the link's bandwidth, and not from pageable
+/// memory.
 fn is_large_copy(fields: &Fields) -> bool {
     fields.number("size_bytes").is_some_and(|bytes| bytes >= LARGE_COPY_BYTES)
         && fields.text("host_memory").is_none_or(|memory| memory == "pinned")
 }
 
-/// Kernels whose memory unit hardly rests, as a profiler counted it.
+/// Returns advice about kernels that keep the memory unit busy, according to a profiler.
 fn memory_busy(run: &Run) -> Option<Recommendation> {
     let mut busy_cases: Vec<String> = Vec::new();
     for (result, fields) in measured_cases(run) {
         let Some(busy) = fields.number("memory_busy_percent") else { continue };
         if busy >= MEMORY_BUSY_PERCENT {
-            busy_cases
-                .push(format!("{}: the memory unit worked {busy:.0} % of the time", name(result)));
+            busy_cases.push(format!(
+                "{}: the memory unit was busy {busy:.0} % of the time",
+                name(result)
+            ));
         }
     }
     if busy_cases.is_empty() {
         return None;
     }
     Some(advise(
-        "move fewer bytes in these kernels: faster arithmetic gains nothing there",
+        "reduce the memory traffic of these kernels: faster arithmetic does not help there",
         evidence(&busy_cases),
     ))
 }
 
-/// Kernels of which few waves are resident. The benchmark `occupancy` makes some so on purpose.
+/// Returns advice about kernels with low occupancy. The `occupancy` benchmark has some on purpose.
 fn low_occupancy(run: &Run) -> Option<Recommendation> {
     let mut found: Vec<(f64, String)> = Vec::new();
     for (result, fields) in measured_cases(run) {
@@ -253,14 +257,14 @@ fn low_occupancy(run: &Run) -> Option<Recommendation> {
             .filter(|percent| *percent < LOW_OCCUPANCY_PERCENT);
         let Some(percent) = percent else { continue };
         let needs = [
-            ("registers", "registers of a thread"),
-            ("shared_bytes", "bytes of shared memory of a block"),
+            ("registers", "registers per thread"),
+            ("shared_bytes", "bytes of shared memory per block"),
         ];
         let needs = needs
             .iter()
             .filter_map(|(field, what)| Some(format!(", {:.0} {what}", fields.number(field)?)));
         let (name, needs) = (name(result), needs.collect::<String>());
-        let text = format!("{name}: {percent:.0} % of the waves that fit are resident{needs}");
+        let text = format!("{name}: {percent:.0} % of the possible waves are resident{needs}");
         found.push((percent, text));
     }
     found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -273,7 +277,8 @@ fn low_occupancy(run: &Run) -> Option<Recommendation> {
     })
 }
 
-/// The occupancy by the resources of the kernel, which `occupancy` itself varies.
+/// Returns the occupancy computed from the kernel's resources, except for `occupancy`, which varies
+/// it on purpose.
 fn calculated_occupancy(result: &BenchmarkResult, fields: &Fields) -> Option<f64> {
     if result.category.as_deref() == Some("occupancy") {
         return None;
@@ -281,7 +286,7 @@ fn calculated_occupancy(result: &BenchmarkResult, fields: &Fields) -> Option<f64
     fields.number("occupancy_percent")
 }
 
-/// What is missing for the hardware that is here, and for the components that were asked for.
+/// Returns advice about missing software for the installed hardware and the requested components.
 fn missing(run: &Run) -> Vec<Recommendation> {
     let mut reasons: Vec<(&Reason, usize)> = Vec::new();
     for result in &run.benchmarks {
@@ -303,7 +308,8 @@ fn missing(run: &Run) -> Vec<Recommendation> {
     advice.collect()
 }
 
-/// A driver for a GPU that is not here is nothing to install.
+/// Returns whether a skipped case is relevant on this machine; a driver for an absent GPU need not
+/// be installed.
 fn is_called_for(result: &BenchmarkResult, run: &Run) -> bool {
     let gpus = &run.environment.gpus;
     match result.benchmark_id.device() {
@@ -362,12 +368,12 @@ mod tests {
             (
                 kernel("triton", occupancy(75.0)),
                 kernel("triton", occupancy(25.0)),
-                "25 % of the waves that fit are resident, 128 registers",
+                "25 % of the possible waves are resident, 128 registers",
             ),
             (
                 kernel("occupancy", occupancy(25.0)),
                 kernel("occupancy", Fields::new().with("measured_occupancy_percent", 20.0)),
-                "20 % of the waves",
+                "20 % of the possible waves",
             ),
             (copy(80.0, "pinned"), copy(25.4, "pinned"), "8.0 GB/s, 25 % of the 31.5 GB/s"),
             (
@@ -380,8 +386,8 @@ mod tests {
             let advice = of_run(&run(vec![bad]), &[]);
             assert!(only(&advice).contains(told), "{advice:?}");
         }
-        // Copies from memory that the driver must copy first say nothing of the link; the best of
-        // several counts.
+        // Copies from pageable memory do not show the link's bandwidth; of several copies the best
+        // one counts.
         assert_eq!(of_run(&run(vec![copy(10.0, "pageable")]), &[]), []);
         assert_eq!(of_run(&run(vec![copy(25.0, "pinned"), copy(90.0, "pinned")]), &[]), []);
         let simulated = BenchmarkResult { outcome: Outcome::Simulated, ..copy(25.0, "pinned") };
@@ -424,7 +430,7 @@ mod tests {
         let advice = of_run(&run(vec![hot.clone(), hot]), &[]);
         assert_eq!(
             advice[0].evidence,
-            "the GPU was held back by power limit in 2 cases, gemm rocm:0/f16 the first; the \
+            "the GPU was throttled by power limit in 2 cases, gemm rocm:0/f16 the first; the \
              hottest reading was 97 °C"
         );
         assert_eq!((advice[1].action.as_str(), advice.len()), ("stop it and measure again", 2));

@@ -1,4 +1,4 @@
-//! How a component stands: what its last results say, beside the targets that concern it. Pure.
+//! Status of a component: its latest results and the targets that apply to it. Pure.
 
 use rsb_model::record::{
     Comparison, ComponentResults, ComponentStatus, Latency, MemoryUse, Scalability, ThresholdCheck,
@@ -11,7 +11,7 @@ use rsb_model::{
 
 use rsb_catalog::frameworks::Component;
 
-/// Rates, the one that says most first.
+/// Rate fields, the most significant first.
 const RATES: [&str; 6] = [
     "tokens_per_second",
     "requests_per_second",
@@ -21,7 +21,7 @@ const RATES: [&str; 6] = [
     "throughput_gb_s",
 ];
 
-/// The record of `component` from the results of a run; nothing where none of its cases ran.
+/// Returns the record of `component` from the results of a run; `None` if none of its cases ran.
 pub fn record(
     component: &Component,
     results: &[BenchmarkResult],
@@ -51,28 +51,28 @@ pub fn record(
     })
 }
 
-/// How the cases of a component stand against the baseline of their machine and suite.
+/// Comparison of a component's cases with the baseline of its machine and suite.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct AgainstBaseline {
-    /// What was compared with.
+    /// Run or baseline compared against.
     pub baseline_run_id: String,
-    /// The worst verdict of any case.
+    /// Worst verdict of any case.
     pub verdict: Verdict,
-    /// Cases that got faster.
+    /// Number of cases that got faster.
     pub improved: usize,
-    /// Cases that got slower.
+    /// Number of cases that got slower.
     pub regressed: usize,
-    /// Cases that stayed.
+    /// Number of unchanged cases.
     pub unchanged: usize,
-    /// Cases without a verdict.
+    /// Number of cases without a verdict.
     pub no_verdict: usize,
-    /// The case whose time grew most.
+    /// Case whose time grew most.
     pub slowest_case: Option<CaseId>,
-    /// By how much its time grew, in percent.
+    /// Growth of its time, in percent.
     pub time_change_percent: Option<f64>,
 }
 
-/// What `compared` says of the times of `component`; nothing where it has no case of it.
+/// Summarizes the times of `component` in `compared`; returns `None` if it contains no case of it.
 pub fn against_baseline(
     component: &Component,
     compared: &ComparisonResult,
@@ -86,7 +86,7 @@ pub fn against_baseline(
         let a = a.difference_percent.unwrap_or(f64::NEG_INFINITY);
         a.total_cmp(&b.difference_percent.unwrap_or(f64::NEG_INFINITY))
     });
-    // The worst first.
+    // Worst first.
     let ranks = [
         Verdict::Regressed,
         Verdict::NotComparable,
@@ -111,8 +111,8 @@ fn count_rows(rows: &[&Comparison], verdicts: &[Verdict]) -> usize {
     rows.iter().filter(|row| verdicts.contains(&row.verdict)).count()
 }
 
-/// The change of the rate of the case that the record's rate is of, in percent: its time's, turned
-/// round.
+/// Returns the change in percent of the rate that the record reports, computed from the change in
+/// time of the same case.
 pub fn rate_change(
     component: &Component,
     results: &[BenchmarkResult],
@@ -127,12 +127,12 @@ pub fn rate_change(
     Some((100.0 / (1.0 + row.difference_percent? / 100.0)) - 100.0)
 }
 
-/// A check names the case that it was made of.
+/// Returns whether a check is for one of the cases in `ran`.
 fn concerns(check: &ThresholdCheck, ran: &[&BenchmarkResult]) -> bool {
     ran.iter().any(|result| check.id == result.benchmark_id.as_str())
 }
 
-/// The cases of `component` that had a turn.
+/// Returns the cases of `component` that were not skipped.
 fn ran<'r>(component: &Component, results: &'r [BenchmarkResult]) -> Vec<&'r BenchmarkResult> {
     results
         .iter()
@@ -144,7 +144,7 @@ fn ran<'r>(component: &Component, results: &'r [BenchmarkResult]) -> Vec<&'r Ben
         .collect()
 }
 
-/// The first case that has a rate, with it.
+/// Returns the first case that has a rate, with that rate.
 fn leading<'r>(
     ran: &[&'r BenchmarkResult],
 ) -> Option<(&'r BenchmarkResult, (&'static Field, f64))> {
@@ -156,8 +156,8 @@ fn rate_of(result: &BenchmarkResult) -> Option<(&'static Field, f64)> {
     RATES.iter().find_map(|name| Some((Field::find(name)?, fields.number(name)?)))
 }
 
-/// How ranks share the work, where any case has more than one: the efficiency of one task cut into
-/// parts, and what goes to talk among those that train together.
+/// Returns the scaling of the work over ranks, if any case has more than one: the efficiency of
+/// splitting one task, and the communication overhead of training together.
 fn scalability(ran: &[&BenchmarkResult]) -> Option<Scalability> {
     let shared = ran.iter().filter_map(|result| result.fields());
     let shared: Vec<_> = shared
@@ -172,7 +172,8 @@ fn scalability(ran: &[&BenchmarkResult]) -> Option<Scalability> {
     (found != Scalability::default()).then_some(found)
 }
 
-/// Rate and delay of the first case that has a rate, and the most memory of any.
+/// Returns rate and latency of the first case that has a rate, and the highest memory use of any
+/// case.
 fn figures(ran: &[&BenchmarkResult]) -> ComponentResults {
     let leading = leading(ran);
     let throughput = leading.map(|(_, (field, value))| Throughput {

@@ -1,6 +1,5 @@
-//! One page about a machine's benchmarks: what became worse or better, what is too noisy, missing
-//! or long unmeasured, and what to do about it. Pure: the store and the trends are read by whoever
-//! asks.
+//! A health page for a machine's benchmarks: cases that became worse or better, are noisy, missing
+//! or long unmeasured, and advice. Pure: the caller reads the store and the trends.
 
 use std::collections::BTreeMap;
 
@@ -16,36 +15,36 @@ use rsb_store::Series;
 
 use crate::advice;
 
-/// Fewest points that noise is told of.
+/// Minimum number of points to estimate noise.
 const FEWEST: usize = 5;
 
-/// What a page is about.
+/// Input of a health page.
 #[derive(Debug, Clone, Copy)]
 pub struct HealthInput<'a> {
-    /// The last run of the machine.
+    /// Latest run of the machine.
     pub latest: Option<&'a Run>,
-    /// Whole runs of the same suite and machine before it, oldest first.
+    /// Complete runs of the same suite and machine before it, oldest first.
     pub earlier: &'a [Run],
-    /// How many runs are stored of the machine.
+    /// Number of stored runs of the machine.
     pub runs: usize,
-    /// The time of an iteration of every case.
+    /// Series with the time per iteration of every case.
     pub series: &'a [Series],
-    /// Their trends.
+    /// Trends of these series.
     pub trends: &'a [SeriesTrend],
-    /// Changes of level that stand.
+    /// Alerts that are still in effect.
     pub alerts: &'a [TrackedAlert],
-    /// What is too much, or too long ago.
+    /// Limits for noise and age.
     pub limits: HealthLimits,
-    /// Now.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// What is too much, or too long ago.
+/// Limits for noise and age.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HealthLimits {
-    /// Noise from run to run, in percent, from which a case is noisy.
+    /// Run-to-run noise, in percent, from which a case counts as noisy.
     pub noisy_percent: f64,
-    /// Days without a measurement from which a case is unmeasured.
+    /// Days without a measurement from which a case counts as unmeasured.
     pub unmeasured_days: f64,
 }
 
@@ -55,7 +54,7 @@ impl Default for HealthLimits {
     }
 }
 
-/// The page of `input`.
+/// Builds the health page for `input`.
 pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     let degraded = items_of_direction(input, "worse");
     let improving = items_of_direction(input, "better");
@@ -74,7 +73,7 @@ pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     let status = match worst {
         Some(Severity::Critical) => OverallStatus::Critical,
         Some(Severity::Warning) => OverallStatus::Warning,
-        // Nothing is known of what was never measured.
+        // Without any run, nothing is known.
         _ if asks || input.latest.is_none() => OverallStatus::Warning,
         _ => OverallStatus::Healthy,
     };
@@ -97,7 +96,7 @@ pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     }
 }
 
-/// The open alerts and the drifts of one direction.
+/// Returns the open alerts and the drifts of one direction.
 fn items_of_direction(input: &HealthInput<'_>, direction: &str) -> Vec<HealthItem> {
     let open = input
         .alerts
@@ -133,8 +132,8 @@ fn alert_items(alert: &TrackedAlert) -> Vec<HealthItem> {
     items
 }
 
-/// Returns the drifts that need attention. No alert follows them: they have no run in which they
-/// began.
+/// Returns the drifts that need attention. Alerts do not track them, because they have no first
+/// run.
 fn drifts(trends: &[SeriesTrend]) -> impl Iterator<Item = (&SeriesTrend, &Alert)> {
     let alerts =
         trends.iter().flat_map(|trend| trend.alerts.iter().map(move |alert| (trend, alert)));
@@ -142,7 +141,7 @@ fn drifts(trends: &[SeriesTrend]) -> impl Iterator<Item = (&SeriesTrend, &Alert)
 }
 
 fn drift_item(trend: &SeriesTrend, alert: &Alert) -> HealthItem {
-    // The item names the metric already.
+    // The item already names the metric.
     let evidence =
         alert.description.strip_prefix(&trend.metric).unwrap_or(&alert.description).trim_start();
     HealthItem {
@@ -154,8 +153,8 @@ fn drift_item(trend: &SeriesTrend, alert: &Alert) -> HealthItem {
     }
 }
 
-/// The noise from one run to the next, as a share of the level: differences of neighbors, which no
-/// step or drift moves.
+/// Returns the run-to-run noise relative to the level. It is estimated from differences of
+/// neighbors, so that steps and drifts do not affect it.
 fn noise(values: &[f64]) -> Option<f64> {
     let steps: Vec<f64> = values.iter().zip(values.get(1..)?).map(|(a, b)| (b - a).abs()).collect();
     let level = median(values)?.abs();
@@ -176,7 +175,7 @@ fn noisy(series: &[Series], limit: f64) -> Vec<HealthItem> {
                 percent: Some(percent),
                 alert: None,
                 evidence: format!(
-                    "standard deviation from run to run over {} runs, robustly",
+                    "robust standard deviation from run to run, over {} runs",
                     values.len()
                 ),
             });
@@ -186,8 +185,8 @@ fn noisy(series: &[Series], limit: f64) -> Vec<HealthItem> {
     found
 }
 
-/// Cases that the run before the last measured and the last one did not, with its own words where
-/// it has some.
+/// Returns the cases measured in the run before the latest but not in the latest, with the latest
+/// run's reason if there is one.
 fn missing(latest: Option<&Run>, earlier: &[Run]) -> Vec<HealthItem> {
     let (Some(latest), Some(before)) = (latest, earlier.last()) else { return Vec::new() };
     let now = latest
@@ -250,7 +249,8 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
         let count = noisy.len();
         found.push(Recommendation {
             action:
-                "judge these cases by `gate --against`, whose pairs take the machine's noise out"
+                "judge these cases with `gate --against`, whose interleaved pairs cancel the noise \
+                 of the machine"
                     .to_owned(),
             evidence: format!(
                 "{count} noisy; the worst is {} with {:.0} % from run to run",
@@ -281,8 +281,8 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
             .collect();
         if !changed.is_empty() {
             found.push(Recommendation {
-                action: format!("look at the machine before the code of alert {}", alert.id),
-                evidence: format!("between the runs around it: {}", changed.join(", ")),
+                action: format!("check the machine before the code for alert {}", alert.id),
+                evidence: format!("changed between the runs around it: {}", changed.join(", ")),
             });
         }
     }

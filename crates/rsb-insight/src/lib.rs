@@ -1,7 +1,7 @@
-//! What stored runs show: changes of level, the health of a machine, advice, the status of
+//! Evaluation of stored runs: change points, the health of a machine, advice, the status of
 //! components, and which device, runtime and precision fits a model.
 //!
-//! **Invariant:** it only reads. Nothing is measured, and no verdict is given.
+//! **Invariant:** this crate only reads. It measures nothing and gives no verdicts.
 
 pub mod advice;
 pub mod component_status;

@@ -1,5 +1,4 @@
-//! What runs show of models: their results as a document, what runs where, and a recommendation.
-//! Pure.
+//! Model results of runs: as a document, as a compatibility map, and as a recommendation. Pure.
 
 mod document;
 mod map;

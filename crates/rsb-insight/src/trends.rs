@@ -1,5 +1,5 @@
-//! Changes of level over the stored runs, followed from one look to the next: which series moved
-//! together, where that comes from, and what a person said of it.
+//! Change points over the stored runs, tracked across analyses: which series moved together, the
+//! origin of the change, and the user's decision about it.
 
 mod book;
 mod group;
@@ -33,32 +33,33 @@ pub enum AlertError {
     Store(#[from] StoreError),
 }
 
-/// What is looked at.
+/// Input of an analysis.
 #[derive(Debug, Clone, Copy)]
 pub struct TrackRequest<'a> {
-    /// Every series that was looked at.
+    /// Every series analyzed.
     pub series: &'a [Series],
-    /// Their trends.
+    /// Trends of these series.
     pub trends: &'a TrendDocument,
-    /// What the trends were asked for.
+    /// Settings with which the trends were computed.
     pub settings: &'a TrendSettings,
-    /// The time of the look.
+    /// Time of the analysis.
     pub now: Timestamp,
 }
 
-/// The changes of level that a look shows.
+/// Alerts found by an analysis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tracked {
-    /// What the history shows now, the worst first; those that are new have `first_seen` at the
-    /// time of the look.
+    /// Alerts in the history now, worst first. For new ones, `first_seen` is the time of the
+    /// analysis.
     pub alerts: Vec<TrackedAlert>,
-    /// Those that were open before this look and were closed by it.
+    /// Alerts that were open before this analysis and were closed by it.
     pub closed: Vec<TrackedAlert>,
-    /// Why what was found could not be kept, where it could not: the next look takes it for new.
+    /// Why the result could not be saved, if saving failed. The next analysis reports it as new
+    /// again.
     pub not_kept: Option<String>,
 }
 
-/// The changes of level in the trends of `series`.
+/// Returns the level shifts in the trends of `series`.
 pub fn shifts(
     series: &[Series],
     trends: &TrendDocument,
@@ -77,13 +78,15 @@ pub fn shifts(
     found
 }
 
-/// What the trends of `request` show, grouped and matched with what `store` knows of earlier looks.
+/// Groups the level shifts in the trends of `request` and matches them with the alerts in `store`
+/// from earlier analyses.
 ///
-/// What is known is brought up to date by looks with the usual settings alone: others would close
-/// what they merely do not show. A look at some of the series says nothing of the others.
+/// Only an analysis with the default settings updates the stored alerts, because others would close
+/// alerts that they merely do not find. Alerts of series that are not part of the analysis are not
+/// affected.
 ///
 /// # Errors
-/// When the file of known alerts cannot be read: what people said is in it.
+/// If the file of known alerts, which includes users' decisions, cannot be read.
 pub fn track(
     store: &Store,
     request: &TrackRequest<'_>,
@@ -114,7 +117,7 @@ pub fn track(
     Ok(Tracked { alerts, closed, not_kept })
 }
 
-/// As [`track`], for a reader who leaves no trace: nothing is kept of the look.
+/// Matches alerts as [`track`] does, without saving the result.
 ///
 /// # Errors
 /// As [`track`].
@@ -127,7 +130,7 @@ pub fn track_read_only(
     match_alerts(&mut alert_book, store, request, tree)
 }
 
-/// The alerts that `request` shows, which `alert_book` knows from then on.
+/// Returns the alerts found for `request`, and adds them to `alert_book`.
 fn match_alerts(
     alert_book: &mut AlertBook,
     store: &Store,
@@ -156,8 +159,8 @@ fn match_alerts(
     Ok(found.iter().filter_map(|at| alert_book.alerts.get(*at).cloned()).collect())
 }
 
-/// Every change that the trends show, however small or doubtful: where there is one, an alert has
-/// not gone away.
+/// Returns every change in the trends, however small or doubtful. An alert with such a change
+/// nearby has not gone away.
 fn traces(trends: &TrendDocument) -> Vec<Trace<'_>> {
     let mut found = Vec::new();
     for series in &trends.series {
@@ -170,10 +173,10 @@ fn traces(trends: &TrendDocument) -> Vec<Trace<'_>> {
     found
 }
 
-/// Notes of the alert that `name` names what a person decided.
+/// Records a user's decision about the alert called `name`.
 ///
 /// # Errors
-/// When no alert, or more than one, is called so, or the file cannot be read or written.
+/// If no alert or several alerts match, or the file cannot be read or written.
 pub fn decide(
     store: &Store,
     name: &str,
@@ -190,7 +193,7 @@ pub fn decide(
     Ok(decided)
 }
 
-/// The machine whose runs are followed: that of the last run.
+/// Returns the machine whose runs are tracked: that of the latest run.
 fn machine(store: &Store) -> Result<String, AlertError> {
     if let Some(run) = store.latest()? {
         return Ok(Fingerprint::of(&run.environment).slug());

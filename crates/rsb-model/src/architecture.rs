@@ -1,9 +1,9 @@
-//! Operations per clock of each instruction set of AMD's, NVIDIA's and Intel's GPUs: the one table
-//! behind peaks, kernels and docs.
+//! Operations per clock of each GPU instruction set of AMD, NVIDIA and Intel: the single table from
+//! which peaks, kernels and documentation are derived.
 //!
-//! A peak is the rate of the data sheet at the clock given. Power and heat keep real clocks below
-//! it. GPUs of the RDNA family run above the clock that their driver lists, so their peaks are at
-//! the highest clock known ([`RatedGpu::clock`]).
+//! A peak is the rate of the data sheet at the given clock. Power and heat limits keep actual
+//! clocks below it. RDNA GPUs run above the clock that their driver lists, so their peaks refer to
+//! the highest known clock ([`RatedGpu::clock`]).
 
 use std::fmt;
 
@@ -22,48 +22,48 @@ pub use releases::{Releases, ToolkitRelease, known_targets, releases, toolkit, u
 pub use residency::{Needs, Residency, residency};
 pub use table::{ARCHITECTURES, INTEL};
 
-/// One instruction set.
+/// GPU instruction set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Architecture {
-    /// `gfx942`, `sm_90`.
+    /// Name of the compile target: `gfx942`, `sm_90`.
     pub target: &'static str,
-    /// The family by the vendor's name: `CDNA 3`.
+    /// Vendor's name of the family: `CDNA 3`.
     pub family: &'static str,
-    /// GPUs that have it, for people.
+    /// Products with this instruction set, as text.
     pub gpus: &'static str,
-    /// Threads in a wavefront, in the mode that compilers choose by themselves.
+    /// Threads per wavefront, in the default mode of the compilers.
     pub wavefront: u32,
-    /// The matrix unit, where there is one.
+    /// Matrix unit, if there is one.
     pub matrix: Option<MatrixUnit>,
-    /// What it can do by data type and engine.
+    /// Rates by data type and engine.
     pub rates: &'static [Rate],
-    /// Boards whose driver may list less than the clock that they reach; empty where the listed
-    /// clock is the highest.
+    /// Boards whose driver may list less than the reachable clock. Empty if the listed clock is the
+    /// highest.
     pub boards: &'static [Board],
-    /// The first ROCm or CUDA whose runtime compiler knows it; (0, 0) for Intel's, which neither
-    /// compiles for.
+    /// First release of ROCm or CUDA whose runtime compiler supports the target; (0, 0) for Intel
+    /// targets, which neither supports.
     pub since: ToolkitRelease,
-    /// Where the figures come from.
+    /// Source of the rates.
     pub source: &'static str,
 }
 
-/// A board, or a GPU in a CPU, by its data sheet.
+/// Board, or integrated GPU, as described by its data sheet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Board {
-    /// The part of the marketing name that identifies the board: `RX 9070 XT`.
+    /// Part of the product name that identifies the board: `RX 9070 XT`.
     pub name: &'static str,
-    /// Compute units; Xe cores of Intel's GPUs.
+    /// Number of compute units, or of Xe cores for Intel GPUs.
     pub compute_units: u32,
-    /// Boost clock of the data sheet, in MHz.
+    /// Boost clock from the data sheet, in MHz.
     pub boost_mhz: u32,
 }
 
-/// A matrix unit.
+/// Matrix unit of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MatrixUnit {
-    /// Its kind of instruction.
+    /// Type of its instructions.
     pub kind: MatrixKind,
-    /// Its generation, counted within the kind.
+    /// Generation within the type.
     pub generation: u32,
 }
 
@@ -73,21 +73,21 @@ impl fmt::Display for MatrixUnit {
     }
 }
 
-/// The kind of matrix instruction.
+/// Type of matrix instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatrixKind {
-    /// Matrix fused multiply-add, of the CDNA family.
+    /// Matrix fused multiply-add of AMD's CDNA family.
     Mfma,
-    /// Wave matrix multiply-accumulate, of the RDNA family.
+    /// Wave matrix multiply-accumulate of AMD's RDNA family.
     Wmma,
     /// Matrix multiply-accumulate of NVIDIA's tensor cores.
     Mma,
-    /// Xe Matrix Extensions of Intel's GPUs.
+    /// Xe Matrix Extensions of Intel GPUs.
     Xmx,
 }
 
 impl MatrixKind {
-    /// The word used in documents.
+    /// Returns the word used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Mfma => "MFMA",
@@ -98,20 +98,21 @@ impl MatrixKind {
     }
 }
 
-/// Which part of a compute unit does the work.
+/// Part of a compute unit that does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Engine {
-    /// The matrix unit.
+    /// Matrix unit.
     Matrix,
-    /// The vector unit, packed or dual-issued where that is possible; dot products for integers.
+    /// Vector unit, with packed or dual-issued instructions if available, and dot products for
+    /// integers.
     Vector,
-    /// The matrix unit, where two of every four elements of A are zero and not there. Counted as if
-    /// they were.
+    /// Matrix unit with structured sparsity: two of every four elements of A are zero and not
+    /// stored. The zeros count as operations.
     Sparse,
 }
 
 impl Engine {
-    /// The word used in documents.
+    /// Returns the word used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Matrix => "matrix",
@@ -121,40 +122,41 @@ impl Engine {
     }
 }
 
-/// What one engine does with one data type.
+/// Rate of one engine for one data type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// The type of the operands.
+    /// Data type of the operands.
     pub dtype: Dtype,
-    /// The engine.
+    /// Engine.
     pub engine: Engine,
-    /// Operations of one compute unit in a clock; a multiply-add is two.
+    /// Operations per clock of one compute unit; a multiply-add counts as two.
     pub per_clock_per_cu: u32,
-    /// Tiles m × n × k of the matrix instructions, those of one block.
+    /// Tiles m × n × k of the matrix instructions with a single block.
     pub tiles: &'static [[u32; 3]],
 }
 
-/// A peak of one GPU.
+/// Peak rate of one GPU for one engine and data type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Peak {
-    /// The type of the operands.
+    /// Data type of the operands.
     pub dtype: Dtype,
-    /// The engine.
+    /// Engine.
     pub engine: Engine,
-    /// 10¹² operations a second.
+    /// Peak in TFLOP/s (10¹² operations per second).
     pub tflops: f64,
 }
 
 impl Architecture {
-    /// Every architecture of the table.
+    /// Returns all architectures of the table.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         ARCHITECTURES.iter().chain(INTEL)
     }
 
-    /// The architecture of `target`: `gfx90a`, also with features as in `gfx90a:sramecc+:xnack-`.
+    /// Returns the architecture of `target`: `gfx90a`, optionally with features, as in
+    /// `gfx90a:sramecc+:xnack-`.
     ///
     /// # Errors
-    /// When the table does not know it: what, why and cure.
+    /// If the table does not contain the target.
     pub fn find(target: &str) -> Result<&'static Self, Reason> {
         let bare = target.split(':').next().unwrap_or_default();
         Self::all().find(|known| known.target == bare).ok_or_else(|| {
@@ -163,24 +165,24 @@ impl Architecture {
                     "no peaks for {}",
                     if bare.is_empty() { "an unknown architecture" } else { bare }
                 ),
-                "the table of architectures does not hold it",
+                "it is not in the table of architectures",
                 "measure without a peak, or add a row with its source to \
                  crates/rsb-model/src/architecture/table.rs",
             )
         })
     }
 
-    /// Operations of one compute unit in a clock, where the engine has the type.
+    /// Returns the operations per clock of one compute unit, if the engine supports the type.
     pub fn per_clock_per_cu(&self, dtype: Dtype, engine: Engine) -> Option<u32> {
         self.rate(dtype, engine).map(|rate| rate.per_clock_per_cu)
     }
 
-    /// Tiles of the dense matrix instructions for `dtype`; empty where there are none.
+    /// Returns the tiles of the dense matrix instructions for `dtype`; empty if there are none.
     pub fn tiles(&self, dtype: Dtype) -> &'static [[u32; 3]] {
         self.tiles_of(dtype, Engine::Matrix)
     }
 
-    /// Tiles of the engine's instructions for `dtype`; empty where there are none.
+    /// Returns the tiles of the engine's instructions for `dtype`; empty if there are none.
     pub fn tiles_of(&self, dtype: Dtype, engine: Engine) -> &'static [[u32; 3]] {
         self.rate(dtype, engine).map_or(&[], |rate| rate.tiles)
     }
@@ -189,7 +191,8 @@ impl Architecture {
         self.rates.iter().find(|rate| rate.dtype == dtype && rate.engine == engine)
     }
 
-    /// The peak of `compute_units` at `clock_mhz`, where the engine has the type.
+    /// Returns the peak of `compute_units` at `clock_mhz` in TFLOP/s, if the engine supports the
+    /// type.
     pub fn peak_tflops(
         &self,
         dtype: Dtype,
@@ -202,21 +205,22 @@ impl Architecture {
     }
 }
 
-/// Why no kernel here reaches the matrix unit's full rate for `dtype`, on data-center Blackwell.
-/// `mma`, by which one warp multiplies, reaches a part of it; `tcgen05`, by which a whole block
-/// does, is not used here. f64 runs at its full rate (NVIDIA PTX ISA, tcgen05: no kind for f64).
+/// Returns why the kernels of this program do not reach the full rate of the matrix unit for
+/// `dtype` on data-center Blackwell. They use `mma`, with which one warp multiplies and which
+/// reaches a part of the rate, and not `tcgen05`, with which a whole block does. f64 runs at its
+/// full rate (NVIDIA PTX ISA, tcgen05: no kind for f64).
 pub fn unreached_by_mma(target: &str, dtype: Dtype) -> Option<String> {
     let bare = target.split(':').next().unwrap_or_default();
     let is_out_of_reach = matches!(bare, "sm_100" | "sm_103") && dtype != Dtype::F64;
     is_out_of_reach.then(|| {
         format!(
-            "measured by mma, which reaches a part of the {dtype} rate of {bare}; the full \
-                 rate needs tcgen05"
+            "measured with mma, which reaches only a part of the {dtype} rate of {bare}; the full \
+             rate needs tcgen05"
         )
     })
 }
 
-/// What is known of a GPU's matrix unit by the names that its users look for; what is not is null.
+/// Returns the properties of a GPU's matrix unit as fields of a result. Unknown values are null.
 pub fn matrix_fields(gpu: &RatedGpu<'_>) -> Fields {
     let known = gpu.target.and_then(|target| Architecture::find(target).ok());
     let unit = known.and_then(|known| known.matrix);
@@ -237,16 +241,16 @@ pub fn matrix_fields(gpu: &RatedGpu<'_>) -> Fields {
         .with("peak_clock_source", clock.map(|clock| clock.source.as_str()))
 }
 
-/// `32x32x8, 16x16x16`.
+/// Formats tiles as text: `32x32x8, 16x16x16`.
 pub fn tiles_text(tiles: &[[u32; 3]]) -> String {
     tiles.iter().map(|[m, n, k]| format!("{m}x{n}x{k}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Every dense peak of `gpu` at its highest known clock, matrix unit first, widest type first.
+/// Returns all dense peaks of `gpu` at its highest known clock, matrix unit first, widest type
+/// first.
 ///
 /// # Errors
-/// When the architecture, the number of compute units or the clock is not known: what, why and
-/// cure.
+/// If the architecture, the number of compute units or the clock is unknown.
 pub fn peaks(gpu: &Gpu) -> Result<Vec<Peak>, Reason> {
     let rated = RatedGpu::of(gpu);
     Architecture::find(rated.target.ok_or_else(|| no_peaks(gpu, "the architecture"))?)?;
@@ -265,13 +269,13 @@ pub fn peaks(gpu: &Gpu) -> Result<Vec<Peak>, Reason> {
     Ok(found)
 }
 
-/// Why there are no peaks of `gpu`: `what` is not known.
+/// Returns the reason for missing peaks of `gpu`: `what` is not known.
 fn no_peaks(gpu: &Gpu, what: &str) -> Reason {
     Reason::new(
         format!("no peaks for {}", gpu.label()),
-        format!("{what} is not known"),
+        format!("{what} is unknown"),
         if gpu.is_amd() {
-            "load AMD's compute driver (amdgpu with KFD), which tells it, and probe again"
+            "load AMD's compute driver (amdgpu with KFD), which reports it, and probe again"
         } else {
             "measure it: `compute-peak` and `gemm` show what the GPU reaches through its own driver"
         },

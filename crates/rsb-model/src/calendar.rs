@@ -1,16 +1,16 @@
-//! Times as text, and those that no calendar has.
+//! Parsing of timestamps, with rejection of times that do not exist.
 
 use crate::Timestamp;
 
-/// Returns the time that `text` gives in RFC 3339, or `None` if it is none, such as February 30 or
-/// the year 10000.
+/// Parses an RFC 3339 time. Returns `None` if `text` is invalid, such as February 30 or the year
+/// 10000.
 pub fn parse_time(text: &str) -> Option<Timestamp> {
     let time: Timestamp = text.parse().ok()?;
     second_exists(text, time).then_some(time)
 }
 
-/// Returns whether the second that `text` names exists, where `time` is how it was read. A parser
-/// takes second 60 for 59, and only the last minutes of June and December have one.
+/// Returns whether the second in `text` exists; `time` is the parsed value of `text`. Parsers read
+/// second 60 as 59, but only the last minutes of June and December can have a leap second.
 pub fn second_exists(text: &str, time: Timestamp) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit);
     let is_leap = digits.skip("YYYYMMDDHHMM".len()).take(2).eq(*b"60");

@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{BenchmarkType, CaseDevice, CaseId, ParseIdError};
 use crate::record::BenchmarkResult;
 
-/// The parameters of a case in a fixed order, each as a person would write it: `dtype=f32`,
+/// Parameters of a case in a fixed order, each written as on the command line: `dtype=f32`,
 /// `shape=1024x1024x1024`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Params(Vec<(String, String)>);
 
 impl Params {
-    /// None yet.
+    /// Returns an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds or replaces one.
+    /// Adds or replaces the parameter `name`.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.set(name, value);
         self
     }
 
-    /// As [`Params::with`], in place.
+    /// Adds or replaces the parameter `name`, as [`Params::with`], in place.
     pub fn set(&mut self, name: &str, value: impl Into<String>) {
         let value = value.into();
         match self.0.iter_mut().find(|(known, _)| known == name) {
@@ -34,25 +34,25 @@ impl Params {
         }
     }
 
-    /// The text of `name`.
+    /// Returns the text of the parameter `name`.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of `name`, parsed.
+    /// Parses the value of the parameter `name`.
     ///
     /// # Errors
-    /// When there is none, or it is not a `T`.
+    /// If the parameter is missing or not a `T`.
     pub fn get<T: std::str::FromStr>(&self, name: &str) -> Result<T, ParamError> {
         let text = self.text(name).ok_or_else(|| ParamError::Missing { name: name.to_owned() })?;
         text.parse()
             .map_err(|_| ParamError::Invalid { name: name.to_owned(), value: text.to_owned() })
     }
 
-    /// The value of `name`, read with `parse` (sizes, shapes).
+    /// Parses the value of the parameter `name` with `parse` (for sizes and shapes).
     ///
     /// # Errors
-    /// When there is none, or `parse` refuses it.
+    /// If the parameter is missing or `parse` rejects it.
     pub fn get_with<T>(
         &self,
         name: &str,
@@ -63,27 +63,27 @@ impl Params {
             .map_err(|_| ParamError::Invalid { name: name.to_owned(), value: text.to_owned() })
     }
 
-    /// Every name and value.
+    /// Returns all names and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }
 
-/// A parameter that a workload cannot use.
+/// Missing or invalid parameter of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParamError {
-    /// The workload needs it.
-    #[error("`{name}` is not given")]
+    /// A required parameter is missing.
+    #[error("`{name}` is missing")]
     Missing {
-        /// Which.
+        /// Name of the parameter.
         name: String,
     },
-    /// It does not parse, or is out of range.
+    /// The value does not parse or is out of range.
     #[error("`{value}` is not a value of `{name}`")]
     Invalid {
-        /// Which.
+        /// Name of the parameter.
         name: String,
-        /// Its text.
+        /// Text of the value.
         value: String,
     },
 }
@@ -91,23 +91,23 @@ pub enum ParamError {
 /// One point of one benchmark on one device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Case {
-    /// Stable across runs and machines.
+    /// Id of the case, stable across runs and machines.
     pub id: CaseId,
-    /// The benchmark's name, such as `gemm`; also its verb.
+    /// Name of the benchmark and of its subcommand, such as `gemm`.
     pub benchmark: String,
-    /// The kind it is counted under.
+    /// Type of benchmark that the case belongs to.
     pub benchmark_type: BenchmarkType,
-    /// The device, such as `cpu:0`; the backend alone, or `none`, of a case that has no device
-    /// here.
+    /// Device, such as `cpu:0`. Only the backend, or `none`, if the case has no device on this
+    /// machine.
     #[schemars(with = "String")]
     pub device: CaseDevice,
-    /// Its parameters.
+    /// Parameters of the case.
     pub params: Params,
 }
 
 impl BenchmarkResult {
-    /// The case that this is a result of, so that it can be remeasured; `None` where a foreign tool
-    /// made it.
+    /// Returns the case that produced this result, so that it can be remeasured; `None` if another
+    /// tool produced it.
     pub fn case(&self) -> Option<Case> {
         let parameters = self.metadata.get("parameters")?.as_object()?;
         let params = parameters.iter().fold(Params::new(), |params, (name, value)| {

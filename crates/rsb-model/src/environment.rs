@@ -1,5 +1,5 @@
-//! The machine that made a result: hardware, software, source and momentary state. Unknown is
-//! `None`, never zero.
+//! Machine that produced a result: hardware, software, source tree and momentary state. Unknown
+//! values are `None`, never zero.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub use crate::gpu::{
 };
 pub use crate::rocm::{Compiler, RocmInstallation, RocmSource};
 
-/// Everything recorded beside a run.
+/// Machine on which a run was measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Environment {
@@ -22,36 +22,36 @@ pub struct Environment {
     pub kernel: Option<String>,
     /// The CPU.
     pub cpu: Option<Cpu>,
-    /// Memory of the machine (or of the control group, where that is less), in GB.
+    /// Memory in GB: of the machine, or the limit of the control group if that is lower.
     pub memory_gb: Option<f64>,
-    /// Graphics GPUs, in the order of the bus.
+    /// GPUs, in PCI bus order.
     pub gpus: Vec<Gpu>,
-    /// GPUs that could not be read, or not to their end. What of them was read stands in `gpus`.
+    /// GPUs that could not be read, or only in part. `gpus` contains the part that was read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unread_gpus: Vec<UnreadGpu>,
-    /// Version of ROCm: of the installation that programs here would use.
+    /// Version of the ROCm installation that programs on this machine would use.
     pub rocm: Option<String>,
-    /// Every installation of ROCm, the one that counts first.
+    /// All ROCm installations, the one that programs would use first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rocm_installations: Vec<RocmInstallation>,
-    /// Version of the CUDA toolkit that programs here would use.
+    /// Version of the CUDA toolkit that programs on this machine would use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda: Option<String>,
     /// Version of Python.
     pub python: Option<String>,
-    /// Versions of ML frameworks by package name.
+    /// Versions of installed ML frameworks by package name.
     pub frameworks: BTreeMap<String, String>,
-    /// The source tree that was measured, where it is one.
+    /// Source tree that was measured. Absent if the benchmark did not run in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git: Option<Git>,
-    /// How the machine was at the start.
+    /// State of the machine at the start of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<MachineState>,
 }
 
 impl Environment {
-    /// The commit whose source was measured, by its whole hash; `None` where the tree was changed,
-    /// or is none.
+    /// Returns the full hash of the measured commit; `None` if the tree had uncommitted changes or
+    /// there was no source tree.
     pub fn revision(&self) -> Option<&str> {
         let git = self.git.as_ref().filter(|git| !git.dirty)?;
         let is_whole = matches!(git.commit.len(), 40 | 64)
@@ -64,78 +64,80 @@ impl Environment {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Cpu {
-    /// Name by the vendor. Clouds shorten it: see `family`.
+    /// Vendor name. Cloud providers shorten it; see `family`.
     pub model: Option<String>,
-    /// The family that the CPU itself tells, where it tells one; so for the two that follow.
+    /// Family number reported by the CPU, if any. `model_number` and `stepping` come from the same
+    /// source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<u32>,
-    /// The model within the family.
+    /// Model number within the family.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_number: Option<u32>,
-    /// The revision of the model.
+    /// Revision of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stepping: Option<u32>,
     /// Instruction set: `x86_64`, `aarch64`.
     pub architecture: String,
-    /// Threads that this process may run on: affinity and control group counted in.
+    /// Hardware threads that this process may use, limited by CPU affinity and control group.
     pub usable_cores: u32,
-    /// Threads of the machine.
+    /// Hardware threads of the machine.
     pub logical_cores: Option<u32>,
-    /// Cores of the machine.
+    /// Physical cores of the machine.
     pub physical_cores: Option<u32>,
-    /// Highest clock in MHz, where the kernel tells.
+    /// Highest clock in MHz, if the kernel reports it.
     pub max_mhz: Option<f64>,
-    /// Data and unified caches as one thread sees them, smallest level first.
+    /// Data and unified caches as seen by one thread, smallest level first.
     pub caches: Vec<Cache>,
-    /// Vector extensions that matter here: `avx2`, `avx512f`, `amx-bf16`, `neon` …
+    /// Vector extensions that the benchmarks use: `avx2`, `avx512f`, `amx-bf16`, `neon` …
     pub features: Vec<String>,
-    /// The hypervisor, when there is one.
+    /// Name of the hypervisor. Null on bare metal.
     pub hypervisor: Option<String>,
 }
 
-/// A cache as one thread sees it.
+/// Cache as seen by one thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cache {
-    /// 1 is nearest.
+    /// Level; 1 is closest to the core.
     pub level: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// Threads that share it.
+    /// Number of hardware threads that share the cache.
     pub shared_by: Option<u32>,
 }
 
-/// A source tree.
+/// Git working tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Git {
     /// Full hash of the commit.
     pub commit: String,
-    /// Branch, unless detached.
+    /// Branch name. Null if HEAD is detached.
     pub branch: Option<String>,
-    /// Whether the tree differs from the commit.
+    /// Whether the tree has uncommitted changes.
     pub dirty: bool,
-    /// SHA-256 of the changes to tracked files that are not committed, those below `baselines` and
-    /// `benchmark_results` left out; `unknown` if git did not tell. Absent if there are none.
+    /// SHA-256 of the uncommitted changes to tracked files, except those below `baselines` and
+    /// `benchmark_results`. `unknown` if git could not report them. Absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<String>,
 }
 
-/// How the machine was at one moment. It explains a figure; it does not decide comparability.
+/// State of a machine at one moment. It helps to explain a value, but does not decide whether
+/// results are comparable.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MachineState {
-    /// Runnable tasks over the last minute.
+    /// Average number of runnable tasks over the last minute.
     pub load_average: Option<f64>,
     /// Frequency governor of the first usable thread.
     pub governor: Option<String>,
-    /// Clock of the first usable thread in MHz.
+    /// Clock of the first usable thread, in MHz.
     pub mhz: Option<f64>,
-    /// Share of CPU time taken by the hypervisor since boot, or over the interval measured, in
-    /// percent.
+    /// Share of CPU time taken by the hypervisor, in percent, since boot or over the measured
+    /// interval.
     pub steal_percent: Option<f64>,
-    /// Times that a thread was throttled by heat.
+    /// Number of times that a thread was throttled because of heat.
     pub throttle_events: Option<u64>,
-    /// Highest temperature sensor in °C.
+    /// Reading of the hottest temperature sensor, in °C.
     pub temperature_c: Option<f64>,
-    /// What is likely to disturb measurements, a sentence each.
+    /// Conditions that are likely to disturb measurements, one sentence each.
     pub warnings: Vec<String>,
 }

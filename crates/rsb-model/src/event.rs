@@ -1,5 +1,5 @@
-//! What happens while something is measured, judged or built: values that a terminal, a journal or
-//! a page listens to.
+//! Progress events of measurements, comparisons and builds, for the terminal, the journal and the
+//! web page.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,130 +8,130 @@ use crate::case::Case;
 use crate::ids::RunId;
 use crate::record::{BenchmarkResult, CheckResult};
 
-/// One thing that happened. Whoever listens never changes what is measured.
+/// Progress event. Listeners must not influence the measurement.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A run has its id, and so many cases to measure.
+    /// A run begins.
     RunStarted {
-        /// Its id.
+        /// Id of the run.
         run_id: RunId,
-        /// Cases that get a turn; the others have their result already.
+        /// Number of cases that will be measured. The other cases already have a result.
         cases: usize,
     },
     /// A replicate of a case begins.
     ReplicateStarted {
-        /// The case.
+        /// Case that is measured.
         case: Box<Case>,
-        /// Which step this is, counted from 1.
+        /// Number of this step, from 1.
         step: usize,
-        /// How many there are.
+        /// Total number of steps.
         steps: usize,
     },
-    /// This is known of a case now. It comes again, with more samples, after each replicate; the
-    /// last one counts.
+    /// New result of a case. Sent after each replicate with more samples; the last one replaces the
+    /// earlier ones.
     CaseUpdated(Box<BenchmarkResult>),
-    /// The run is over; its file is not written yet.
+    /// The run has ended. Its file is not written yet.
     RunEnded(RunStatus),
-    /// Two programs are about to be measured interleaved, so many cases of each.
+    /// Two programs are about to be measured interleaved.
     InterleavedStarted {
-        /// How many cases.
+        /// Number of cases per program.
         cases: usize,
-        /// What is left of the budget.
+        /// Remaining time budget.
         left: Duration,
     },
-    /// The instructions of cases are about to be counted.
+    /// Instructions are about to be counted.
     CountingStarted {
-        /// How many cases.
+        /// Number of cases.
         cases: usize,
     },
     /// Undecided cases are about to be remeasured.
     RemeasureStarted {
-        /// How many cases.
+        /// Number of cases.
         cases: usize,
-        /// What is left of the budget.
+        /// Remaining time budget.
         left: Duration,
     },
-    /// The program that made the baseline is about to run again beside this one.
+    /// The stored program of the baseline is about to run again, interleaved with the current one.
     PairedRerunStarted {
-        /// Where it is kept.
+        /// Path of the stored program.
         program: PathBuf,
-        /// The run of the baseline that it was kept for.
+        /// Baseline run that the program was stored for.
         run_id: RunId,
-        /// Since when.
+        /// Time at which the program was stored.
         since: jiff::Timestamp,
     },
     /// A revision is about to be built.
     BuildStarted {
-        /// Its short hash and subject.
+        /// Short hash and subject of the commit.
         revision: String,
     },
-    /// Another process builds in the same directory.
+    /// Waiting for another process that builds in the same directory.
     BuildWaiting {
-        /// Where.
+        /// Build directory.
         directory: PathBuf,
     },
-    /// A bisection first asks whether the bad commit is slower at all.
+    /// A bisection begins by checking that the bad commit is slower.
     BisectChecking {
-        /// The short hash of the good commit.
+        /// Short hash of the good commit.
         good: String,
-        /// The short hash of the bad one.
+        /// Short hash of the bad commit.
         bad: String,
     },
     /// A bisection has narrowed its range.
     BisectNarrowed {
-        /// Commits that are left.
+        /// Number of remaining commits.
         commits: usize,
-        /// About so many steps to go.
+        /// Approximate number of remaining steps.
         steps: usize,
     },
-    /// A check of the first day begins.
+    /// A first-day check begins.
     CheckStarted {
-        /// Its number.
+        /// Number of the check.
         number: u8,
-        /// How many checks there are.
+        /// Total number of checks.
         checks: usize,
-        /// Its name.
+        /// Name of the check.
         name: String,
     },
-    /// A check of the first day has ended.
+    /// A first-day check has ended.
     CheckEnded(Box<CheckResult>),
-    /// Something that a person should know and that changes nothing about how it goes on.
+    /// Information for the user that does not change how the program continues.
     Notice(Notice),
 }
 
 impl Event {
-    /// A notice that is a note.
+    /// Returns a notice of level note.
     pub fn note(text: impl Into<String>) -> Self {
         Self::Notice(Notice { level: NoticeLevel::Note, text: text.into() })
     }
 
-    /// A notice that is a warning.
+    /// Returns a notice of level warning.
     pub fn warning(text: impl Into<String>) -> Self {
         Self::Notice(Notice { level: NoticeLevel::Warning, text: text.into() })
     }
 }
 
-/// A sentence for a person.
+/// Message for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// How much it matters.
+    /// Level of the notice.
     pub level: NoticeLevel,
-    /// The sentence.
+    /// Text of the message.
     pub text: String,
 }
 
-/// How much a notice matters.
+/// Level of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeLevel {
-    /// Good to know.
+    /// Informational.
     Note,
-    /// Figures or files may not be what was wanted.
+    /// Results or files may not be as intended.
     Warning,
 }
 
 impl NoticeLevel {
-    /// The word before the sentence.
+    /// Returns the word printed before the message.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -140,13 +140,13 @@ impl NoticeLevel {
     }
 }
 
-/// How the measuring of a run ended.
+/// How the measurements of a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStatus {
     /// Every case has its result.
     Complete,
-    /// Somebody asked to stop, as with Ctrl-C.
+    /// The user stopped the run, for example with Ctrl-C.
     Interrupted,
-    /// The time limit of the whole run was over first.
+    /// The time limit of the whole run expired first.
     OutOfTime,
 }

@@ -1,8 +1,8 @@
 //! Factors: the software that a case depends on.
 //!
 //! Each benchmark declares the names of its factors, and a result stores them with their versions.
-//! Two results of a case are comparable if the factors that both sides have agree: a ROCm release
-//! that only one side has cannot have changed a case that ran without it.
+//! Two results of a case are comparable if the factors present on both sides agree. A ROCm release
+//! that only one side has cannot have affected a case that ran without it.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub const ROCM: &str = "rocm";
 pub const CUDA: &str = "cuda";
 /// Version of Python.
 pub const PYTHON: &str = "python";
-/// Stands for every ML framework that is installed, in a declaration.
+/// Name that represents all installed ML frameworks in a declaration.
 pub const ALL_FRAMEWORKS: &str = "frameworks";
 
 /// Returns the factors that any case on `device` depends on. A native case on a CPU depends on
@@ -36,9 +36,9 @@ pub const fn of_device(device: CaseDevice) -> &'static [&'static str] {
     }
 }
 
-/// Returns the versions in `environment` of the factors `names`, for a case on `device`. A factor
-/// that is not installed is left out. The driver is that of the device's vendor if the machine has
-/// GPUs of several.
+/// Returns the versions in `environment` of the factors `names`, for a case on `device`. Factors
+/// that are not installed are omitted. If the machine has GPUs of several vendors, the driver is
+/// that of the device's vendor.
 pub fn versions<'a>(
     environment: &Environment,
     device: CaseDevice,
@@ -78,8 +78,8 @@ fn driver(environment: &Environment, device: CaseDevice) -> Option<&str> {
     drivers.find(|driver| driver.starts_with(kernel_module)).or(first)
 }
 
-/// Returns every factor in which two results of a case differ, except those named in `across`. A
-/// factor that only one side has is no difference.
+/// Returns the factors in which two results of a case differ, except those named in `across`. A
+/// factor that only one side has does not count.
 pub fn differences(baseline: &Factors, current: &Factors, across: &[String]) -> Vec<Difference> {
     let mut found = Vec::new();
     for (name, before) in baseline {

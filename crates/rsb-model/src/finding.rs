@@ -1,26 +1,26 @@
-//! What an examination of a machine finds: how bad it is, what, why, and the cure.
+//! Findings of a machine check: severity, description, explanation and remedy.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How bad a finding is; a worse one is greater.
+/// Severity of a finding; worse severities are greater.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum FindingSeverity {
-    /// As it should be.
+    /// As expected.
     Ok,
-    /// Worth knowing; nothing is wrong.
+    /// Informational; nothing is wrong.
     Note,
-    /// Works, but slower, less safely or only by luck.
+    /// Works, but slower, less safely or only by chance.
     Warning,
     /// Does not work.
     Error,
 }
 
 impl FindingSeverity {
-    /// The word used in documents.
+    /// Returns the word used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -31,26 +31,26 @@ impl FindingSeverity {
     }
 }
 
-/// One thing found.
+/// Finding of a machine check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// How bad it is.
+    /// Severity of the finding.
     pub severity: FindingSeverity,
-    /// What was found.
+    /// Description.
     pub what: String,
-    /// How it is known, or why it matters.
+    /// Evidence for the finding, or why it matters.
     pub why: String,
-    /// What to do; none when there is nothing to cure.
+    /// What to do. Null if no action is needed.
     pub cure: Option<String>,
 }
 
 impl Finding {
-    /// Something that is as it should be.
+    /// Returns a finding with severity `ok`.
     pub fn ok(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self { severity: FindingSeverity::Ok, what: what.into(), why: why.into(), cure: None }
     }
 
-    /// Something to know or to cure.
+    /// Returns a finding with a remedy.
     pub fn new(
         severity: FindingSeverity,
         what: impl Into<String>,

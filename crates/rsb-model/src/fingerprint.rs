@@ -1,8 +1,8 @@
-//! The machine of a run: its hardware, which two runs must share to be comparable, and the versions
-//! of its software.
+//! Fingerprint of a machine: its hardware, which must match for two runs to be comparable, and the
+//! versions of its software.
 //!
-//! Neither too coarse (two models of GPU differ) nor too fine (a kernel's patch level does not).
-//! Whether a software version matters depends on the case: see [`crate::factor`].
+//! It is fine enough to distinguish two GPU models and coarse enough to ignore the patch level of
+//! the kernel. Whether a software version matters depends on the case; see [`crate::factor`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,31 +13,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::{Cpu, Environment, Gpu};
 
-/// The comparable part of an [`Environment`].
+/// Part of an [`Environment`] that is compared between runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fingerprint {
-    /// Field and value, hardware only; decides the directory of a baseline.
+    /// Hardware fields and their values. They determine the directory of a baseline.
     pub hardware: BTreeMap<String, String>,
-    /// Field and value, software at major.minor. Says what changed on a machine; comparability is
-    /// decided case by case.
+    /// Software versions at major.minor, by name. They show changes of a machine; comparability is
+    /// decided per case.
     pub factors: BTreeMap<String, String>,
 }
 
-/// A field in which two fingerprints differ.
+/// Difference between two fingerprints in one field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Its name, such as `cpu_model` or `rocm`.
+    /// Name of the field, such as `cpu_model` or `rocm`.
     pub field: String,
-    /// In the baseline.
+    /// Value in the baseline.
     pub baseline: String,
-    /// Here.
+    /// Value in the current run.
     pub current: String,
 }
 
 const UNKNOWN: &str = "none";
 
 impl Fingerprint {
-    /// The fingerprint of `environment`.
+    /// Returns the fingerprint of `environment`.
     pub fn of(environment: &Environment) -> Self {
         let mut hardware = details(environment);
         let cpu = environment.cpu.as_ref();
@@ -67,8 +67,8 @@ impl Fingerprint {
         Self { hardware, factors }
     }
 
-    /// Returns every difference in hardware, each of which makes two runs incomparable. A detail
-    /// that one side does not know, as in a file of an earlier version, is no difference.
+    /// Returns all differences in hardware; each makes two runs incomparable. A detail that one
+    /// side lacks, as in files of earlier versions, does not count.
     pub fn differences(&self, current: &Self) -> Vec<Difference> {
         let mut found = differing(&self.hardware, &current.hardware);
         let is_known =
@@ -77,14 +77,14 @@ impl Fingerprint {
         found
     }
 
-    /// A directory name for this hardware: readable, and unique by a hash over every hardware
-    /// field.
+    /// Returns a directory name for this hardware. It is readable, and unique because of a hash
+    /// over all hardware fields.
     pub fn slug(&self) -> String {
         self.named_by(self.hardware.iter())
     }
 
-    /// The directory name that versions before format 3 gave it: of the model, the cores and the
-    /// GPUs alone.
+    /// Returns the directory name used before format 3, built from the CPU model, the cores and the
+    /// GPUs only.
     pub fn former_slug(&self) -> String {
         self.named_by(self.hardware.iter().filter(|(field, _)| !is_detail(field)))
     }
@@ -107,7 +107,7 @@ impl Fingerprint {
     }
 }
 
-/// Fields that tell machines apart whose CPUs have one name, each only where it is known.
+/// Fields that distinguish machines whose CPUs have the same name. Unknown values are omitted.
 const DETAILS: [&str; 6] =
     ["architecture", "caches", "cpu_identity", "instruction_set", "memory_class", "physical_cores"];
 
@@ -129,19 +129,19 @@ fn details(environment: &Environment) -> BTreeMap<String, String> {
     named.zip(known).filter_map(|(name, value)| Some((name, value?))).collect::<BTreeMap<_, _>>()
 }
 
-/// `25.17.1`: family, model and stepping, as the CPU tells them.
+/// Returns family, model number and stepping as reported by the CPU: `25.17.1`.
 fn identity(cpu: &Cpu) -> Option<String> {
     Some(format!("{}.{}.{}", cpu.family?, cpu.model_number?, cpu.stepping?))
 }
 
-/// `L1 32 KiB, L2 1024 KiB`: of one thread.
+/// Lists the caches as seen by one thread: `L1 32 KiB, L2 1024 KiB`.
 fn caches(cpu: &Cpu) -> Option<String> {
     let each =
         cpu.caches.iter().map(|cache| format!("L{} {} KiB", cache.level, cache.size_bytes >> 10));
     Some(each.collect::<Vec<_>>().join(", ")).filter(|all| !all.is_empty())
 }
 
-/// The level of the vector extensions: programs choose their kernels by it.
+/// Returns the level of the vector extensions, by which programs choose their kernels.
 fn instruction_set(cpu: &Cpu) -> Option<String> {
     for level in ["amx", "avx512", "avx2", "avx", "sse4", "sve", "neon", "asimd", "rvv"] {
         if cpu.features.iter().any(|feature| feature.starts_with(level)) {
@@ -151,8 +151,8 @@ fn instruction_set(cpu: &Cpu) -> Option<String> {
     None
 }
 
-/// `23 GB` for whatever lies near it: half a power of two, as what firmware and kernel keep back
-/// differs a little.
+/// Rounds a memory size to half a power of two, such as `22.6 GB`, because the part reserved by
+/// firmware and kernel varies.
 fn memory_class(gb: f64) -> String {
     let halves = (gb.log2() * 2.0).round();
     format!("{:.1} GB", (halves / 2.0).exp2())
@@ -188,7 +188,7 @@ fn differing(
         .collect()
 }
 
-/// `3.11` of `3.11.7`; any leading name (a driver's) is kept.
+/// Returns `3.11` for `3.11.7`. A leading name, as of a driver, is kept.
 pub(crate) fn major_minor(version: &str) -> String {
     let (name, number) =
         version.rsplit_once(' ').map_or(("", version), |(name, number)| (name, number));
@@ -276,7 +276,7 @@ mod tests {
 
     type Change = fn(&mut Environment);
 
-    /// The fingerprint of a machine of which more is known, after `change`.
+    /// Returns the fingerprint of a machine with more known details, after `change`.
     fn detailed(change: Change) -> Fingerprint {
         let mut environment = machine();
         environment.memory_gb = Some(25.3);
@@ -312,7 +312,8 @@ mod tests {
             }
             assert_eq!(one.former_slug(), other.former_slug());
         }
-        // A file of an earlier version knows less, and lies where that version put it.
+        // A file of an earlier version has fewer details and is in the directory named by that
+        // version.
         let former = Fingerprint::of(&machine());
         assert!(former.differences(&one).is_empty() && former.slug() == one.former_slug());
         assert_ne!(former.slug(), one.slug());

@@ -1,36 +1,36 @@
-//! The version that every document carries. An old program refuses a newer document instead of
-//! misreading it.
+//! Version number of every document. A program rejects documents of a newer version, so that it
+//! does not misread them.
 
 use serde_json::Value;
 
-/// The version of every document that this program writes, and the only one that it reads: no
-/// release wrote an earlier one.
+/// Version of every document that this program writes, and the only one that it reads. No release
+/// wrote an earlier version.
 pub const FORMAT_VERSION: u32 = 3;
 
-/// Why a document was refused.
+/// Reasons why a document is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// Written by a later program.
+    /// Written by a newer program.
     #[error(
         "format version {found} is newer than {FORMAT_VERSION}, the newest that this program \
          reads; update rusty-stack-bench"
     )]
     Newer {
-        /// What the document says.
+        /// Version in the document.
         found: u64,
     },
     /// Written by a development version.
     #[error("format version {found} was written before the first release; measure again")]
     Older {
-        /// What the document says.
+        /// Version in the document.
         found: u64,
     },
-    /// Not one of our documents.
+    /// Not a document of this program.
     #[error("it has no `format_version`; this is not a document of rusty-stack-bench")]
     Missing,
 }
 
-/// Accepts `document` when its `format_version` is one that this program reads.
+/// Checks that this program can read the `format_version` of `document`.
 ///
 /// # Errors
 /// If the version is missing, newer or older.

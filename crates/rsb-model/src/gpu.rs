@@ -1,5 +1,4 @@
-//! A GPU or accelerator as its machine describes it. What no file tells is `None` or empty, never
-//! zero.
+//! GPU or accelerator as described by its machine. Unknown values are `None` or empty, never zero.
 
 use std::collections::BTreeMap;
 
@@ -10,89 +9,90 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Gpu {
-    /// Position in the list of the machine.
+    /// Position in the machine's list of GPUs.
     pub index: u32,
     /// Marketing name, from the driver or the PCI-id table.
     pub name: Option<String>,
-    /// `vendor:device` in hexadecimal: `1002:744c`.
+    /// PCI `vendor:device` id in hexadecimal, such as `1002:744c`.
     pub pci_id: Option<String>,
-    /// Address on the bus: `0000:03:00.0`.
+    /// PCI address, such as `0000:03:00.0`.
     pub pci_address: Option<String>,
-    /// Whether it is a GPU or a part of the CPU.
+    /// Whether the GPU is discrete or part of the CPU.
     pub kind: Option<GpuKind>,
-    /// Whether it is a virtual function, a share of a GPU given to a guest.
+    /// Whether it is a virtual function: a share of a GPU that is passed to a guest.
     pub virtual_function: Option<bool>,
-    /// Instruction set: `gfx1100`, `sm_90`.
+    /// Instruction set, such as `gfx1100` or `sm_90`.
     pub gfx_target: Option<String>,
-    /// Compute units or streaming multiprocessors.
+    /// Number of compute units or streaming multiprocessors.
     pub compute_units: Option<u32>,
-    /// Highest clock of the compute units that the driver lists, in MHz. GPUs of the RDNA family
-    /// may go beyond it.
+    /// Highest clock of the compute units listed by the driver, in MHz. RDNA GPUs can exceed it.
     pub max_mhz: Option<f64>,
-    /// The clock that the driver would let the GPU reach, in MHz, where it tells.
+    /// Upper limit of the clock that the driver would accept, in MHz, if it reports one.
     pub limit_mhz: Option<f64>,
-    /// Memory of the GPU in GB.
+    /// GPU memory in GB.
     pub vram_gb: Option<f64>,
-    /// Highest memory bandwidth, from kind, width and clock, in GB/s; of a partition, its share.
+    /// Peak memory bandwidth in GB/s, from memory type, bus width and clock. For a partition, its
+    /// share.
     pub memory_bandwidth_gb_s: Option<f64>,
-    /// The memory itself.
+    /// Details of the GPU memory.
     pub memory: GpuMemory,
     /// Caches, smallest level first.
     pub caches: Vec<GpuCache>,
-    /// The link to the CPU.
+    /// PCI Express link to the CPU.
     pub pcie: Pcie,
     /// Links to other GPUs and to CPUs.
     pub links: Vec<GpuLink>,
-    /// Kernel driver and its version.
+    /// Name and version of the kernel driver.
     pub driver: Option<String>,
-    /// Version of the GPU's own firmware.
+    /// Version of the GPU firmware (VBIOS).
     pub vbios: Option<String>,
-    /// The device file of the DRM through which it is reached: `renderD128`.
+    /// DRM device file of the GPU, such as `renderD128`.
     pub render_node: Option<String>,
-    /// Its node in the topology of AMD's compute driver, which orders devices by it; none when that
-    /// lists it not.
+    /// Node in the topology of AMD's compute driver (KFD), which orders devices by it. Null if the
+    /// topology does not list the GPU.
     pub kfd_node: Option<u32>,
-    /// Partition mode: `SPX/NPS1`.
+    /// Partition mode, such as `SPX/NPS1`.
     pub partition: Option<String>,
-    /// Which partition of its GPU this is, from 0; none where the GPU is whole.
+    /// Index of this partition within its GPU, from 0. Null if the GPU is not partitioned.
     pub partition_index: Option<u32>,
-    /// How many partitions the GPU is split into. Each is a device of its own, with its memory and
-    /// its share of the bandwidth; link, power, driver and sensors are those of the whole.
+    /// Number of partitions of the GPU. Each partition is a separate device with its own memory and
+    /// share of the bandwidth; link, power, driver and sensors are those of the whole GPU.
     pub partitions: Option<u32>,
-    /// How the kernel hands memory to the GPU: `identity`, or `DMA` behind an IOMMU.
+    /// How the kernel maps memory for the GPU: `identity`, or `DMA` behind an IOMMU.
     pub iommu: Option<String>,
-    /// Errors of memory and other blocks counted since the driver was loaded; none when it does not
-    /// count.
+    /// ECC errors of memory and other blocks since the driver was loaded. Null if the GPU does not
+    /// count them.
     pub ecc: Option<Ecc>,
-    /// Power that the GPU may draw, in W.
+    /// Current power limit, in W.
     pub power_cap_w: Option<f64>,
-    /// Power that the GPU may draw as delivered, in W.
+    /// Factory default of the power limit, in W.
     pub power_cap_default_w: Option<f64>,
-    /// How clocks are chosen: `auto`, or `manual`, `low`, `high` when somebody has set them.
+    /// Clock policy: `auto`, or `manual`, `low` or `high` if the user has set it.
     pub performance_level: Option<String>,
-    /// Whether the GPU sleeps. Its sensors and clocks are not asked then: that would wake it.
+    /// Whether the GPU is suspended. Its sensors and clocks are not read then, because that would
+    /// wake it.
     pub asleep: Option<bool>,
-    /// Sensors that it has: `temperature edge`, `power`, `fan` …
+    /// Available sensors: `temperature edge`, `power`, `fan` …
     pub sensors: Vec<SensorName>,
-    /// Runtimes through which it can be reached here.
+    /// Backends through which the GPU can be used on this machine.
     pub backends: Vec<String>,
 }
 
 /// Name of a sensor, such as `temperature junction`.
 pub type SensorName = String;
 
-/// Where a GPU sits.
+/// Whether a GPU is part of the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GpuKind {
-    /// Part of the CPU; it shares the machine's memory.
+    /// Part of the CPU; it shares the system memory.
     Integrated,
-    /// A GPU or module of its own.
+    /// Separate GPU or accelerator module.
     Discrete,
 }
 
 impl GpuKind {
-    /// The word used in documents.
+    /// Returns the word used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Integrated => "integrated",
@@ -101,36 +101,36 @@ impl GpuKind {
     }
 }
 
-/// The memory of a GPU.
+/// Memory of a GPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GpuMemory {
-    /// `HBM2e`, `GDDR6` …
+    /// Memory type: `HBM2e`, `GDDR6` …
     pub kind: Option<String>,
-    /// Vendor of the chips.
+    /// Vendor of the memory chips.
     pub vendor: Option<String>,
-    /// Width of the bus in bits.
+    /// Bus width in bits.
     pub width_bits: Option<u32>,
-    /// Highest clock as the driver counts it, in MHz.
+    /// Highest memory clock as counted by the driver, in MHz.
     pub max_mhz: Option<f64>,
-    /// Memory of the machine that the GPU may map, in GB.
+    /// System memory that the GPU can map, in GB.
     pub shared_gb: Option<f64>,
 }
 
-/// Caches of one size and kind.
+/// Caches of one size and type.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct GpuCache {
-    /// 1 is nearest.
+    /// Level; 1 is closest to the compute unit.
     pub level: u32,
-    /// What it holds.
+    /// Contents of the caches.
     pub kind: GpuCacheKind,
-    /// Bytes in each.
+    /// Size of each cache, in bytes.
     pub size_bytes: u64,
-    /// How many there are.
+    /// Number of caches.
     pub count: u32,
 }
 
-/// What a cache of a GPU holds.
+/// Contents of a GPU cache.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -138,45 +138,44 @@ pub struct GpuCache {
 pub enum GpuCacheKind {
     /// Data, or data and instructions.
     Data,
-    /// Instructions alone.
+    /// Instructions only.
     Instruction,
 }
 
-/// The PCI Express link of a GPU, over its narrowest stretch.
+/// PCI Express link of a GPU, limited by the slowest segment of the path.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pcie {
-    /// As it runs now; it may be slow because the GPU is idle.
+    /// Current speed. It can be low because the GPU is idle.
     pub now: Option<PcieLink>,
-    /// At most.
+    /// Highest possible speed.
     pub max: Option<PcieLink>,
-    /// Whether the driver has lowered it to save power, where it tells.
+    /// Whether the driver has lowered the speed to save power, if it reports this.
     pub saves_power: Option<bool>,
-    /// Packets that had to be sent again.
+    /// Number of packets that had to be sent again.
     pub replays: Option<u64>,
 }
 
 /// Speed and width of a PCI Express link.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PcieLink {
-    /// Transfers of one lane, in GT/s.
+    /// Transfer rate of one lane, in GT/s.
     pub gt_s: f64,
-    /// Lanes.
+    /// Number of lanes.
     pub width: u32,
-    /// What it can carry one way, in GB/s, after the encoding of the line.
+    /// Bandwidth in one direction, in GB/s, after line encoding.
     pub gb_s: f64,
 }
 
 impl PcieLink {
-    /// A link of `width` lanes at `gt_s` each.
-    ///
+    /// Returns the link of `width` lanes at `gt_s` GT/s each.
     /// ```
     /// let gen4 = rsb_model::gpu::PcieLink::new(16.0, 16);
     /// assert!((gen4.gb_s - 31.5).abs() < 0.01);
     /// ```
     pub fn new(gt_s: f64, width: u32) -> Self {
-        // PCI Express base specification: 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, 242 of 256
-        // bytes of a flit then.
+        // PCI Express base specification: 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, above that
+        // 242 of 256 bytes of a flit.
         let encoding = if gt_s <= 5.0 {
             8.0 / 10.0
         } else if gt_s <= 32.0 {
@@ -188,67 +187,67 @@ impl PcieLink {
     }
 }
 
-/// A link of a GPU to another GPU or to a CPU.
+/// Link from a GPU to another GPU or to a CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GpuLink {
-    /// `xgmi`, `pcie` …
+    /// Link type: `xgmi`, `pcie` …
     pub kind: String,
-    /// The other GPU's position in the list of the machine; none when it is a CPU.
+    /// Position of the other GPU in the machine's list. Null if the link goes to a CPU.
     pub peer: Option<u32>,
-    /// Distance as the driver weighs it.
+    /// Distance (weight) reported by the driver.
     pub weight: Option<u32>,
-    /// What it can carry one way, in GB/s.
+    /// Bandwidth in one direction, in GB/s.
     pub gb_s: Option<f64>,
 }
 
-/// Errors that were corrected, and those that were not.
+/// Counts of ECC errors.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Ecc {
-    /// All blocks together.
+    /// Sum over all blocks.
     pub total: EccCount,
-    /// By block: `umc` (memory), `gfx`, `sdma` …; those without errors are left out.
+    /// Counts per block: `umc` (memory), `gfx`, `sdma` … Blocks without errors are omitted.
     pub blocks: BTreeMap<String, EccCount>,
 }
 
-/// Errors of one block.
+/// ECC errors of one block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct EccCount {
-    /// Not corrected: data were lost.
+    /// Uncorrected errors: data was lost.
     pub uncorrectable: u64,
-    /// Corrected.
+    /// Corrected errors.
     pub correctable: u64,
-    /// Found but not yet used.
+    /// Errors in data that was not used yet.
     pub deferred: u64,
 }
 
-/// A GPU that could not be read, or not to its end.
+/// GPU that could not be read, or only in part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnreadGpu {
-    /// Where it was read: `card0 (0000:03:00.0)`, or `node 4` of AMD's compute driver.
+    /// Device that was read: `card0 (0000:03:00.0)`, or `node 4` of AMD's compute driver.
     pub place: String,
-    /// What was asked last: `its clocks`. What comes after it was not asked.
+    /// Last property that was requested, such as `its clocks`. Later properties were not requested.
     pub asked: String,
-    /// What became of that.
+    /// Result of that request.
     pub answer: Answer,
 }
 
-/// What became of a read that told nothing.
+/// Result of a failed read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// The read has not come back.
+    /// The read has not returned yet.
     Late,
     /// The kernel returned an error.
     Failed,
-    /// The kernel does not show it to this user or container.
+    /// The kernel does not show the device to this user or container.
     Denied,
 }
 
 impl Answer {
-    /// What is to be said of a GPU (or, with `gpus`, of several) with this answer: `does not
-    /// answer`.
+    /// Describes the result as a phrase after a GPU (or, with `gpus` above 1, several):
+    /// `does not answer`.
     pub const fn describe(self, gpus: usize) -> &'static str {
         match (self, gpus) {
             (Self::Late, 0 | 1) => "does not answer",
@@ -261,24 +260,25 @@ impl Answer {
 }
 
 impl Gpu {
-    /// What to call it: its name, else the instruction set, else the PCI id.
+    /// Returns the name of the GPU, or its instruction set or PCI id if the name is unknown.
     pub fn label(&self) -> &str {
         let known = self.name.as_deref().or(self.gfx_target.as_deref()).or(self.pci_id.as_deref());
         known.unwrap_or("unknown GPU")
     }
 
-    /// Whether AMD made it.
+    /// Returns whether it is an AMD GPU.
     pub fn is_amd(&self) -> bool {
         self.pci_id.as_deref().is_some_and(|id| id.starts_with("1002:"))
             || self.gfx_target.as_deref().is_some_and(|target| target.starts_with("gfx"))
     }
 
-    /// Name of the driver without its version.
+    /// Returns the name of the driver without its version.
     pub fn driver_name(&self) -> Option<&str> {
         self.driver.as_deref()?.split(' ').next()
     }
 
-    /// Bytes of the last level of data cache, all of that level together: what a flush must exceed.
+    /// Returns the total size in bytes of all last-level data caches, which a cache flush must
+    /// exceed.
     pub fn last_level_cache_bytes(&self) -> Option<u64> {
         let data = self.caches.iter().filter(|cache| cache.kind == GpuCacheKind::Data);
         let last = data.clone().map(|cache| cache.level).max()?;

@@ -1,4 +1,4 @@
-//! Names of things: backends, devices, data types, cases and runs.
+//! Names of backends, devices, data types, cases and runs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Text that does not name what it should.
+/// Text that cannot be parsed as the expected name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct ParseIdError {
@@ -21,7 +21,7 @@ impl ParseIdError {
     }
 }
 
-/// Implements `Display` through an `as_str` that the type has.
+/// Implements `Display` with the type's `as_str`.
 macro_rules! display_as_str {
     ($($name:ty),*) => {$(
         impl fmt::Display for $name {
@@ -32,7 +32,7 @@ macro_rules! display_as_str {
     )*};
 }
 
-/// Who made a GPU, as far as its name tells.
+/// Vendor of a GPU, as derived from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vendor {
     /// AMD.
@@ -41,23 +41,23 @@ pub enum Vendor {
     Nvidia,
     /// Intel.
     Intel,
-    /// Somebody else, or the name does not say.
+    /// Another vendor, or unknown.
     Other,
 }
 
 impl Vendor {
-    /// The runtime that the vendor wrote for its GPUs.
+    /// Returns the vendor's own runtime for its GPUs.
     pub fn native(self) -> Option<BackendId> {
         BackendId::ALL.into_iter().find(|backend| backend.native_of() == Some(self))
     }
 }
 
-/// The table of backends, native runtimes first: that is the order in which `auto` prefers them. Of
-/// each its name, the vendor whose own runtime it is, and what the names of architectures begin
-/// with that its compiler makes kernels for.
+/// Table of backends in the order in which `auto` prefers them, native runtimes first. Each row has
+/// the name, the vendor whose own runtime it is, and the prefix of the targets that its runtime
+/// compiler supports.
 macro_rules! backends {
     ($($(#[$doc:meta])* $backend:ident = $name:literal, native: $native:expr, compiles: $compiles:expr;)*) => {
-        /// A runtime through which a device is reached.
+        /// Runtime through which a device is used.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "lowercase")]
         pub enum BackendId {
@@ -65,21 +65,21 @@ macro_rules! backends {
         }
 
         impl BackendId {
-            /// Every backend, in the order of the table.
+            /// All backends, in the order of the table.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$backend),*];
 
-            /// The name used on the command line and in case ids.
+            /// Returns the name used on the command line and in case ids.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$backend => $name),* }
             }
 
-            /// The vendor whose own runtime it is, where it is one's.
+            /// Returns the vendor whose own runtime this backend is, if any.
             pub const fn native_of(self) -> Option<Vendor> {
                 match self { $(Self::$backend => $native),* }
             }
 
-            /// What the names of architectures begin with that its runtime compiler makes kernels
-            /// for.
+            /// Returns the prefix of the targets that the runtime compiler of this backend
+            /// supports, if it has one.
             pub const fn compiles(self) -> Option<&'static str> {
                 match self { $(Self::$backend => $compiles),* }
             }
@@ -98,7 +98,7 @@ backends! {
     Opencl = "opencl", native: None, compiles: None;
     /// Intel's OpenCL platform and oneMKL.
     Oneapi = "oneapi", native: Some(Vendor::Intel), compiles: None;
-    /// The CPU itself.
+    /// The CPU itself, without a driver.
     Cpu = "cpu", native: None, compiles: None;
 }
 
@@ -113,21 +113,21 @@ impl FromStr for BackendId {
     }
 }
 
-/// One unit of a backend, written `rocm:0` wherever it is text.
+/// One device of a backend, written as `rocm:0` in text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct DeviceRef {
-    /// How it is reached.
+    /// Backend of the device.
     pub backend: BackendId,
-    /// Which one, in the backend's own order.
+    /// Index in the backend's own order.
     pub index: u32,
 }
 
 impl DeviceRef {
-    /// The CPU: there is one.
+    /// The CPU. There is only one.
     pub const CPU: Self = Self { backend: BackendId::Cpu, index: 0 };
 
-    /// Whether it is the CPU itself, reached without a driver.
+    /// Returns whether the device is the CPU itself, used without a driver.
     pub const fn is_cpu(self) -> bool {
         matches!(self.backend, BackendId::Cpu)
     }
@@ -152,22 +152,22 @@ impl FromStr for DeviceRef {
     }
 }
 
-/// Where a case runs, or would if it could.
+/// Device on which a case runs or would run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum CaseDevice {
-    /// A device, written `cpu:0`.
+    /// Device, written as `cpu:0`.
     Device(DeviceRef),
-    /// A backend that has no device here, written `rocm`.
+    /// Backend without a device on this machine, written as `rocm`.
     Backend(BackendId),
-    /// None at all, as of a component that is not installed, written `none`.
+    /// No device, as for a component that is not installed; written as `none`.
     None,
 }
 
 impl CaseDevice {
     const NONE: &str = "none";
 
-    /// The device, where it is one.
+    /// Returns the device, if there is one.
     pub const fn device(self) -> Option<DeviceRef> {
         match self {
             Self::Device(device) => Some(device),
@@ -175,7 +175,7 @@ impl CaseDevice {
         }
     }
 
-    /// The backend of the device, or the one that has none here.
+    /// Returns the backend of the device, or the backend without a device.
     pub const fn backend(self) -> Option<BackendId> {
         match self {
             Self::Device(device) => Some(device.backend),
@@ -217,7 +217,7 @@ impl FromStr for CaseDevice {
     }
 }
 
-/// Implements the conversions by which serde reads and writes a type as its text.
+/// Implements the conversions with which serde reads and writes a type as text.
 macro_rules! as_text {
     ($($name:ty),*) => {$(
         impl From<$name> for String {
@@ -237,20 +237,20 @@ macro_rules! as_text {
 
 as_text!(DeviceRef, CaseDevice);
 
-/// What kind of hardware ran a case; results of one kind are never ranked with those of another.
+/// Type of hardware that ran a case. Results of different types are never ranked together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceType {
-    /// A CPU, also when reached through a CPU driver of Vulkan or OpenCL.
+    /// CPU, even if it is used through a CPU driver for Vulkan or OpenCL.
     Cpu,
-    /// A GPU or accelerator.
+    /// GPU or accelerator.
     Gpu,
-    /// A fake GPU for tests: its figures mean nothing.
+    /// Fake GPU for tests. Its values have no meaning.
     Simulated,
 }
 
 impl DeviceType {
-    /// The name used in documents.
+    /// Returns the name used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -269,15 +269,15 @@ impl FromStr for DeviceType {
     }
 }
 
-/// The kind of benchmark a result belongs to.
+/// Type of benchmark that a result belongs to.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum BenchmarkType {
-    /// What can be measured before a ML stack is installed.
+    /// Hardware benchmarks that need no installed ML stack.
     PreInstallation,
-    /// A framework or other installed component.
+    /// Framework or other installed component.
     ComponentSpecific,
     /// Native kernels on a GPU.
     GpuPerformance,
@@ -286,7 +286,7 @@ pub enum BenchmarkType {
 }
 
 impl BenchmarkType {
-    /// Every type.
+    /// All types.
     pub const ALL: [Self; 4] = [
         Self::PreInstallation,
         Self::ComponentSpecific,
@@ -294,7 +294,7 @@ impl BenchmarkType {
         Self::CpuPerformance,
     ];
 
-    /// The name used in ids and documents.
+    /// Returns the name used in ids and documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::PreInstallation => "pre_installation",
@@ -313,7 +313,7 @@ impl FromStr for BenchmarkType {
     }
 }
 
-/// The type of one element.
+/// Data type of an element.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -323,15 +323,15 @@ pub enum Dtype {
     F64,
     /// IEEE 754 binary32.
     F32,
-    /// binary32 in memory, 10 bits of mantissa in the multiplier.
+    /// binary32 in memory, with 10 mantissa bits in the multiplier.
     Tf32,
     /// IEEE 754 binary16.
     F16,
     /// The upper half of a binary32.
     Bf16,
-    /// 8-bit floating point with four bits of exponent, e4m3.
+    /// 8-bit floating point with four exponent bits, e4m3.
     Fp8,
-    /// 8-bit floating point with five bits of exponent, e5m2.
+    /// 8-bit floating point with five exponent bits, e5m2.
     Bf8,
     /// 8-bit integer.
     I8,
@@ -341,12 +341,12 @@ pub enum Dtype {
     Fp4,
     /// 4-bit integer.
     I4,
-    /// 32-bit integer: what products of `i8` are stored as. Nobody asks for it by name.
+    /// 32-bit integer, the result type of `i8` products. It cannot be selected by name.
     I32,
 }
 
 impl Dtype {
-    /// The relative step between neighboring numbers; zero for integers.
+    /// Returns the relative step between neighboring numbers; zero for integers.
     pub const fn epsilon(self) -> f64 {
         match self {
             Self::F64 => f64::EPSILON,
@@ -360,7 +360,7 @@ impl Dtype {
         }
     }
 
-    /// Every data type that can be asked for, widest first.
+    /// Data types that the user can select, widest first.
     pub const ALL: [Self; 11] = [
         Self::F64,
         Self::F32,
@@ -375,7 +375,7 @@ impl Dtype {
         Self::I4,
     ];
 
-    /// The name used in ids and documents.
+    /// Returns the name used in ids and documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::F64 => "f64",
@@ -393,7 +393,7 @@ impl Dtype {
         }
     }
 
-    /// Size of one element in memory, in bits.
+    /// Returns the size of one element in memory, in bits.
     pub const fn bits(self) -> u64 {
         match self {
             Self::F64 => 64,
@@ -405,7 +405,7 @@ impl Dtype {
         }
     }
 
-    /// Bytes that `elements` of this type take in memory.
+    /// Returns the size of `elements` elements in memory, in bytes.
     pub const fn bytes(self, elements: u64) -> u64 {
         (elements * self.bits()).div_ceil(8)
     }
@@ -414,7 +414,7 @@ impl Dtype {
 impl FromStr for Dtype {
     type Err = ParseIdError;
 
-    /// Accepts the other common spellings too: `float32`, `fp32`, `half`, `int8` …
+    /// Parses the name, including other common spellings: `float32`, `fp32`, `half`, `int8` …
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(match text.to_ascii_lowercase().as_str() {
             "f64" | "fp64" | "float64" | "double" => Self::F64,
@@ -440,7 +440,7 @@ impl FromStr for Dtype {
 
 display_as_str!(BackendId, DeviceType, BenchmarkType, Dtype);
 
-/// Identifies a case across runs and machines: `cpu_performance/gemm/cpu:0/f32/1024x1024x1024`.
+/// Id of a case, stable across runs and machines: `cpu_performance/gemm/cpu:0/f32/1024x1024x1024`.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -454,23 +454,24 @@ impl From<String> for CaseId {
 }
 
 impl CaseId {
-    /// Joins `segments` with slashes. Segments are program-made and never empty.
+    /// Joins `segments` with slashes. The program builds the segments, and they are never empty.
     pub fn from_segments<S: AsRef<str>>(segments: &[S]) -> Self {
         Self(segments.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("/"))
     }
 
-    /// The whole id.
+    /// Returns the whole id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The benchmark's name, such as `gemm`, where the id has this project's own form.
+    /// Returns the name of the benchmark, such as `gemm`, if the id has the form used by this
+    /// program.
     pub fn benchmark(&self) -> Option<&str> {
         self.0.split('/').nth(1)
     }
 
-    /// Its parts, where it has this project's own form: a kind of benchmark first. Ids are taken
-    /// apart here alone.
+    /// Splits the id into its parts, if it has the form used by this program (a benchmark type
+    /// first). This is the only place that parses ids.
     pub fn parts(&self) -> Option<CaseParts<'_>> {
         let (kind, rest) = self.0.split_once('/')?;
         let benchmark_type = kind.parse().ok()?;
@@ -485,25 +486,25 @@ impl CaseId {
         Some(CaseParts { benchmark_type, benchmark, case, device, point })
     }
 
-    /// Where the case runs, as far as its id tells.
+    /// Returns the device of the case as given by its id.
     pub fn device(&self) -> CaseDevice {
         self.parts().map_or(CaseDevice::None, |parts| parts.device)
     }
 }
 
-/// An id of this project's own form, taken apart.
+/// Parts of an id in the form used by this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaseParts<'a> {
-    /// The kind of benchmark.
+    /// Type of benchmark.
     pub benchmark_type: BenchmarkType,
-    /// The benchmark's name, such as `gemm`.
+    /// Name of the benchmark, such as `gemm`.
     pub benchmark: &'a str,
-    /// All after the benchmark: `cpu:0/f32/1024x1024x1024`.
+    /// Everything after the benchmark: `cpu:0/f32/1024x1024x1024`.
     pub case: &'a str,
-    /// Where it runs.
+    /// Device of the case.
     pub device: CaseDevice,
-    /// All after the device: `f32/1024x1024x1024`. As `case` where no device is named, as by a
-    /// foreign tool.
+    /// Everything after the device: `f32/1024x1024x1024`. Equal to `case` if the id names no
+    /// device, as in ids of other tools.
     pub point: &'a str,
 }
 
@@ -523,7 +524,7 @@ impl FromStr for CaseId {
     }
 }
 
-/// Identifies a run: `20261121T090312Z_1a2b3c4`, also the name of its file.
+/// Id of a run, and name of its file: `20261121T090312Z_1a2b3c4`.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

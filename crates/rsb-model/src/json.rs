@@ -10,30 +10,30 @@ pub use strict::{check, underflows};
 /// Parses `text` as JSON.
 ///
 /// # Errors
-/// When it is not JSON, has a key twice in one object, or a number that underflows to 0.
+/// If `text` is not JSON, an object contains a key twice, or a number underflows to 0.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
     let value = serde_json::from_str(text)?;
     check(text)?;
     Ok(value)
 }
 
-/// As [`parse`], of what should be text.
+/// Parses UTF-8 bytes as JSON, with the checks of [`parse`].
 ///
 /// # Errors
-/// As [`parse`], or when it is not UTF-8.
+/// As for [`parse`], or if `bytes` is not UTF-8.
 pub fn parse_bytes(bytes: &[u8]) -> serde_json::Result<Value> {
     parse(text(bytes)?)
 }
 
-/// What should be text.
+/// Returns `bytes` as text.
 ///
 /// # Errors
-/// When it is not UTF-8.
+/// If `bytes` is not UTF-8.
 pub fn text(bytes: &[u8]) -> serde_json::Result<&str> {
     std::str::from_utf8(bytes).map_err(serde_json::Error::custom)
 }
 
-/// The problem alone, without line and column.
+/// Returns the message of `error` without line and column.
 pub fn without_place(error: &serde_json::Error) -> String {
     let full = error.to_string();
     full.rsplit_once(" at line ").map_or(full.as_str(), |(problem, _)| problem).to_owned()

@@ -1,7 +1,6 @@
-//! The words everything else is said in: ids, units, metrics, samples, outcomes, runs,
-//! environments.
+//! Data model shared by all crates: ids, units, metrics, samples, outcomes, runs and environments.
 //!
-//! **Invariant:** no input or output and no clock. Whatever time it is, somebody else says so.
+//! **Invariant:** this crate performs no I/O and reads no clock. Callers pass the current time in.
 
 pub mod architecture;
 pub mod calendar;

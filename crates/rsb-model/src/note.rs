@@ -1,5 +1,4 @@
-//! What a reader of a run should know, as a type: stored as a code, its sentence and the data that
-//! the code needs.
+//! Notes for readers of a run, stored as a code, a text and the data that belongs to the code.
 
 use std::fmt;
 
@@ -8,84 +7,84 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::DeviceRef;
 
-/// What a reader of a run should know.
+/// Note for readers of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "Record", try_from = "Record")]
 pub enum Note {
-    /// Somebody stopped the run: the cases that had ended are in it.
+    /// The user stopped the run. It contains the cases that had ended.
     Interrupted,
-    /// The run was cut off; what had ended comes from its journal.
+    /// The run was cut off. Its results were recovered from the journal.
     CutOff {
         /// Cases that had ended.
         ended: usize,
-        /// Cases that were planned, where the journal says so.
+        /// Cases that were planned, if the journal contains the number.
         planned: Option<u64>,
         /// Lines of the journal that could not be read.
         torn_lines: usize,
     },
-    /// The time limit of the whole run was over before every replicate was taken.
+    /// The time limit of the whole run expired before all replicates were taken.
     OutOfTime,
-    /// Cases were made slower on purpose: `<part of an id>=<factor>`.
+    /// Cases were slowed down on purpose.
     Slowed {
-        /// As the variable said it.
+        /// Value of the environment variable: `<part of an id>=<factor>`.
         slowdown: String,
     },
     /// Another run was measuring at the same time.
     Shared,
-    /// So little memory of a device is free that cases are smaller than they should be.
+    /// Little device memory is free, so cases are smaller than intended.
     SizedDown {
-        /// The device.
+        /// Device with little free memory.
         device: DeviceRef,
-        /// The sentence, with the sizes.
+        /// Text with the sizes.
         text: String,
     },
-    /// A sentence that nothing but a reader asks for.
+    /// Text without data for programs.
     Text(String),
 }
 
-/// What a note is about, for programs.
+/// Topic of a note, for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Code {
-    /// Somebody stopped the run.
+    /// The user stopped the run.
     Interrupted,
     /// The run was cut off and recovered from its journal.
     CutOff,
-    /// The time limit of the whole run was over.
+    /// The time limit of the whole run expired.
     OutOfTime,
-    /// Cases were made slower on purpose.
+    /// Cases were slowed down on purpose.
     Slowed,
     /// Another run was measuring at the same time.
     Shared,
-    /// Cases are smaller for want of memory.
+    /// Cases are smaller because little memory is free.
     SizedDown,
-    /// Nothing but a sentence.
+    /// Any other topic.
     #[serde(other)]
     Text,
 }
 
-/// A note as documents carry it.
+/// Note in a document.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Record {
-    /// What it is about.
+    /// Topic of the note.
     code: Code,
-    /// The sentence for people.
+    /// Text of the note.
     #[serde(default)]
     text: String,
-    /// Of `slowed`: `<part of an id>=<factor>`.
+    /// For `slowed`: `<part of an id>=<factor>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     slowdown: Option<String>,
-    /// Of `sized_down`: the device.
+    /// For `sized_down`: the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     device: Option<DeviceRef>,
-    /// Of `cut_off`: cases that had ended.
+    /// For `cut_off`: number of cases that had ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ended: Option<usize>,
-    /// Of `cut_off`: cases that were planned.
+    /// For `cut_off`: number of cases that were planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     planned: Option<u64>,
-    /// Of `cut_off`: lines of the journal that could not be read.
+    /// For `cut_off`: number of journal lines that could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     torn_lines: Option<usize>,
 }
@@ -100,15 +99,14 @@ impl JsonSchema for Note {
     }
 }
 
-const INTERRUPTED: &str = "interrupted: the cases before were measured, the rest were not";
-const OUT_OF_TIME: &str =
-    "the time limit of the whole run was over before every replicate was taken";
+const INTERRUPTED: &str = "interrupted: the remaining cases were not measured";
+const OUT_OF_TIME: &str = "the run's time limit expired before all replicates were taken";
 const SLOWED: &str = "slowed on purpose: ";
-const SHARED: &str = "another run of this program was measuring at the same time: its figures and \
-                      these disturb each other";
+const SHARED: &str = "another run of this program was measuring at the same time: the two runs \
+                      disturbed each other";
 
 impl Note {
-    /// Whether cases are missing from the run.
+    /// Returns whether the run lacks cases because it was interrupted.
     pub const fn is_interruption(&self) -> bool {
         matches!(self, Self::Interrupted | Self::CutOff { .. })
     }
@@ -170,7 +168,7 @@ impl From<Note> for Record {
     }
 }
 
-/// A note that lacks what its code needs.
+/// Missing field that the code of a note requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a note with the code `{code}` needs `{field}`")]
 struct NoteError {
@@ -218,7 +216,7 @@ mod tests {
             Note::Shared,
             Note::SizedDown {
                 device: DeviceRef::CPU,
-                text: "cpu:0 lets a benchmark take 1 GiB alone".to_owned(),
+                text: "cpu:0 has only 1 GiB for a benchmark".to_owned(),
             },
             Note::Text("vllm: 2 requests failed".to_owned()),
         ]

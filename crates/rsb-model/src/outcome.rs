@@ -1,4 +1,4 @@
-//! How a case ended. What was not measured says what, why, and what would cure it.
+//! Outcomes of cases. A case that was not measured has a reason with cause and remedy.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,18 +9,18 @@ use crate::ids::ParseIdError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// It ran, was verified and timed.
+    /// The case ran and was verified and timed.
     Measured,
-    /// It could not run here; nothing is wrong with it.
+    /// The case could not run on this machine; this is not an error.
     Skipped,
-    /// It ran and broke, gave a wrong result or an impossible figure, or took too long.
+    /// The case broke, produced a wrong result or an impossible value, or took too long.
     Failed,
-    /// It ran on a fake GPU: never gated, never ranked.
+    /// The case ran on a fake GPU. It is never gated or ranked.
     Simulated,
 }
 
 impl Outcome {
-    /// The word used in documents.
+    /// Returns the word used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Measured => "measured",
@@ -48,44 +48,44 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// What stands in the way, of the kinds that programs tell apart.
+/// Types of obstacles that programs distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Obstacle {
-    /// It needs more memory than there is.
+    /// More memory is needed than available.
     DoesNotFit,
-    /// A package, or the Python that should have it, is not installed or does not work.
+    /// A package, or the Python that should contain it, is missing or broken.
     MissingPackage,
-    /// The software has no such operation, or not for this type.
+    /// The software lacks the operation, or lacks it for this data type.
     UnsupportedOperator,
-    /// The run ended before it had its turn: nothing is known of it.
+    /// The run ended before the case was measured; nothing is known about it.
     NotReached,
 }
 
-/// Why something is not there: a missing library, device or permission, a failure, a refusal.
+/// Reason why something is unavailable: a missing library, device or permission, or a failure.
 #[derive(
     Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, thiserror::Error,
 )]
 #[error("{what}: {why} ({cure})")]
 pub struct Reason {
-    /// What is missing or broke.
+    /// Item that is missing or broke.
     pub what: String,
-    /// Why, as far as it is known.
+    /// Cause, if it is known.
     pub why: String,
-    /// What the reader can do about it.
+    /// Remedy: an action for the user.
     pub cure: String,
-    /// What kind of thing stands in the way, where that is known.
+    /// Type of the obstacle, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<Obstacle>,
 }
 
 impl Reason {
-    /// A reason in three short sentences.
+    /// Returns a reason made of three short sentences.
     pub fn new(what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
         Self { what: what.into(), why: why.into(), cure: cure.into(), obstacle: None }
     }
 
-    /// With the kind of thing that stands in the way.
+    /// Sets the type of the obstacle.
     #[must_use]
     pub const fn of(mut self, obstacle: Obstacle) -> Self {
         self.obstacle = Some(obstacle);

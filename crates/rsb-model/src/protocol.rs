@@ -1,8 +1,8 @@
-//! What the measuring process and a worker say to each other, one JSON document a line.
+//! Protocol between the measuring process and a worker: one JSON document per line.
 //!
-//! The worker prepares a case and then runs exactly as many iterations as it is asked for. It is a
-//! process of its own, so that what crashes or hangs costs one case. Native and Python workers
-//! speak the same words.
+//! The worker prepares a case and then runs exactly the requested number of iterations. It is a
+//! separate process, so that a crash or hang affects one case only. Native and Python workers use
+//! the same protocol.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,93 +11,94 @@ use crate::field::Fields;
 use crate::ids::{CaseId, DeviceType};
 use crate::outcome::Reason;
 
-/// The argument that makes the program a worker.
+/// Command-line argument that makes the program run as a worker.
 pub const WORKER_ARGUMENT: &str = "__worker";
 
-/// The variable that names the directory in which the processes of a run keep what references give.
+/// Environment variable with the directory in which the processes of a run share reference results.
 pub const REFERENCES: &str = "RSB_REFERENCES";
 
-/// The variable that names the address on the bus of the GPU that a framework's case was planned
-/// on.
+/// Environment variable with the PCI address of the GPU that a framework's case was planned on.
 pub const PCI_ADDRESS: &str = "RSB_PCI_ADDRESS";
 
-/// The variable that makes cases slower on purpose, to prove the gate: `<part of an id>=<factor>`.
+/// Environment variable that slows cases down on purpose, to test the gate:
+/// `<part of an id>=<factor>`.
 pub const SLOWDOWN: &str = "RSB_TEST_SLOWDOWN";
 
-/// `time_ns` of the case `id`, made longer where `said` names it.
+/// Returns `time_ns` of the case `id`, multiplied by the factor of a slowdown in the form of
+/// [`SLOWDOWN`] if its pattern matches the id.
 pub fn apply_slowdown(id: &CaseId, time_ns: f64, said: &str) -> f64 {
     let named = said.rsplit_once('=').filter(|(part, _)| id.as_str().contains(part));
     time_ns * named.and_then(|(_, factor)| factor.parse::<f64>().ok()).unwrap_or(1.0)
 }
 
-/// What a worker is asked.
+/// Request to a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "ask")]
 pub enum Request {
-    /// Allocate, fill, compile, and verify against a reference.
+    /// Allocates, fills and compiles, and verifies the result against a reference.
     Prepare {
-        /// The case.
+        /// Case to prepare.
         case: Case,
     },
-    /// Run exactly this many iterations.
+    /// Runs exactly this number of iterations.
     Sample {
-        /// How many.
+        /// Number of iterations.
         iters: u64,
     },
-    /// Run exactly this many iterations and count the instructions that they execute.
+    /// Runs exactly this number of iterations and counts their instructions.
     Count {
-        /// How many.
+        /// Number of iterations.
         iters: u64,
     },
-    /// Turn the time of one iteration into the case's fields, then leave.
+    /// Computes the fields of the case from the time per iteration, then exits.
     Finish {
-        /// Nanoseconds of one iteration, as estimated from every sample.
+        /// Time per iteration in nanoseconds, estimated from all samples.
         time_ns: f64,
     },
 }
 
-/// What a worker answers.
+/// Response of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum Response {
-    /// The case is ready and its result verified.
+    /// The case is prepared and its result verified.
     Ready {
-        /// What will run it.
+        /// Type of hardware that will run the case.
         device_type: DeviceType,
-        /// The GPU's address on the bus, where it is one and tells.
+        /// PCI address of the GPU, if the case runs on one and its runtime reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pci_address: Option<String>,
     },
-    /// The iterations took this long by the device's clock.
+    /// The iterations ran.
     Sampled {
-        /// Nanoseconds for all iterations together.
+        /// Device time of all iterations together, in nanoseconds.
         time_ns: f64,
     },
-    /// The iterations executed this many instructions.
+    /// The iterations ran and their instructions were counted.
     Counted {
-        /// Instructions of all iterations together; none where Valgrind counts them, which tells
-        /// when the worker has left.
+        /// Instructions of all iterations together. Absent if Valgrind counts them, because it
+        /// reports after the worker exits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instructions: Option<u64>,
     },
-    /// The fields of the case.
+    /// Fields of the case.
     Finished {
         /// Parameters, metrics and facts.
         fields: Fields,
     },
-    /// The case cannot run here.
+    /// The case cannot run on this machine.
     Skipped {
-        /// What, why, cure.
+        /// Missing item, cause and remedy.
         reason: Reason,
     },
-    /// The device of the case cannot be opened, though it was there when the case was planned.
+    /// The device of the case cannot be opened, although it existed when the case was planned.
     Gone {
-        /// What, why, cure.
+        /// Missing item, cause and remedy.
         reason: Reason,
     },
-    /// The case broke.
+    /// The case failed.
     Failed {
-        /// What, why, cure.
+        /// Failure, cause and remedy.
         reason: Reason,
     },
 }
@@ -106,7 +107,7 @@ pub enum Response {
 mod tests {
     use super::*;
 
-    /// What a case of 2 ns takes with this slowdown.
+    /// Returns the time of a 2 ns case with this slowdown.
     fn slowed(slowdown: &str) -> f64 {
         let id = CaseId::from_segments(&["component_specific", "pytorch", "cpu:0", "matmul"]);
         apply_slowdown(&id, 2.0, slowdown)

@@ -1,43 +1,42 @@
-//! Pseudorandom numbers from a seed: the same on every machine. Inputs of benchmarks, orders of
-//! cases and scatter of simulated clocks come from here, and recorded results rely on every bit of
-//! them.
+//! Pseudorandom numbers from a seed, identical on every machine. Used for inputs of benchmarks, the
+//! order of cases and the noise of simulated clocks. Recorded results depend on every bit.
 //!
-//! `rsb-stats` has a generator of its own (PCG), whose streams stand behind recorded p-values and
-//! intervals.
+//! `rsb-stats` has a separate generator (PCG), on which recorded p-values and intervals depend.
 
-/// A sequence of random numbers, for orders and sizes.
+/// Sequence of random numbers, for orders and sizes.
 #[derive(Debug, Clone, Default)]
 pub struct Generator {
     state: u64,
 }
 
 impl Generator {
-    /// The same seed gives the same sequence.
+    /// Returns the generator for `seed`. The same seed gives the same sequence.
     pub const fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub const fn word(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix64(self.state)
     }
 
-    /// Uniform in [0, 1).
+    /// Returns a uniform number in [0, 1).
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.word() >> 11) as f64 * 2.0_f64.powi(-53)
     }
 
-    /// Uniform below `bound`; zero for a bound of zero. The bias is below bound / 2⁶⁴.
+    /// Returns a uniform integer below `bound`, or zero for a bound of zero. The bias is below
+    /// bound / 2⁶⁴.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
     }
 }
 
-/// The finalizer of splitmix64 (Steele, Lea and Flood 2014).
+/// Mixes the bits of `x` with the finalizer of splitmix64 (Steele, Lea and Flood 2014).
 #[inline]
 pub const fn mix64(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

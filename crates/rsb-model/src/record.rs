@@ -1,5 +1,4 @@
-//! The record types that scripts read: one benchmark result, one component's result, one
-//! comparison, one trend.
+//! Document types that scripts read: results of benchmarks and components, comparisons and trends.
 
 mod compared;
 mod comparison;
@@ -51,97 +50,96 @@ pub use trend::{
     TrendDocument, TrendShape, TwoLevels,
 };
 
-/// The result of one case.
+/// Result of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkResult {
-    /// The case, such as `cpu_performance/gemm/cpu:0/f32/1024x1024x1024`.
+    /// Id of the case, such as `cpu_performance/gemm/cpu:0/f32/1024x1024x1024`.
     pub benchmark_id: CaseId,
-    /// When it ended.
+    /// Time at which the case ended.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub timestamp: jiff::Timestamp,
-    /// The kind it is counted under.
+    /// Type of benchmark that the case belongs to.
     pub benchmark_type: BenchmarkType,
-    /// The benchmark's name, such as `gemm`.
+    /// Name of the benchmark, such as `gemm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// How it ended.
+    /// How the case ended.
     #[serde(default = "default_outcome")]
     pub outcome: Outcome,
-    /// What was not there or broke, when it was not measured.
+    /// Missing or broken item with cause and remedy, if the case was not measured.
     #[serde(flatten)]
     #[schemars(with = "OptionalReason")]
     pub reason: Option<Reason>,
-    /// What kind of hardware ran it.
+    /// Type of hardware that ran the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_type: Option<DeviceType>,
-    /// Versions of the software that the case depends on; absent in files of earlier versions and
+    /// Versions of the software that the case depends on. Absent in files of earlier versions and
     /// of other tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factors: Option<Factors>,
-    /// The machine in short.
+    /// Summary of the machine.
     #[serde(default)]
     pub environment: EnvironmentSummary,
-    /// Its fields, one object for each point (here always one, or none when it never ran).
+    /// Fields of the result, one object per point. This program always writes one point, or none if
+    /// the case never ran.
     pub results: Vec<Fields>,
-    /// Spread of the time of one iteration.
+    /// Distribution of the time per iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics: Option<Statistics>,
-    /// Every sample that was taken, by replicate.
+    /// All samples, by replicate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Samples>,
-    /// How it was measured: profile, estimator, notes.
+    /// How the case was measured: profile, estimator, notes.
     #[serde(default)]
     pub metadata: serde_json::Map<String, serde_json::Value>,
 }
 
-/// The metric that samples give.
+/// Name of the metric computed from the samples.
 pub const TIME: &str = "time_ms";
 
-/// What the metadata of an accepted case in a baseline call the run that its samples are from.
+/// Metadata key of an accepted case in a baseline: the run that its samples come from.
 pub const ACCEPTED_FROM: &str = "accepted_from";
 
-/// What the metadata of a case in a baseline call the processes of earlier runs, which tell how
-/// noisy the case is: for each run, oldest first, the milliseconds of an iteration in the least
-/// disturbed sample of each process.
+/// Metadata key of a case in a baseline: measurements of earlier runs, which show how noisy the
+/// case is. For each run, oldest first, it lists each process's milliseconds per iteration in its
+/// least disturbed sample.
 pub const PAST_PROCESSES: &str = "past_processes_ms";
 
-/// What the metadata of a case call the reason why its instructions, which were asked for, were not
-/// counted.
+/// Metadata key for the reason why the requested instructions of a case were not counted.
 pub const INSTRUCTIONS_NOT_COUNTED: &str = "instructions_not_counted";
 
 const fn default_outcome() -> Outcome {
     Outcome::Measured
 }
 
-/// How `Option<Reason>` looks once flattened into a record.
+/// Schema of `Option<Reason>` flattened into a record.
 #[derive(JsonSchema)]
 #[allow(dead_code)]
 struct OptionalReason {
-    /// What is missing or broke.
+    /// Item that is missing or broke.
     what: Option<String>,
-    /// Why, as far as it is known.
+    /// Cause, if it is known.
     why: Option<String>,
-    /// What the reader can do about it.
+    /// Remedy: an action for the user.
     cure: Option<String>,
-    /// What kind of thing stands in the way, where that is known.
+    /// Type of the obstacle, if it is known.
     obstacle: Option<Obstacle>,
 }
 
 impl BenchmarkResult {
-    /// Why its instructions, which were asked for, were not counted.
+    /// Returns the reason why the requested instructions of the case were not counted, if so.
     pub fn instructions_not_counted(&self) -> Option<Reason> {
         serde::Deserialize::deserialize(self.metadata.get(INSTRUCTIONS_NOT_COUNTED)?).ok()
     }
 
-    /// The fields of the one point, if it ran.
+    /// Returns the fields of the result, if the case ran.
     pub fn fields(&self) -> Option<&Fields> {
         self.results.first()
     }
 
-    /// One figure for a run, which its history is judged by and trends follow: of the [`TIME`] the
-    /// median over its processes of [`Samples::location`] where samples were kept, of other metrics
-    /// what the record says. `None` where it says nothing, or a sample is none that a clock can
-    /// give.
+    /// Returns the value of `metric` for the run, as used by history and trends. For [`TIME`] with
+    /// stored samples, this is the median over the replicates of [`Samples::location`]; otherwise
+    /// it is the value in the record. `None` if the record has no value or a sample is invalid.
     pub fn figure(&self, metric: &str) -> Option<f64> {
         if metric == TIME && !self.samples.is_empty() {
             let times: Result<Vec<f64>, _> = self.samples.iter().map(Samples::location).collect();
@@ -152,8 +150,8 @@ impl BenchmarkResult {
         self.fields()?.number(metric)
     }
 
-    /// Returns the factors of this case. A result that stores none, as earlier versions wrote, gets
-    /// those of its device and, for a framework's case, Python and every framework in
+    /// Returns the factors of this case. A result without factors, as written by earlier versions,
+    /// gets those of its device and, for a framework's case, Python and every framework in
     /// `environment`, the machine of its run.
     pub fn factors_in(&self, environment: &Environment) -> Cow<'_, Factors> {
         if let Some(factors) = &self.factors {
@@ -172,40 +170,40 @@ impl BenchmarkResult {
         ))
     }
 
-    /// The processes of earlier runs that a baseline keeps beside the case: see [`PAST_PROCESSES`].
-    /// Empty where it keeps none.
+    /// Returns the measurements of earlier runs that a baseline keeps for the case (see
+    /// [`PAST_PROCESSES`]); empty if there are none.
     pub fn past_processes(&self) -> Vec<Vec<f64>> {
         let known = self.metadata.get(PAST_PROCESSES);
         known.and_then(|value| serde::Deserialize::deserialize(value).ok()).unwrap_or_default()
     }
 }
 
-/// The machine in short, as every record carries it.
+/// Summary of the machine, contained in every record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct EnvironmentSummary {
-    /// Operating system.
+    /// Operating system and its version.
     pub os: Option<String>,
     /// Kernel release.
     pub kernel: Option<String>,
-    /// Version of Python.
+    /// Python version.
     pub python_version: Option<String>,
-    /// Version of PyTorch.
+    /// PyTorch version.
     pub pytorch_version: Option<String>,
-    /// Version of ROCm.
+    /// ROCm version.
     pub rocm_version: Option<String>,
-    /// The first GPU.
+    /// Name of the first GPU.
     pub gpu_model: Option<String>,
     /// Number of GPUs.
     pub gpu_count: Option<u32>,
-    /// Memory of the first GPU in GB.
+    /// Memory of the first GPU, in GB.
     pub gpu_memory_gb: Option<f64>,
-    /// Memory of the machine in GB.
+    /// Memory of the machine, in GB.
     pub system_memory_gb: Option<f64>,
 }
 
 impl EnvironmentSummary {
-    /// The short form of `environment`.
+    /// Returns the summary of `environment`.
     pub fn of(environment: &Environment) -> Self {
         let gpu = environment.gpus.first();
         Self {
@@ -222,88 +220,88 @@ impl EnvironmentSummary {
     }
 }
 
-/// Spread of the time of one iteration, over every sample of every replicate, in `unit`.
+/// Distribution of the time per iteration over all samples of all replicates, in `unit`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Statistics {
-    /// Always `ms` in this version.
+    /// Unit of all values; always `ms` in this version.
     pub unit: String,
     /// Arithmetic mean.
     pub mean: f64,
     /// Sample standard deviation.
     pub std_dev: f64,
-    /// Shortest.
+    /// Shortest time.
     pub min: f64,
-    /// Longest.
+    /// Longest time.
     pub max: f64,
     /// Percentiles.
     pub percentiles: Percentiles,
 }
 
-/// Values that a share of the samples stays below.
+/// Percentiles of a distribution.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentiles {
     /// Median.
     pub p50: f64,
-    /// 90 in 100.
+    /// 90th percentile.
     pub p90: f64,
-    /// 95 in 100.
+    /// 95th percentile.
     pub p95: f64,
-    /// 99 in 100.
+    /// 99th percentile.
     pub p99: f64,
 }
 
-/// The result of one component: PyTorch, Triton …
+/// Result of one component, such as PyTorch or Triton.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComponentBenchmarkResult {
-    /// Such as `pytorch`.
+    /// Id of the component, such as `pytorch`.
     pub component_id: String,
-    /// For people.
+    /// Name to show to users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component_name: Option<String>,
-    /// The version that ran.
+    /// Version that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The kind it is counted under.
+    /// Type of benchmark that the component belongs to.
     pub benchmark_type: BenchmarkType,
-    /// Its figures.
+    /// Measured values.
     pub results: ComponentResults,
-    /// How it did.
+    /// Overall status.
     pub status: ComponentStatus,
-    /// Each target beside what was achieved.
+    /// Targets and measured values.
     #[serde(default)]
     pub threshold_checks: Vec<ThresholdCheck>,
 }
 
-/// Figures of a component.
+/// Measured values of a component.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ComponentResults {
-    /// Rate.
+    /// Throughput.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
-    /// Delay.
+    /// Latency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
-    /// Memory.
+    /// Memory use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryUse>,
-    /// How it scales.
+    /// Scaling over several GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scalability: Option<Scalability>,
 }
 
-/// Rate of a component.
+/// Throughput of a component.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Throughput {
-    /// How much.
+    /// Value, in `unit`.
     pub value: f64,
-    /// Of what.
+    /// Unit of the value.
     pub unit: String,
-    /// Change against the baseline in percent.
+    /// Change from the baseline, in percent.
     pub comparison_to_baseline: Option<f64>,
 }
 
-/// Delay of a component, in ms.
+/// Latency of a component, in ms.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -314,7 +312,7 @@ pub struct Latency {
     pub std_dev_ms: Option<f64>,
 }
 
-/// Memory of a component.
+/// Memory use of a component.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -324,7 +322,7 @@ pub struct MemoryUse {
     pub efficiency_percent: Option<f64>,
 }
 
-/// How a component scales.
+/// Scaling of a component over several GPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -334,19 +332,19 @@ pub struct Scalability {
     pub communication_overhead_percent: Option<f64>,
 }
 
-/// How a component did.
+/// Overall status of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ComponentStatus {
-    /// Every case and every target.
+    /// Every case was measured and every target is met.
     Passed,
-    /// Every case, not every target.
+    /// Every case was measured, but a target is missed.
     Warning,
     /// A case failed.
     Failed,
 }
 
-/// The unit of `metric` where it is one of ours, else what the case says.
+/// Returns the unit symbol of `metric`; `1` if the table of fields does not contain it.
 pub fn unit_symbol(metric: &str) -> &'static str {
     crate::field::Field::find(metric).map_or(Unit::One.symbol(), |field| field.unit.symbol())
 }

@@ -1,52 +1,52 @@
-//! Installations of ROCm as their files describe them.
+//! ROCm installations as described by their files.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One installation of ROCm.
+/// One ROCm installation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RocmInstallation {
-    /// Its version: `6.4.3`.
+    /// Version, such as `6.4.3`.
     pub version: Option<String>,
-    /// Its directory.
+    /// Installation directory.
     pub path: String,
-    /// How it came here.
+    /// How ROCm was installed.
     pub source: RocmSource,
-    /// The build within the version: `127`.
+    /// Build number within the version, such as `127`.
     pub build: Option<String>,
-    /// The day that it was built on, where a file tells: `2026-08-13`.
+    /// Build date, such as `2026-08-13`. Null if no file reports it.
     pub build_date: Option<String>,
-    /// The commit that it was built from, where a file tells.
+    /// Commit of the build. Null if no file reports it.
     pub commit: Option<String>,
-    /// The platform of HIP: `amd` or `nvidia`.
+    /// HIP platform: `amd` or `nvidia`.
     pub platform: Option<String>,
-    /// Version of each component that is there, by its short name: hip, hsa, rocblas …
+    /// Versions of the installed components by short name: hip, hsa, rocblas …
     pub components: BTreeMap<String, String>,
-    /// Compilers that are there.
+    /// Installed compilers.
     pub compilers: Vec<Compiler>,
-    /// GPUs that its rocBLAS has kernels for: `gfx90a` …
+    /// GPU targets for which its rocBLAS has kernels: `gfx90a` …
     pub gpu_targets: Vec<String>,
 }
 
-/// How an installation came here.
+/// How ROCm was installed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RocmSource {
-    /// A directory of its own, such as `/opt/rocm-6.4.3`. Documents call it `folder`.
+    /// Separate directory, such as `/opt/rocm-6.4.3`. Documents use the word `folder`.
     #[default]
     #[serde(rename = "folder", alias = "directory")]
     Directory,
-    /// The distribution's own packages, beside its other libraries.
+    /// Packages of the Linux distribution, next to its other libraries.
     Distribution,
-    /// Packages of Python.
+    /// Python packages.
     Wheel,
 }
 
 impl RocmSource {
-    /// The word used in documents.
+    /// Returns the word used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Directory => "folder",
@@ -56,14 +56,14 @@ impl RocmSource {
     }
 }
 
-/// A compiler of an installation.
+/// Compiler of a ROCm installation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Compiler {
-    /// `hipcc`, `amdclang` …
+    /// Name: `hipcc`, `amdclang` …
     pub name: String,
-    /// Where it is.
+    /// Path of the executable.
     pub path: String,
-    /// Its version, where a file tells.
+    /// Version. Null if no file reports it.
     pub version: Option<String>,
 }

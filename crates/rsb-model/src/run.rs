@@ -1,4 +1,4 @@
-//! A run: what one invocation measured, with the machine it was measured on.
+//! Run: the results of one invocation and the machine that they were measured on.
 
 use itertools::Itertools as _;
 use schemars::JsonSchema;
@@ -12,92 +12,92 @@ use crate::outcome::Outcome;
 use crate::record::BenchmarkResult;
 use crate::run_device::RunDevice;
 
-/// What one invocation measured.
+/// Results of one invocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// See [`crate::format`].
+    /// Version of the document format; see [`crate::format`].
     pub format_version: u32,
-    /// Unique; also the name of the file.
+    /// Unique id, and name of the file.
     pub run_id: RunId,
-    /// Its place among the runs measured into one results directory, from 1: the highest is the
-    /// latest one, whatever the clock said. None of what was imported, nor before format 3.
+    /// Position among the runs measured into one results directory, from 1. The highest is the
+    /// latest run, independent of the clock. Absent for imported runs and before format 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
-    /// The id under which it was measured, where another run had that id already in the store that
-    /// took it in.
+    /// Original id, if the store already contained another run with that id when this one was
+    /// added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin_id: Option<RunId>,
-    /// Whether another tool measured it.
+    /// Whether another tool measured the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub imported: bool,
-    /// When it began.
+    /// Time at which the run began.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub started: jiff::Timestamp,
-    /// When it ended; null while it runs or when it was cut off.
+    /// Time at which the run ended. Null while it is in progress and if it was cut off.
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub finished: Option<jiff::Timestamp>,
-    /// What was asked for, such as the suite's name.
+    /// Requested measurement, such as the name of the suite.
     pub suite: String,
-    /// How thoroughly: `quick`, `standard`, `thorough`, or `criterion` under `cargo bench`.
+    /// Profile: `quick`, `standard`, `thorough`, or `criterion` under `cargo bench`.
     pub profile: String,
-    /// The machine.
+    /// Machine that the run was measured on.
     pub environment: Environment,
-    /// The devices that cases were planned on: which of them are one GPU, and through which driver
-    /// each was reached.
+    /// Devices that cases were planned on, with their addresses and drivers. Devices with the same
+    /// address are the same GPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<RunDevice>,
-    /// One for each case, in the order in which they ended.
+    /// Results, one per case, in the order in which the cases ended.
     pub benchmarks: Vec<BenchmarkResult>,
-    /// A hash of the program that measured, where it is known.
+    /// Hash of the program that measured the run, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// What a reader should know: interrupted, noisy …
+    /// Notes for readers, for example that the run was interrupted.
     #[serde(default)]
     pub notes: Vec<Note>,
 }
 
-/// What a note on a case is about: its words before the first figure. Notes of one kind differ in
-/// their figures.
+/// Returns the kind of a note on a case: its text before the first digit. Notes of one kind differ
+/// in their numbers only.
 pub fn kind_of_note(note: &str) -> &str {
     note.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default()
 }
 
-/// What disturbed cases, said once for all of them.
+/// Summary of one kind of note on the cases of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseNote {
-    /// The sentence; of those that differ in their figures alone the one with the highest.
+    /// Text of the note; if notes differ in their numbers, the one with the highest number.
     pub worst: String,
-    /// How many cases say so.
+    /// Number of cases with this note.
     pub cases: usize,
-    /// Whether they differ in their figures.
+    /// Whether the notes differ in their numbers.
     pub varies: bool,
 }
 
-/// How many replicates of its cases a run has taken.
+/// Number of replicates that a run has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplicateProgress {
     /// Replicates taken, over all cases.
     pub done: usize,
-    /// Replicates that the run takes, over all cases.
+    /// Planned replicates, over all cases.
     pub total: usize,
 }
 
-/// How many cases ended how.
+/// Number of cases by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Measured.
+    /// Measured cases.
     pub measured: usize,
-    /// Skipped.
+    /// Skipped cases.
     pub skipped: usize,
-    /// Failed.
+    /// Failed cases.
     pub failed: usize,
-    /// Simulated.
+    /// Simulated cases.
     pub simulated: usize,
 }
 
 impl Run {
-    /// A run that has just begun.
+    /// Returns a run without results that has just begun.
     pub fn begin(
         run_id: RunId,
         started: jiff::Timestamp,
@@ -123,7 +123,7 @@ impl Run {
         }
     }
 
-    /// Takes over `result`, in place of what was known of its case before.
+    /// Adds `result`, replacing an earlier result of the same case.
     pub fn keep(&mut self, result: BenchmarkResult) {
         match self.benchmarks.iter_mut().find(|known| known.benchmark_id == result.benchmark_id) {
             Some(known) => *known = result,
@@ -131,7 +131,7 @@ impl Run {
         }
     }
 
-    /// How its cases were made slower on purpose, if they were.
+    /// Returns the intentional slowdown of the run, if any.
     pub fn slowdown(&self) -> Option<&str> {
         self.notes.iter().find_map(|note| match note {
             Note::Slowed { slowdown } => Some(slowdown.as_str()),
@@ -139,8 +139,8 @@ impl Run {
         })
     }
 
-    /// What its cases say under `key` of their metadata, each thing once, with the number of cases
-    /// that say it.
+    /// Returns the distinct texts under the metadata key `key` of all cases, with the number of
+    /// cases that contain each.
     pub fn said_of_cases(&self, key: &str) -> Vec<(String, usize)> {
         let mut counts: Vec<(String, usize)> = Vec::new();
         for result in &self.benchmarks {
@@ -157,8 +157,7 @@ impl Run {
         counts
     }
 
-    /// What disturbed its cases, each kind once: that with the highest figure stands for the
-    /// others.
+    /// Returns one summary per kind of note on the cases.
     pub fn case_notes(&self) -> Vec<CaseNote> {
         let mut kinds: Vec<CaseNote> = Vec::new();
         for (text, cases) in self.said_of_cases("notes") {
@@ -175,12 +174,12 @@ impl Run {
         kinds
     }
 
-    /// Whether it was stopped or cut off, so that cases are missing from it.
+    /// Returns whether the run was stopped or cut off, so that cases are missing.
     pub fn is_interrupted(&self) -> bool {
         self.finished.is_none() || self.notes.iter().any(Note::is_interruption)
     }
 
-    /// How many cases ended how.
+    /// Counts the cases by outcome.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for result in &self.benchmarks {
@@ -195,7 +194,7 @@ impl Run {
     }
 }
 
-/// The first figure in `text`.
+/// Returns the first number in `text`, or 0 if there is none.
 fn first_figure(text: &str) -> f64 {
     let rest = text.trim_start_matches(|c: char| !c.is_ascii_digit());
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());

@@ -1,37 +1,37 @@
-//! Devices as a run records them, and which of them are one piece of hardware: a GPU shows itself
-//! through each runtime, and every one of them names it differently.
+//! Devices of a run, and which of them are the same hardware. A GPU appears once per backend, under
+//! a different name each time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{BackendId, DeviceRef, DeviceType, Vendor};
 
-/// A device of a run.
+/// Device on which cases of a run were planned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDevice {
-    /// Backend and position, as ids of cases name it: `vulkan:0`.
+    /// Backend and index, as in case ids: `vulkan:0`.
     #[schemars(with = "String")]
     pub device: DeviceRef,
-    /// Its name, as its driver gives it.
+    /// Device name reported by the driver.
     pub name: String,
-    /// What kind of hardware it is.
+    /// Type of hardware.
     pub device_type: DeviceType,
-    /// Its address on the bus, where the backend tells: devices with one address are one GPU.
+    /// PCI address, if the backend reports it. Devices with the same address are the same GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci_address: Option<String>,
-    /// The driver, where a backend may have several for one GPU.
+    /// Driver name, for backends that can have several drivers for one GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
 }
 
-/// What is known of two devices being one GPU.
+/// Whether two devices are the same GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HardwareMatch {
-    /// They are at one address, or both are the CPU.
+    /// They have the same address, or both are the CPU.
     SameGpu,
-    /// They have one vendor, and an address is missing.
+    /// They have the same vendor, but an address is missing.
     SameVendor,
-    /// Their addresses or their vendors differ.
+    /// Their addresses or vendors differ.
     Different,
 }
 
@@ -42,12 +42,12 @@ const WORDS: &[(Vendor, &[&str])] = &[
 ];
 
 impl RunDevice {
-    /// The backend that it is reached through.
+    /// Returns the backend of the device.
     pub const fn backend(&self) -> BackendId {
         self.device.backend
     }
 
-    /// Its vendor.
+    /// Returns the vendor, derived from the backend or the device name.
     pub fn vendor(&self) -> Vendor {
         if let Some(vendor) = BackendId::native_of(self.backend()) {
             return vendor;
@@ -62,7 +62,7 @@ impl RunDevice {
         Vendor::Other
     }
 
-    /// Whether it and `other` are one piece of hardware, as far as can be told.
+    /// Compares the device with `other`.
     pub fn alike(&self, other: &Self) -> HardwareMatch {
         match [self, other].map(|device| device.device_type == DeviceType::Cpu) {
             [true, true] => return HardwareMatch::SameGpu,

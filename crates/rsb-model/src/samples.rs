@@ -1,25 +1,24 @@
-//! What the clock said, before any statistics.
+//! Raw timing samples, before any statistics.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The samples of one replicate: each a number of iterations and the nanoseconds that they took
-/// together.
+/// Samples of one replicate. Each sample is a number of iterations and their total time in
+/// nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Samples {
-    /// Which fresh process took them, from 0.
+    /// Index of the worker process that took the samples, from 0. Each replicate is a new process.
     pub replicate: u32,
     /// Iterations in each sample.
     pub iters: Vec<u64>,
-    /// Device time of each sample, in nanoseconds, same length as `iters`.
+    /// Device time of each sample, in nanoseconds; same length as `iters`.
     pub times_ns: Vec<f64>,
 }
 
-/// Iterations of a sample at most, 2^53: more are no exact number to whoever writes them as a
-/// floating-point one.
+/// Largest number of iterations per sample: 2^53, the largest count that is exact as a double.
 pub const MOST_ITERATIONS: u64 = 1 << 53;
 
-/// Why samples cannot be used.
+/// Reasons why samples are invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SamplesError {
     /// The two lists differ in length.
@@ -30,36 +29,34 @@ pub enum SamplesError {
         /// Length of `times_ns`.
         times: usize,
     },
-    /// A sample that no clock can give.
+    /// A sample has an impossible time.
     #[error(
         "sample {index} is {time_ns} ns over {iters} iterations; a time must be finite and above \
          zero"
     )]
     Impossible {
-        /// Position in the list.
+        /// Index of the sample.
         index: usize,
-        /// Its iterations.
+        /// Iterations of the sample.
         iters: u64,
-        /// Its time.
+        /// Time of the sample in nanoseconds.
         time_ns: f64,
     },
-    /// A number of iterations that nobody can have counted.
-    #[error(
-        "sample {index} is of {iters} iterations; a count must be a whole number from 1 to 2^53"
-    )]
+    /// A sample has an impossible number of iterations.
+    #[error("sample {index} has {iters} iterations; a count must be a whole number from 1 to 2^53")]
     Uncounted {
-        /// Position in the list.
+        /// Index of the sample.
         index: usize,
-        /// Its iterations.
+        /// Iterations of the sample.
         iters: u64,
     },
-    /// Nothing at all.
+    /// The list is empty.
     #[error("there are no samples")]
     Empty,
 }
 
 impl Samples {
-    /// An empty set for `replicate`.
+    /// Returns an empty set of samples for `replicate`.
     pub fn new(replicate: u32) -> Self {
         Self { replicate, ..Self::default() }
     }
@@ -70,21 +67,21 @@ impl Samples {
         self.times_ns.push(time_ns);
     }
 
-    /// How many samples there are.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.times_ns.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.times_ns.is_empty()
     }
 
-    /// Nanoseconds of one iteration, for each sample.
+    /// Returns the time per iteration of each sample, in nanoseconds.
     ///
     /// # Errors
-    /// When there is none, the lists differ in length, a time is NaN, infinite, zero or negative,
-    /// or there are more iterations than [`MOST_ITERATIONS`].
+    /// If there are no samples, the lists differ in length, a time is NaN, infinite, zero or
+    /// negative, or a sample has more iterations than [`MOST_ITERATIONS`].
     pub fn per_iteration(&self) -> Result<Vec<f64>, SamplesError> {
         if self.iters.len() != self.times_ns.len() {
             return Err(SamplesError::Lengths {
@@ -109,31 +106,31 @@ impl Samples {
         Ok(times)
     }
 
-    /// Nanoseconds of one iteration in the least disturbed sample: the minimum of up to 100, and of
-    /// more the one that [`FLOOR_SHARE`] of them lie below, so that it means the same at every
-    /// number of samples.
+    /// Returns the time per iteration of the least disturbed sample, in nanoseconds. This is the
+    /// minimum of up to 100 samples; for more samples, a share of [`FLOOR_SHARE`] is below it, so
+    /// that the result does not depend on the number of samples.
     ///
     /// # Errors
-    /// As [`Samples::per_iteration`].
+    /// As for [`Samples::per_iteration`].
     pub fn floor(&self) -> Result<f64, SamplesError> {
         let mut times = self.per_iteration()?;
         times.sort_by(f64::total_cmp);
         share_of_sorted(&times, FLOOR_SHARE).ok_or(SamplesError::Empty)
     }
 
-    /// The time of one iteration in nanoseconds, as one replicate saw it: the 10 % quantile of its
+    /// Returns this replicate's time per iteration in nanoseconds: the 10 % quantile of its
     /// samples.
     ///
-    /// Whatever disturbs a measurement makes it longer, never shorter, so the low end of the
-    /// samples is what the code costs and the rest is what the machine did meanwhile. The mean
-    /// follows every disturbance and the median follows once half of the samples are disturbed, as
-    /// they are beside a busy neighbor. The minimum is steadier still under load, but it falls as
-    /// samples are added, so two sides with unlike numbers of samples would differ by that alone. A
-    /// low quantile keeps most of the minimum's steadiness and means the same thing at every number
-    /// of samples.
+    /// Disturbances make a measurement longer, never shorter. The low end of the samples is
+    /// therefore the cost of the code, and the rest is noise of the machine. The mean follows every
+    /// disturbance; the median follows once half of the samples are disturbed, as happens next to a
+    /// busy neighbor. The minimum is even steadier under load, but it falls as samples are added,
+    /// so two sides with different numbers of samples would differ for that reason only. A low
+    /// quantile keeps most of the minimum's steadiness and does not depend on the number of
+    /// samples.
     ///
     /// # Errors
-    /// As [`Samples::per_iteration`].
+    /// As for [`Samples::per_iteration`].
     pub fn location(&self) -> Result<f64, SamplesError> {
         let mut times = self.per_iteration()?;
         times.sort_by(f64::total_cmp);
@@ -142,10 +139,10 @@ impl Samples {
 }
 
 impl Samples {
-    /// At most [`SAMPLES_KEPT`] samples that have the same center and spread: where there were
-    /// more, their times of one iteration are replaced by as many evenly spaced quantiles (0.5/30,
-    /// 1.5/30 …), the lowest of them by the floor. Times keep six significant digits. Samples that
-    /// no clock can give stay as they are: what judges them says what is wrong with them.
+    /// Returns at most [`SAMPLES_KEPT`] samples with the same center and spread. If there are more,
+    /// their times per iteration are replaced by evenly spaced quantiles (0.5/30, 1.5/30 …), the
+    /// lowest by the floor. Times are rounded to six significant digits. Invalid samples are
+    /// returned unchanged, so that the comparison can report the problem.
     #[must_use]
     pub fn thinned(&self) -> Self {
         let Ok(mut each) = self.per_iteration() else { return self.clone() };
@@ -168,33 +165,34 @@ impl Samples {
     }
 }
 
-/// Samples of one replicate of one case in a baseline, at most.
+/// Largest number of samples that a baseline keeps per replicate of a case.
 pub const SAMPLES_KEPT: usize = 30;
 
 fn six_digits(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 
-/// The share of samples that lie below [`Samples::floor`].
+/// Share of samples below [`Samples::floor`].
 pub const FLOOR_SHARE: f64 = 1.0 / 200.0;
 
-/// The share of samples that [`Samples::location`] lies above.
+/// Share of samples below [`Samples::location`].
 pub const LOCATION_SHARE: f64 = 0.10;
 
-/// The value that a share `p` of the `sorted` values stays below, by linear interpolation between
-/// order statistics (type 7 of Hyndman and Fan, the default of R and NumPy). `p` is held to 0..=1.
+/// Returns the `p` quantile of the `sorted` values by linear interpolation between order statistics
+/// (type 7 of Hyndman and Fan, the default of R and NumPy). `p` is clamped to 0..=1. `None` if
+/// `sorted` is empty.
 pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let position = p.clamp(0.0, 1.0) * last as f64;
     let below = position.floor();
     let (low, high) = (*sorted.get(below as usize)?, *sorted.get(position.ceil() as usize)?);
     let share = position - below;
-    // Without the test, an infinite neighbor that has no share would make NaN.
+    // Without this test, an infinite neighbor with weight 0 would produce NaN.
     Some(if share > 0.0 { low + share * (high - low) } else { low })
 }
 
-/// The value that `share` of the `sorted` values lie below, where each stands for the middle of its
-/// own part (type 5 of Hyndman and Fan); `None` of nothing.
+/// Returns the value below which `share` of the `sorted` values fall, if each value represents the
+/// middle of its own part (type 5 of Hyndman and Fan). `None` if `sorted` is empty.
 pub fn share_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let position = (share * sorted.len() as f64 - 0.5).clamp(0.0, last as f64);
@@ -216,7 +214,7 @@ mod tests {
         assert_eq!(samples(&[1, 10], &[5.0, 60.0]).per_iteration(), Ok(vec![5.0, 6.0]));
     }
 
-    /// The floor of samples of 1 ns to `count` ns.
+    /// Returns the floor of samples of 1 ns to `count` ns.
     fn floor_of(count: u32) -> f64 {
         let times: Vec<f64> = (0..count).rev().map(|at| f64::from(at + 1)).collect();
         samples(&vec![1; times.len()], &times).floor().unwrap()

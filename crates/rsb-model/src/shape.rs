@@ -1,4 +1,4 @@
-//! Sizes as people write them: `64MiB`, `4096x4096x4096`.
+//! Sizes and shapes as text: `64MiB`, `4096x4096x4096`.
 
 use crate::ids::ParseIdError;
 
@@ -12,10 +12,10 @@ const DECIMAL: [(&str, u64); 6] = [
     ("B", 1),
 ];
 
-/// Bytes in `text`: a number with an optional suffix KiB, MiB, GiB, kB, MB, GB or B.
+/// Parses a size in bytes: a number with an optional suffix KiB, MiB, GiB, kB, MB, GB or B.
 ///
 /// # Errors
-/// When it is not such a number or does not fit in 64 bits.
+/// If `text` is not such a number, is zero, or does not fit in 64 bits.
 pub fn parse_bytes(text: &str) -> Result<u64, ParseIdError> {
     let trimmed = text.trim();
     let (digits, factor) = BINARY
@@ -31,7 +31,7 @@ fn size_error(text: &str) -> ParseIdError {
     ParseIdError::new(text, "a size such as 65536, 64KiB or 256MiB")
 }
 
-/// `bytes` with the largest binary suffix that divides it: `64MiB`.
+/// Formats `bytes` with the largest binary suffix that divides it: `64MiB`.
 pub fn format_bytes(bytes: u64) -> String {
     BINARY.iter().find(|&&(_, factor)| bytes.is_multiple_of(factor)).map_or_else(
         || format!("{bytes}B"),
@@ -39,8 +39,7 @@ pub fn format_bytes(bytes: u64) -> String {
     )
 }
 
-/// `bytes` to be read rather than compared, in decimal units: `11.8 GB`.
-///
+/// Formats `bytes` rounded to one decimal, in decimal units: `11.8 GB`.
 /// ```
 /// assert_eq!(rsb_model::shape::rounded_bytes(11_807_000_000), "11.8 GB");
 /// assert_eq!(rsb_model::shape::rounded_bytes(90_000_000), "90 MB");
@@ -56,17 +55,17 @@ pub fn rounded_bytes(bytes: u64) -> String {
     format!("{} {name}", figure.strip_suffix(".0").unwrap_or(&figure))
 }
 
-/// The sizes in `text`, such as `32x768x3072`.
+/// Parses a shape such as `32x768x3072`.
 ///
 /// # Errors
-/// When it is not positive whole numbers with an `x` between them.
+/// If `text` is not a list of positive integers separated by `x`.
 pub fn parse_shape(text: &str) -> Result<Vec<u64>, ParseIdError> {
     let sizes: Option<Vec<u64>> =
         text.trim().split('x').map(|part| part.parse().ok().filter(|&size| size > 0)).collect();
     sizes.ok_or_else(|| ParseIdError::new(text, "a shape such as 1024x1024x1024"))
 }
 
-/// `sizes` with an `x` between them.
+/// Formats `sizes` separated by `x`.
 pub fn format_shape(sizes: &[u64]) -> String {
     sizes.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
 }

@@ -1,22 +1,22 @@
-//! Text that comes from elsewhere, from a file, a driver or another program, made harmless for who
-//! is shown it: a terminal, and a spreadsheet.
+//! Sanitizing of text from files, drivers and other programs before it is shown in a terminal or
+//! written to a spreadsheet.
 
-/// `text` without what moves the cursor, breaks the line or turns the direction of what follows: it
-/// must look like what it is.
+/// Replaces characters that move the cursor, break the line or change the text direction with
+/// spaces, so that `text` cannot disguise itself.
 pub fn clean(text: &str) -> String {
     text.chars().map(|c| if is_disguise(c) { ' ' } else { c }).collect()
 }
 
-/// Whether a terminal obeys `c` rather than shows it: control characters, separators of lines,
-/// marks of direction.
+/// Returns whether a terminal interprets `c` instead of showing it: control characters, line
+/// separators and direction marks.
 pub fn is_disguise(c: char) -> bool {
     let separates = matches!(c, '\u{2028}' | '\u{2029}');
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || separates || turns
 }
 
-/// `text` in at most `most` characters. Where it is cut, a hash of the whole stands in the place of
-/// its middle: what was different stays different.
+/// Shortens `text` to at most `most` characters. If it is cut, a hash of the whole text replaces
+/// the middle, so that different texts stay different.
 pub fn shorten(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {
@@ -32,7 +32,7 @@ pub fn shorten(text: &str, most: usize) -> String {
     format!("{start}…{hash}…{end}")
 }
 
-/// Eight digits that tell `text` from another: FNV-1a, the same in every version.
+/// Returns eight hex digits of the FNV-1a hash of `text`, stable across versions.
 pub fn short_hash(text: &str) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in text.bytes() {
@@ -41,22 +41,23 @@ pub fn short_hash(text: &str) -> String {
     format!("{:08x}", hash >> 32)
 }
 
-/// `text` as a cell of a CSV file: cleaned, and what a spreadsheet would take for a formula behind
-/// an apostrophe. A number is one and stays it.
+/// Formats `text` as a cell of a CSV file: sanitized, and with an apostrophe in front if a
+/// spreadsheet would read it as a formula. Numbers are unchanged.
 pub fn to_cell(text: &str) -> String {
     let text = clean(text);
     let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
     if !is_number && is_formula(text.trim_start_matches('\'')) { format!("'{text}") } else { text }
 }
 
-/// What [`to_cell`] made `cell` of.
+/// Returns the text from which [`to_cell`] made `cell`, except for sanitized characters.
 pub fn from_cell(cell: &str) -> &str {
     let inside =
         cell.strip_prefix('\'').filter(|inside| is_formula(inside.trim_start_matches('\'')));
     inside.unwrap_or(cell)
 }
 
-/// Spaces before it, such as a cleaned tab leaves, do not stop every spreadsheet.
+/// Returns whether a spreadsheet could read `text` as a formula. Some spreadsheets ignore leading
+/// spaces, such as a sanitized tab leaves.
 fn is_formula(text: &str) -> bool {
     text.trim_start().starts_with(['=', '+', '-', '@'])
 }

@@ -1,4 +1,4 @@
-//! How thoroughly to measure, and the named selections of benchmarks.
+//! Measurement profiles and the named selections of benchmarks.
 
 use std::str::FromStr;
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{BackendId, DeviceType, ParseIdError};
 
-/// How thoroughly to measure.
+/// How thoroughly a run measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// A glance: about a second a case.
+    /// Quick overview: about one second per case.
     Quick,
-    /// The default of a whole suite.
+    /// Default of the suites `gpu-performance`, `cpu-performance` and `custom`.
     Standard,
-    /// For baselines that shall last.
+    /// For baselines that are kept for a long time.
     Thorough,
 }
 
 impl Profile {
-    /// Every one, the fastest first.
+    /// All profiles, fastest first.
     pub const ALL: [Self; 3] = [Self::Quick, Self::Standard, Self::Thorough];
 
-    /// The name on the command line and in documents.
+    /// Returns the name used on the command line and in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -31,12 +31,12 @@ impl Profile {
         }
     }
 
-    /// What it is for, in a few words for `--help`.
+    /// Returns a short description for `--help`.
     pub const fn about(self) -> &'static str {
         match self {
-            Self::Quick => "A glance: about a second a case",
-            Self::Standard => "The default of a whole suite",
-            Self::Thorough => "For baselines that shall last",
+            Self::Quick => "Quick overview: about one second per case",
+            Self::Standard => "Default of a whole suite",
+            Self::Thorough => "For baselines that are kept for a long time",
         }
     }
 }
@@ -56,11 +56,11 @@ impl FromStr for Profile {
     }
 }
 
-/// A named selection of benchmarks.
+/// Named selection of benchmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Suite {
-    /// What tells about the hardware before any ML stack is installed.
+    /// Hardware benchmarks that need no installed ML stack.
     PreInstallation,
     /// ML frameworks and other installed components.
     Component,
@@ -68,18 +68,18 @@ pub enum Suite {
     GpuPerformance,
     /// Native kernels on the CPU.
     CpuPerformance,
-    /// A few points of every native benchmark on whatever is here.
+    /// A few points of every native benchmark, on every device of this machine.
     Quick,
-    /// Every point of every benchmark on whatever is here.
+    /// Every point of every benchmark, on every device of this machine.
     Full,
-    /// The same points on every backend of each GPU, and of the CPU.
+    /// The same points on every backend of each GPU and on the CPU.
     HardwareAcceleration,
-    /// The `[[custom]]` entries of the configuration file.
+    /// `[[custom]]` entries of the configuration file.
     Custom,
 }
 
 impl Suite {
-    /// Every one.
+    /// All suites.
     pub const ALL: [Self; 8] = [
         Self::PreInstallation,
         Self::Component,
@@ -91,7 +91,7 @@ impl Suite {
         Self::Custom,
     ];
 
-    /// The name on the command line and in documents.
+    /// Returns the name used on the command line and in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::PreInstallation => "pre-installation",
@@ -105,17 +105,15 @@ impl Suite {
         }
     }
 
-    /// What is in it, in a few words for `--help`.
+    /// Returns a short description for `--help`.
     pub const fn about(self) -> &'static str {
         match self {
-            Self::PreInstallation => {
-                "What tells about the hardware before any ML stack is installed"
-            }
+            Self::PreInstallation => "Hardware benchmarks that need no ML stack",
             Self::Component => "ML frameworks and other installed components",
             Self::GpuPerformance => "Native kernels on GPUs",
             Self::CpuPerformance => "Native kernels on the CPU",
-            Self::Quick => "A few points of every native benchmark on whatever is here",
-            Self::Full => "Every point of every benchmark on whatever is here",
+            Self::Quick => "A few points of every native benchmark, on every device here",
+            Self::Full => "Every point of every benchmark, on every device here",
             Self::HardwareAcceleration => {
                 "The same points on every backend of each GPU, and of the CPU"
             }
@@ -123,13 +121,13 @@ impl Suite {
         }
     }
 
-    /// Whether it runs what uses the host's tools for GPUs that need not be here; whoever lists
-    /// benchmarks names what is meant.
+    /// Returns whether the suite includes benchmarks that run host tools instead of using a device.
+    /// If the user names benchmarks, the plan includes these benchmarks in any suite.
     pub const fn uses_host_tools(self) -> bool {
         matches!(self, Self::PreInstallation | Self::Full | Self::Custom)
     }
 
-    /// Whether it runs on devices of this kind, reached through this backend.
+    /// Returns whether the suite measures devices of type `device_type` through `backend`.
     pub fn wants(self, backend: BackendId, device_type: DeviceType) -> bool {
         match self {
             Self::GpuPerformance => backend != BackendId::Cpu,
@@ -138,15 +136,16 @@ impl Suite {
         }
     }
 
-    /// Whether a GPU is measured through every backend that reaches it, and not through one alone.
+    /// Returns whether the suite measures a GPU through every backend that reaches it, instead of
+    /// through one.
     pub fn compares_backends(self) -> bool {
         self == Self::HardwareAcceleration
     }
 
-    /// The profile when none is asked for.
+    /// Returns the default profile of the suite.
     pub const fn profile(self) -> Profile {
         match self {
-            // Every point thoroughly would take a day.
+            // With a longer profile, every point of every benchmark would take a day.
             Self::Quick
             | Self::PreInstallation
             | Self::Component

@@ -1,4 +1,4 @@
-//! How a GPU was over a period. A sensor that is missing or lies is `None`.
+//! Sensor readings of a GPU over a period. A missing or implausible reading is `None`.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use crate::field::Fields;
 use crate::gpu_sample::{COLUMNS, GpuSample, LOAD};
 use crate::record::BenchmarkResult;
 
-/// A figure over a period.
+/// Mean and range of a value over a period.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Mean of the samples.
     pub mean: f64,
-    /// Lowest.
+    /// Lowest sample.
     pub min: f64,
-    /// Highest.
+    /// Highest sample.
     pub max: f64,
 }
 
 impl Spread {
-    /// Over every figure that is there; none when none is.
+    /// Returns the spread of all finite values; `None` if there are none.
     pub fn of(figures: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let (mut count, mut sum) = (0_u32, 0.0);
         let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -38,13 +38,13 @@ impl Spread {
     }
 }
 
-/// A GPU over a period.
+/// Sensor readings of a GPU over a period.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GpuTelemetry {
-    /// Samples taken.
+    /// Number of samples.
     pub samples: u32,
-    /// The highest of the GPU's temperatures, in °C.
+    /// Highest of the GPU's temperatures, in °C.
     pub temperature_c: Option<Spread>,
     /// Power drawn, in W.
     pub power_w: Option<Spread>,
@@ -54,31 +54,31 @@ pub struct GpuTelemetry {
     pub mclk_mhz: Option<Spread>,
     /// Share of time that the GPU was busy, in percent.
     pub utilization_percent: Option<Spread>,
-    /// Memory in use by all, in MB.
+    /// Memory in use by all processes, in MB.
     pub vram_used_mb: Option<Spread>,
-    /// Memory of the GPU, in MB.
+    /// Total memory of the GPU, in MB.
     pub vram_total_mb: Option<f64>,
-    /// Whether the GPU was held back at any time; none when it does not tell.
+    /// Whether the GPU was throttled at any time. Null if the GPU does not report this.
     pub throttled: Option<bool>,
-    /// By what.
+    /// Reasons for throttling.
     pub throttle_reasons: Vec<String>,
-    /// What a reader should know, such as sensors that did not answer in time.
+    /// Notes for readers, for example about sensors that did not respond in time.
     pub notes: Vec<String>,
-    /// The course, by column, one value for each snapshot: `timestamp_ms`,
-    /// `compute_utilization_percent`, `gpu_power_w` … A snapshot is the mean over its share of the
-    /// samples; a column without any figure is left out, but for that of the load, whose reason is
-    /// in the column `absent`.
+    /// Time series by column, one value per snapshot: `timestamp_ms`,
+    /// `compute_utilization_percent`, `gpu_power_w` … A snapshot is the mean of several consecutive
+    /// samples. Columns without any value are omitted, except the utilization; the column `absent`
+    /// contains the reason for its null values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub series: BTreeMap<String, Vec<Json>>,
 }
 
-/// Snapshots of a course: what reaches over a minute once a second.
+/// Largest number of snapshots in a time series: at one per second, they span one minute.
 const SNAPSHOTS: usize = 61;
 
-/// Why a snapshot has no figure of the load, where the sensors do not say more.
-const NO_LOAD: &str = "compute_utilization_percent: no sensor tells the load of this GPU";
+/// Reason for a missing utilization in a snapshot, added to those of the sensors.
+const NO_LOAD: &str = "compute_utilization_percent: no sensor reports the load of this GPU";
 
-/// What the samples of a snapshot say of figures that they lack.
+/// Returns the reasons for values that are missing from the samples of a snapshot.
 fn absent(share: &[GpuSample]) -> Option<String> {
     let mut reasons: Vec<&str> =
         share.iter().flat_map(|sample| &sample.absent).map(String::as_str).collect();
@@ -89,7 +89,8 @@ fn absent(share: &[GpuSample]) -> Option<String> {
         .then(|| reasons.into_iter().sorted_unstable().dedup().collect_vec().join("; "))
 }
 
-/// The course of `samples`; nothing of a single one, or where nobody looked at a clock.
+/// Returns the time series of `samples`; empty if there are fewer than two samples or one lacks a
+/// timestamp.
 fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
     let mut series = BTreeMap::new();
     if samples.len() < 2 || samples.iter().any(|sample| sample.timestamp_ms.is_none()) {
@@ -105,7 +106,7 @@ fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
         let mut column: Vec<Json> = Vec::with_capacity(shares.len());
         for share in &shares {
             let mean = spread(share, figure).map(|spread| spread.mean);
-            // A tenth is finer than any sensor here.
+            // A tenth is finer than the resolution of any sensor here.
             column.push(mean.map(|mean| (mean * 10.0).round() / 10.0).into());
         }
         add_column(&mut series, name, column);
@@ -116,7 +117,7 @@ fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
     let held_back = shares.iter().map(|share| {
         let (from, to) = (usize::saturating_sub(begins, 1), begins + share.len());
         begins = to;
-        // A counter tells what happened since the sample before.
+        // The change of a counter refers to the time since the previous sample.
         let (told, reasons) = throttling(samples.get(from..to).unwrap_or_default());
         told.map(|_| reasons.join(", ")).into()
     });
@@ -124,20 +125,20 @@ fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
     series
 }
 
-/// Adds a column; one without any figure is left out, but for that of the load.
+/// Adds a column. Columns without any value are omitted, except the utilization.
 fn add_column(series: &mut BTreeMap<String, Vec<Json>>, name: &str, column: Vec<Json>) {
     if name == LOAD || column.iter().any(|value| !value.is_null()) {
         series.insert(name.to_owned(), column);
     }
 }
 
-/// The spread of one figure of `samples`.
+/// Returns the spread of one value over `samples`.
 fn spread(samples: &[GpuSample], figure: fn(&GpuSample) -> Option<f64>) -> Option<Spread> {
     Spread::of(samples.iter().map(figure))
 }
 
 impl GpuTelemetry {
-    /// The period in which `samples` were taken, in their order.
+    /// Summarizes `samples`, which must be in chronological order.
     pub fn of(samples: &[GpuSample]) -> Self {
         let (throttled, throttle_reasons) = throttling(samples);
         Self {
@@ -156,8 +157,8 @@ impl GpuTelemetry {
         }
     }
 
-    /// The course as a list of snapshots, each with its `timestamp`, its load and what else is
-    /// known of it.
+    /// Returns the time series as a list of snapshots, each with its `timestamp`, its utilization
+    /// and all other known values.
     pub fn snapshots(&self) -> Vec<Json> {
         let Some(moments) = self.series.get("timestamp_ms") else { return Vec::new() };
         let mut snapshots = Vec::with_capacity(moments.len());
@@ -165,7 +166,7 @@ impl GpuTelemetry {
             let moment = ms.as_i64().and_then(|ms| Timestamp::from_millisecond(ms).ok());
             let mut fields = serde_json::Map::new();
             fields.insert("timestamp".to_owned(), moment.map(|moment| moment.to_string()).into());
-            // Courses of older records leave it out where nothing told it.
+            // Older records lack this column if no sensor reported the utilization.
             if !self.series.contains_key(LOAD) {
                 fields.insert(LOAD.to_owned(), Json::Null);
                 fields.insert("absent".to_owned(), NO_LOAD.into());
@@ -182,7 +183,8 @@ impl GpuTelemetry {
         snapshots
     }
 
-    /// As fields of a result: the hottest, and the means of the rest.
+    /// Converts the period to fields of a result: maximum of temperature and memory, mean of the
+    /// other values.
     pub fn fields(&self) -> Fields {
         let known = [
             ("gpu_temperature_c", self.temperature_c.map(|spread| spread.max)),
@@ -201,8 +203,8 @@ impl GpuTelemetry {
     }
 }
 
-/// Whether anything held the GPU back, and what: states at the moments, and counters that grew
-/// between them.
+/// Returns whether the GPU was throttled, and the reasons. Evaluates the throttling state of each
+/// sample and the counters that grew between samples.
 fn throttling(samples: &[GpuSample]) -> (Option<bool>, Vec<String>) {
     let states = samples.iter().filter_map(|sample| sample.throttle_reasons.as_ref());
     let mut told = states.clone().next().is_some();
@@ -223,10 +225,10 @@ fn throttling(samples: &[GpuSample]) -> (Option<bool>, Vec<String>) {
     )
 }
 
-/// Where the metadata of a case keeps what sensors told, replicate by replicate.
+/// Metadata key of the telemetry of a case, a list with one entry per replicate.
 pub const TELEMETRY: &str = "telemetry";
 
-/// What the metadata of a case knows of each replicate; empty where it knows nothing.
+/// Returns the telemetry of each replicate from the metadata of a case; empty if there is none.
 #[inline(never)] // The code that reads the document is large.
 pub fn of_replicates(metadata: &serde_json::Map<String, Json>) -> Vec<Option<GpuTelemetry>> {
     metadata
@@ -235,8 +237,8 @@ pub fn of_replicates(metadata: &serde_json::Map<String, Json>) -> Vec<Option<Gpu
         .unwrap_or_default()
 }
 
-/// The snapshots of the GPU that `result` was measured on, each with its moment: those beside its
-/// replicates, then those that the case itself watched.
+/// Returns all snapshots of the GPU that `result` was measured on, with their times. Those taken
+/// during the replicates come first, then those that the case itself recorded.
 pub fn course_of(result: &BenchmarkResult) -> Vec<(Timestamp, Json)> {
     let mut all = Vec::new();
     for telemetry in of_replicates(&result.metadata).iter().flatten() {
@@ -292,7 +294,7 @@ mod tests {
                 Some(true),
                 vec!["power"],
             ),
-            // A counter read once says nothing; one that went back was reset.
+            // A single reading of a counter has no meaning; a counter that decreased was reset.
             (vec![sample(1.0, None, Some(5))], None, vec![]),
             (vec![sample(1.0, None, Some(5)), sample(1.0, None, Some(2))], Some(false), vec![]),
         ] {

@@ -1,19 +1,19 @@
-//! Units as a type, with the direction in which each is better.
+//! Units of values, their symbols, and the direction in which metrics improve.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which way a metric improves.
+/// Direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// Throughput, efficiency, speed-up.
+    /// Higher is better: throughput, efficiency, speedup.
     Higher,
-    /// Time, memory, error.
+    /// Lower is better: time, memory, error.
     Lower,
 }
 
-/// What a figure counts. GB = 10⁹ bytes, MB = 10⁶ bytes; a multiply-add is two operations.
+/// Unit of a value. GB = 10⁹ bytes, MB = 10⁶ bytes; a multiply-add counts as two operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Unit {
     /// Nanoseconds.
@@ -28,16 +28,16 @@ pub enum Unit {
     /// Seconds.
     #[serde(rename = "s")]
     Seconds,
-    /// 10⁹ bytes a second.
+    /// 10⁹ bytes per second.
     #[serde(rename = "GB/s")]
     GigabytesPerSecond,
-    /// 10⁹ operations a second.
+    /// 10⁹ operations per second.
     #[serde(rename = "GFLOP/s")]
     Gigaflops,
-    /// 10¹² operations a second.
+    /// 10¹² operations per second.
     #[serde(rename = "TFLOP/s")]
     Teraflops,
-    /// Events a second: tokens, requests, samples.
+    /// Events per second: tokens, requests, samples.
     #[serde(rename = "1/s")]
     PerSecond,
     /// Bytes.
@@ -52,7 +52,7 @@ pub enum Unit {
     /// Percent.
     #[serde(rename = "%")]
     Percent,
-    /// 10⁶ cycles a second.
+    /// 10⁶ cycles per second.
     #[serde(rename = "MHz")]
     Megahertz,
     /// Degrees Celsius.
@@ -61,16 +61,16 @@ pub enum Unit {
     /// Watts.
     #[serde(rename = "W")]
     Watts,
-    /// Operations for each byte moved.
+    /// Operations per byte moved.
     #[serde(rename = "FLOP/B")]
     FlopsPerByte,
-    /// A ratio or a count.
+    /// Ratio or count.
     #[serde(rename = "1")]
     One,
 }
 
 impl Unit {
-    /// Every unit.
+    /// All units.
     pub const ALL: [Self; 17] = [
         Self::Nanoseconds,
         Self::Microseconds,
@@ -91,7 +91,7 @@ impl Unit {
         Self::One,
     ];
 
-    /// The symbol shown to people and written in documents.
+    /// Returns the symbol used in output and documents.
     pub const fn symbol(self) -> &'static str {
         match self {
             Self::Nanoseconds => "ns",
@@ -114,13 +114,13 @@ impl Unit {
         }
     }
 
-    /// `value` for people, with the unit where there is one: `104.2 GFLOP/s`.
+    /// Formats `value` with its unit, if it has one: `104.2 GFLOP/s`.
     pub fn quantity(self, value: f64) -> String {
         if self == Self::One { figure(value) } else { format!("{} {self}", figure(value)) }
     }
 
-    /// The direction a foreign series has by its unit text, such as `ns/iter` or `ops/sec`; `None`
-    /// when it does not say.
+    /// Returns the direction implied by a unit of another tool, such as `ns/iter` or `ops/sec`;
+    /// `None` if the unit does not imply one.
     pub fn direction_of(text: &str) -> Option<Better> {
         let text = text.trim().to_ascii_lowercase();
         let rate = [
@@ -164,7 +164,7 @@ impl std::fmt::Display for Unit {
     }
 }
 
-/// Four significant digits, without zeros at the end.
+/// Formats `value` with four significant digits, without trailing zeros.
 pub fn figure(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {
@@ -181,20 +181,20 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// `text` without zeros at the end of its decimals.
+/// Returns `text` without trailing zeros after the decimal point.
 fn trim_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// 10⁹: nanoseconds in a second, bytes in a GB.
+/// 10⁹: nanoseconds per second, bytes per GB.
 pub const GIGA: f64 = 1e9;
 
-/// GB/s of `bytes` moved in `nanoseconds`.
+/// Returns the bandwidth in GB/s of `bytes` moved in `nanoseconds`.
 pub fn gigabytes_per_second(bytes: f64, nanoseconds: f64) -> f64 {
     bytes / nanoseconds
 }
 
-/// GFLOP/s of `operations` done in `nanoseconds`.
+/// Returns the rate in GFLOP/s of `operations` done in `nanoseconds`.
 pub fn gigaflops(operations: f64, nanoseconds: f64) -> f64 {
     operations / nanoseconds
 }

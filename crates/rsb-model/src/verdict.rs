@@ -1,27 +1,27 @@
-//! What a comparison concludes. Undecided is an answer.
+//! Conclusions of a comparison. A comparison can also be inconclusive.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ParseIdError;
 
-/// The conclusion for one metric of one case, or for a whole comparison.
+/// Conclusion for one metric of one case, or for a whole comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Verdict {
     /// Better by at least the threshold.
     Improved,
     /// Worse by at least the threshold.
     Regressed,
-    /// Not worse by the threshold.
+    /// No change for the worse that reaches the threshold.
     Unchanged,
     /// The measurements do not decide.
     Inconclusive,
-    /// The two sides are not the same thing.
+    /// The two sides cannot be compared, for example because the hardware differs.
     NotComparable,
 }
 
 impl Verdict {
-    /// The name used in documents.
+    /// Returns the name used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Improved => "Improved",
@@ -32,7 +32,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it is an answer.
+    /// Returns whether the verdict is a decision: improved, regressed or unchanged.
     pub const fn is_decided(self) -> bool {
         matches!(self, Self::Improved | Self::Regressed | Self::Unchanged)
     }
@@ -59,59 +59,59 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// Why a verdict is what it is, for programs. The sentence beside it is for people.
+/// Reason for a verdict as a code for programs. The `reason` text is meant for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonCode {
-    /// Worse by the threshold or more, and the interval agrees.
+    /// Worse by the threshold or more, and the confidence interval agrees.
     AboveThreshold,
-    /// Better by the threshold or more, and the interval agrees.
+    /// Better by the threshold or more, and the confidence interval agrees.
     BetterThanThreshold,
     /// No clear change.
     WithinNoise,
-    /// A clear change that is below the threshold.
+    /// Clear change that is smaller than the threshold.
     BelowThreshold,
-    /// The interval is too wide.
+    /// The confidence interval is too wide.
     TooNoisy,
     /// Too few samples, replicates or cases to estimate the spread.
     TooFewSamples,
-    /// Hardware or a software factor differs.
+    /// The hardware or a software version that the case depends on differs.
     UnlikeMachine,
-    /// Another unit than before, or another source of the figure.
+    /// The unit or the source of the value differs.
     UnlikeUnit,
-    /// The baseline has it, the run does not.
+    /// The baseline has the case or metric; the run does not.
     Missing,
     /// The case failed.
     CaseFailed,
-    /// The case was skipped, or what was asked for of it could not be counted.
+    /// The case was skipped, or the requested instruction count is not available.
     CaseSkipped,
     /// The case ran on a fake GPU.
     CaseSimulated,
-    /// Its figures cannot be read.
+    /// The samples or values are invalid.
     Unreadable,
-    /// A person accepted this regression.
+    /// A user accepted this regression.
     Accepted,
-    /// Every case moved with the control set: the machine changed.
+    /// Cases of the control set changed too, so the machine may have changed.
     MachineMoved,
     /// An absolute target is not met.
     TargetMissed,
-    /// The case had no turn before the time to measure was over.
+    /// The budget ran out before the case was measured.
     NotMeasured,
-    /// The fastest samples are as before, and the median is worse by the threshold or more.
+    /// The fastest samples did not change, but the median is worse by the threshold or more.
     MedianWorse,
-    /// Slower, and the baseline's own processes, or those of earlier runs, are as slow often enough
-    /// for that to be luck.
+    /// Slower, but processes of the baseline or of earlier runs were as slow so often that this may
+    /// be chance.
     BaselineAsSlow,
-    /// Both sides, or two runs of one side, hold the same samples.
+    /// Both sides, or two runs of one side, contain the same samples.
     SameSamples,
-    /// Both sides execute the same machine code: there is nothing to measure.
+    /// Both sides execute the same machine code, so there is nothing to measure.
     SameMachineCode,
-    /// It was called slower once, and what was measured after that has not said so again.
+    /// The change was found once, but later measurements have not confirmed it.
     NotRepeated,
 }
 
 impl ReasonCode {
-    /// The name used in documents.
+    /// Returns the name used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AboveThreshold => "above_threshold",
@@ -138,7 +138,7 @@ impl ReasonCode {
             Self::NotRepeated => "not_repeated",
         }
     }
-    /// Returns why a metric has no verdict, as a phrase that follows a count.
+    /// Returns the cause of a missing verdict, as a phrase that follows a count.
     pub const fn cause(self) -> &'static str {
         match self {
             Self::AboveThreshold
@@ -160,13 +160,13 @@ impl ReasonCode {
             Self::MachineMoved => "measured while the machine changed",
             Self::NotMeasured => "not measured",
             Self::MedianWorse => "slow for most of the run",
-            Self::BaselineAsSlow => "within what the baseline varies",
-            Self::SameSamples => "with the same samples twice",
+            Self::BaselineAsSlow => "within the variation of the baseline",
+            Self::SameSamples => "with duplicate samples",
             Self::NotRepeated => "not confirmed",
         }
     }
 
-    /// Whether more samples of a metric without a verdict may give one.
+    /// Returns whether more samples could produce a verdict.
     pub const fn can_be_remeasured(self) -> bool {
         matches!(
             self,

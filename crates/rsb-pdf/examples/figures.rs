@@ -1,6 +1,6 @@
-//! How long a report takes to typeset, how large it becomes and how much memory that takes, by the
-//! rows of its longest table: `figures REPORT.json 30 1000 6000`. The document is what a worker is
-//! given: `RSB_PDF_WORKER` may name a script that is `cat`.
+//! Time to typeset a report, size of the result, and peak memory, by the number of rows of its
+//! longest table: `figures REPORT.json 30 1000 6000`. The document is the input of a worker; to
+//! obtain it, set `RSB_PDF_WORKER` to a script that runs `cat`.
 #![allow(clippy::unwrap_used)] // A tool for whoever works on this: its messages may end it.
 
 use std::time::Instant;
@@ -11,7 +11,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().expect("usage: figures REPORT.json ROWS…");
     let report: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-    println!("| rows of the longest table | time | size | most memory so far |\n|--:|--:|--:|--:|");
+    println!("| rows of the longest table | time | size | peak memory |\n|--:|--:|--:|--:|");
     for rows in arguments {
         let mut report = report.clone();
         stretch(longest(&mut report).expect("the report has no table"), rows.parse().unwrap());
@@ -22,7 +22,7 @@ fn main() {
     }
 }
 
-/// The rows of the table that has the most.
+/// Returns the rows of the longest table.
 fn longest(value: &mut Value) -> Option<&mut Vec<Value>> {
     match value {
         Value::Array(items) => items.iter_mut().filter_map(longest).max_by_key(|rows| rows.len()),
@@ -36,7 +36,7 @@ fn longest(value: &mut Value) -> Option<&mut Vec<Value>> {
     }
 }
 
-/// Makes `rows` so many, by saying them again.
+/// Repeats `rows` up to `count`.
 fn stretch(rows: &mut Vec<Value>, count: usize) {
     let once = rows.clone();
     *rows = once.into_iter().cycle().take(count).collect();

@@ -1,7 +1,7 @@
-//! What can be drawn: the fonts in this program, and texts in which everything else is named.
+//! The embedded fonts, and replacement of characters that cannot be drawn.
 //!
-//! PDF/UA-1 allows no character without a shape. One that no font has, and one that would steer the
-//! text around it instead of being seen, is written as its number: `[U+4E2D]`.
+//! PDF/UA-1 does not allow characters without a shape. A character that no font has, or an
+//! invisible one that affects the text around it, is replaced with its code: `[U+4E2D]`.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use typst::foundations::Bytes;
 use typst::text::Font;
 
-/// Every font, always in this order: the same report gives the same bytes.
+/// Returns every font, always in this order, so that the same report gives the same bytes.
 pub(crate) fn fonts() -> Vec<Font> {
     let files = [
         dejavu::sans_condensed::regular(),
@@ -20,8 +20,8 @@ pub(crate) fn fonts() -> Vec<Font> {
     files.into_iter().flat_map(|file| Font::iter(Bytes::new(file))).collect()
 }
 
-/// Makes every text in `value` drawable with `fonts`; how many characters had to be named by their
-/// number.
+/// Makes every text in `value` drawable with `fonts`, and returns the number of replaced
+/// characters.
 pub(crate) fn make_drawable(value: &mut Value, fonts: &[Font]) -> usize {
     match value {
         Value::String(text) => {
@@ -39,8 +39,7 @@ pub(crate) fn make_drawable(value: &mut Value, fonts: &[Font]) -> usize {
     }
 }
 
-/// `text` as it can be drawn, where that is another, and how many of its characters are named in
-/// it.
+/// Returns `text` with replacements, if there are any, and their number.
 fn drawable(text: &str, fonts: &[Font]) -> (Option<String>, usize) {
     let mut written = String::new();
     let mut named = 0;
@@ -59,8 +58,8 @@ fn has_glyph(c: char, fonts: &[Font]) -> bool {
     fonts.iter().any(|font| font.info().coverage.contains(u32::from(c)))
 }
 
-/// Whether `c` has an effect on its neighbors and no shape: control characters, joiners, marks of
-/// direction, tags.
+/// Returns whether `c` affects its neighbors and has no shape: control characters, joiners,
+/// direction marks, tags.
 const fn steers(c: char) -> bool {
     matches!(
         c,

@@ -1,10 +1,10 @@
-//! A report as PDF/UA-1: the document that `rusty-stack-bench` writes in JSON on standard input,
-//! the file on standard output.
+//! A worker that converts a report to PDF/UA-1: it reads the JSON document from `rusty-stack-bench`
+//! on standard input, and writes the file to standard output.
 //!
-//! A program of its own, since typesetting brings 300 crates along. What a page looks like stands
-//! in `report.typ`; no text of the report is ever read as markup. The one who starts it bounds its
-//! time and its memory. Without the feature `pdf` there is nothing here, so that whoever builds the
-//! whole workspace need not wait.
+//! It is a separate program because typesetting adds 300 crates. The layout is in `report.typ`;
+//! texts of the report are never interpreted as markup. The parent process limits its time and
+//! memory. Without the feature `pdf` the crate is empty, so that building the whole workspace stays
+//! fast.
 #![cfg(feature = "pdf")]
 
 mod glyphs;
@@ -16,11 +16,11 @@ use std::process::ExitCode;
 
 pub use typeset::{TypesetError, pdf};
 
-/// More than any report: the one who writes it leaves rows out long before.
+/// Maximum size of the document in bytes; the writer omits rows long before.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Typesets what is on standard input. Exit codes: 0 done, 1 it failed, 2 nothing to do. What
-/// failed is a line on standard error.
+/// Typesets the document on standard input. Exit codes: 0 success, 1 failure (with a line on
+/// standard error), 2 wrong usage.
 pub fn serve() -> ExitCode {
     if std::env::args_os().len() > 1 || std::io::stdin().is_terminal() {
         say("usage: rsb-pdf-worker <REPORT.json >REPORT.pdf; it is started by rusty-stack-bench");
@@ -47,7 +47,7 @@ fn answer() -> Result<(), TypesetError> {
     Ok(out.flush()?)
 }
 
-/// Where nobody can be told, the exit code says it.
+/// Writes to standard error. If that fails, only the exit code reports the error.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

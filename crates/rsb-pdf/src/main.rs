@@ -1,5 +1,4 @@
-//! The worker that typesets a report, as a program of its own: `rusty-stack-bench report --format
-//! pdf` starts it.
+//! The worker program that typesets a report, started by `rusty-stack-bench report --format pdf`.
 
 use std::process::ExitCode;
 

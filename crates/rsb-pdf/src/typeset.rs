@@ -1,4 +1,4 @@
-//! From a report's document to the bytes of its PDF.
+//! Conversion of a report's document to the bytes of its PDF.
 
 use serde_json::Value;
 use typst::diag::{Severity, SourceDiagnostic, Warned};
@@ -9,44 +9,43 @@ use typst_pdf::{PdfOptions, PdfStandard, PdfStandards};
 use crate::glyphs;
 use crate::world::ReportWorld;
 
-/// The version of the document that this worker reads.
+/// Version of the document format that this worker reads.
 const FORMAT_VERSION: u64 = 1;
 
 /// Why there is no PDF.
 #[derive(Debug, thiserror::Error)]
 pub enum TypesetError {
-    /// It is larger than anything that can be typeset in reasonable time.
+    /// The document is too large to be typeset in reasonable time.
     #[error("the document has more than {most} bytes")]
     TooLarge {
-        /// As many bytes are read.
+        /// Maximum size in bytes.
         most: u64,
     },
-    /// It is no document of a report.
-    #[error("the document is not one of a report: {0}")]
+    /// The input is not the document of a report.
+    #[error("the document is not a report: {0}")]
     Document(#[from] serde_json::Error),
     /// The two programs are of different versions.
     #[error(
-        "the document has version {found}, and this worker reads version {FORMAT_VERSION}; build \
-         both programs from one source"
+        "the document has version {found}, but this worker reads version {FORMAT_VERSION}; build \
+         both programs from the same source"
     )]
     Version {
-        /// The version that it has.
+        /// Version of the document.
         found: String,
     },
-    /// The typesetter refuses the template, or what it makes is not accessible as PDF/UA-1 wants
-    /// it.
-    #[error("it cannot be typeset: {0}")]
+    /// The typesetter rejects the template, or its output does not conform to PDF/UA-1.
+    #[error("cannot typeset the document: {0}")]
     Typeset(String),
-    /// The system refused.
+    /// The input or output failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
 
-/// The PDF of `document`, which is JSON as `rsb_report::paged` writes it. The same document gives
-/// the same bytes.
+/// Returns the PDF of `document`, which is JSON as written by `rsb_report::paged`. The same
+/// document gives the same bytes.
 ///
 /// # Errors
-/// When it is no such document, or the result would not conform to PDF/UA-1.
+/// If it is not such a document, or the result would not conform to PDF/UA-1.
 pub fn pdf(document: &[u8]) -> Result<Vec<u8>, TypesetError> {
     let mut report: Value = serde_json::from_slice(document)?;
     let version = report.get("format_version").cloned().unwrap_or_default();
@@ -66,7 +65,7 @@ pub fn pdf(document: &[u8]) -> Result<Vec<u8>, TypesetError> {
 fn typeset(world: &ReportWorld, ident: Option<String>) -> Result<Vec<u8>, TypesetError> {
     let Warned { output, warnings } = typst::compile::<PagedDocument>(world);
     let pages = output.map_err(|errors| error_from_diagnostics(&errors))?;
-    // Such as a font that is not there: the template is ours, and must be free of them.
+    // Warnings, such as a missing font, are errors: the template must not cause any.
     if !warnings.is_empty() {
         return Err(error_from_diagnostics(&warnings));
     }

@@ -1,5 +1,5 @@
-//! All that the typesetter may see: its template, the report as values, the fonts. There is no
-//! file, no package, no network and no clock to be asked.
+//! The environment of the typesetter: its template, the values of the report, and the fonts. It has
+//! no access to files, packages, the network or a clock.
 
 use typst::diag::{FileError, FileResult};
 use typst::foundations::{Bytes, Datetime, Dict, Duration};
@@ -18,9 +18,9 @@ pub(crate) struct ReportWorld {
 }
 
 impl ReportWorld {
-    /// The template finds `report` as `sys.inputs`.
+    /// Creates the environment; the template reads `report` from `sys.inputs`.
     pub(crate) fn new(report: Dict, fonts: Vec<Font>) -> Self {
-        // Cells that head their row are a feature to come.
+        // Header cells of rows are an experimental feature.
         let features = [Feature::A11yExtras].into_iter().collect();
         Self {
             library: LazyHash::new(

@@ -1,7 +1,7 @@
-//! The caches of a GPU. OpenCL reports one size, of a first-level cache on AMD
+//! Caches of a GPU. OpenCL reports one size, which is a first-level cache on AMD
 //! (`globalMemCacheSize_` in clr's `rocdevice.cpp`) and 72 KiB on some NVIDIA GPUs
-//! (<https://github.com/pocl/pocl/issues/1359>); Vulkan reports none. Sizes that decide what lies
-//! in memory and what a flush must touch come from elsewhere, or are unknown.
+//! (<https://github.com/pocl/pocl/issues/1359>); Vulkan reports none. Sizes that determine buffer
+//! sizes and cache flushes therefore come from other sources or are unknown.
 #![allow(unsafe_code)]
 
 use rsb_model::environment::Cache;
@@ -10,20 +10,20 @@ use rsb_probe::ProbeOptions;
 const AMD: u32 = 0x1002;
 const NVIDIA: u32 = 0x10de;
 
-/// What tells the caches of a GPU.
+/// Properties that identify a GPU and its caches.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GpuIdentity<'a> {
-    /// Its place on the bus, such as `0000:03:00.0`.
+    /// PCI bus address, such as `0000:03:00.0`.
     pub(crate) address: Option<&'a str>,
-    /// Its vendor's number among those of PCI devices.
+    /// PCI vendor ID.
     pub(crate) vendor: Option<u32>,
-    /// The size of a cache as the backend reports it.
+    /// Size of a cache, as reported by the backend.
     pub(crate) reported: Option<u64>,
 }
 
-/// The caches that all of a GPU shares, nearest first: from its vendor's driver at the same place
-/// on the bus, from the table by PCI id, from what the backend reports where that is the last
-/// cache. None where nothing tells.
+/// Returns the caches shared by the whole GPU, nearest first. Sources, in order: the vendor's
+/// driver for the same bus address, the table of PCI IDs, and the backend, unless the GPU is from a
+/// vendor for which it reports another cache. Empty if no source has them.
 pub(crate) fn of_gpu(gpu: GpuIdentity<'_>) -> Vec<Cache> {
     let by_cuda = gpu.address.filter(|_| gpu.vendor == Some(NVIDIA)).and_then(second_level_by_cuda);
     let probed = gpu
@@ -50,7 +50,8 @@ fn second_level(size_bytes: u64) -> Cache {
     Cache { level: 2, size_bytes, shared_by: None }
 }
 
-/// The second-level cache of NVIDIA's GPU at `address`, by CUDA's driver, if that is here.
+/// Returns the size of the L2 cache of the NVIDIA GPU at `address`, if the CUDA driver is
+/// available.
 #[cfg(feature = "cuda")]
 fn second_level_by_cuda(address: &str) -> Option<u64> {
     use cuda_sys::{Cuda, attribute, error};
@@ -58,7 +59,7 @@ fn second_level_by_cuda(address: &str) -> Option<u64> {
     let api = Cuda::load().ok()?;
     let (init, count_of, device_at) = (api.cuInit?, api.cuDeviceGetCount?, api.cuDeviceGet?);
     let (address_of, attribute_of) = (api.cuDeviceGetPCIBusId?, api.cuDeviceGetAttribute?);
-    // SAFETY: it takes no pointers; zero is the only flag there is.
+    // SAFETY: it takes no pointers; zero is the only valid flag.
     if unsafe { init(0) } != error::SUCCESS {
         return None;
     }
@@ -73,8 +74,8 @@ fn second_level_by_cuda(address: &str) -> Option<u64> {
         if unsafe { device_at(&raw mut device, ordinal) } != error::SUCCESS {
             return None;
         }
-        // SAFETY: the function writes at most as many bytes as is said, zero included, into the
-        // array.
+        // SAFETY: the function writes at most the given number of bytes into the array, including
+        // the terminator.
         if unsafe { address_of(text.as_mut_ptr().cast(), 32, device) } != error::SUCCESS
             || !is_at(&text, address)
         {
@@ -86,8 +87,8 @@ fn second_level_by_cuda(address: &str) -> Option<u64> {
     })
 }
 
-/// Whether CUDA's text, which may have eight digits of domain, is the place that sysfs calls
-/// `address`.
+/// Returns whether an address reported by CUDA, whose domain may have eight digits, is the sysfs
+/// address `address`.
 #[cfg(feature = "cuda")]
 fn is_at(text: &[u8], address: &str) -> bool {
     let text = std::ffi::CStr::from_bytes_until_nul(text)

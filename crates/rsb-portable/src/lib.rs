@@ -1,9 +1,9 @@
-//! OpenCL and Vulkan: GPUs, and drivers that run on the CPU, through what a stock distribution
-//! brings. Both share the plan of which portable kernels do an operation. A build has those of its
-//! features.
+//! OpenCL and Vulkan backends for GPUs, and for drivers that run on the CPU, using packages of
+//! stock distributions. Both share the plans that map operations to portable kernels. Each backend
+//! is a crate feature.
 //!
-//! Kernels are in `kernels/opencl` and `kernels/vulkan`; `cargo xtask codegen` makes SPIR-V of the
-//! latter.
+//! Kernel sources are in `kernels/opencl` and `kernels/vulkan`; `cargo xtask codegen` compiles the
+//! latter to SPIR-V.
 
 #[cfg(any(feature = "opencl", feature = "vulkan"))]
 mod caches;

@@ -1,8 +1,8 @@
-//! Any OpenCL platform, loaded at run time: PoCL, rusticl, AMD's, NVIDIA's, Intel's. The backend
-//! `oneapi` is Intel's alone.
+//! OpenCL backend for any platform, loaded at run time: PoCL, rusticl, AMD's, NVIDIA's, Intel's.
+//! The backend `oneapi` uses only Intel's platform.
 //!
-//! Layers: `api` (raw), `runtime` (statuses as values), then what owns and gives back. Kernels are
-//! planned by `crate::portable` and stand in kernels/opencl.
+//! Layers: `api` (raw), `runtime` (errors as values), then owning types. Kernels are planned by
+//! `crate::portable`; their sources are in kernels/opencl.
 #![allow(unsafe_code)]
 
 mod api;
@@ -25,13 +25,13 @@ use platform::DeviceCandidate;
 use rsb_device::device::{Backend, Device, DeviceInfo};
 use runtime::Runtime;
 
-/// OpenCL. Asking it for devices loads every installed driver into this process: planning does it
-/// in a child, see [`rsb_device::child::devices`].
+/// OpenCL backend. Enumerating devices loads every installed driver into this process, so planning
+/// does it in a child process; see [`rsb_device::child::devices`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenclBackend {
-    /// Every platform.
+    /// All platforms.
     Every,
-    /// Intel's.
+    /// Intel's platform.
     Intel,
 }
 
@@ -42,7 +42,7 @@ impl OpenclBackend {
         Ok((runtime, found))
     }
 
-    /// For Intel's platform the cure is Intel's runtime, whatever else is missing.
+    /// Replaces the fix by Intel's runtime for Intel's platform, whatever else is missing.
     fn missing(self, reason: Reason) -> Reason {
         match self {
             Self::Every => reason,
@@ -51,10 +51,9 @@ impl OpenclBackend {
     }
 }
 
-/// How to get a platform of Intel.
-const INTEL_CURE: &str = "install Intel's OpenCL runtime: intel-opencl-icd of the distribution for \
-                          GPUs, \
-                          intel-oneapi-runtime-opencl of Intel's own packages for CPUs";
+/// Instructions for installing Intel's platform.
+const INTEL_CURE: &str = "install Intel's OpenCL runtime: intel-opencl-icd from the distribution \
+                          for GPUs, intel-oneapi-runtime-opencl from Intel's packages for CPUs";
 
 impl Backend for OpenclBackend {
     fn id(&self) -> BackendId {
@@ -77,7 +76,7 @@ impl Backend for OpenclBackend {
             Reason::new(
                 format!("device {id}:{index}"),
                 format!("the devices here are {id}:0 to {id}:{}", count.saturating_sub(1)),
-                "name one of them",
+                "choose one of them",
             )
         })?;
         Ok(Box::new(OpenclDevice::open(runtime, wanted)?))

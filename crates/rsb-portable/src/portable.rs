@@ -1,10 +1,10 @@
-//! What OpenCL and Vulkan share: which of the portable kernels do an operation, in which order,
-//! with which arguments. Pure: no device is asked.
+//! Kernel plans shared by OpenCL and Vulkan: the portable kernels of an operation, their order and
+//! their arguments. The module is pure and accesses no device.
 //!
-//! Portable kernels rely on nothing that a driver may lack: no number in f64 among the parameters
-//! unless the data are, no order between the groups of one launch. What needs the results of all
-//! groups is a launch of its own. Every buffer is padded with room to whole packs of 16 bytes, so
-//! that kernels that go element by element need no special end.
+//! Portable kernels rely on no optional driver features: parameters contain f64 only if the data
+//! are f64, and groups of one launch have no order. A step that needs the results of all groups is
+//! a separate launch. Every buffer is padded to whole packs of 16 bytes, so that element-wise
+//! kernels need no special case at the end.
 
 mod checks;
 mod tensor;
@@ -21,108 +21,108 @@ use rsb_device::operation::{
     MemoryStream, Operation, PeakArithmetic, PointerChase, STREAM_SCALAR, Stores, StreamPattern,
 };
 
-/// Bytes that a work-item moves at once.
+/// Bytes that a work-item processes at once.
 pub(crate) const PACK: u64 = 16;
 
-/// Work-items of a group.
+/// Work-items per group.
 pub(crate) const GROUP: u32 = 256;
 
-/// Packs that each work-item of a reduction takes: its group's share fits in a second-level cache,
-/// as a CPU goes through the share once for each work-item.
+/// Packs per work-item of a reduction. The share of a group fits in L2, because a CPU traverses the
+/// share once for each work-item.
 const PACKS_PER_ITEM: u64 = 8;
 
-/// Operations in a piece of work of the matrix units: 24 products of 16 x 16 x 16, or as many more
-/// of a smaller shape.
+/// Operations per piece of work of the matrix units: 24 products of 16 x 16 x 16, or
+/// correspondingly more of a smaller shape.
 const MATRIX_PIECE: u64 = 24 * 2 * 16 * 16 * 16;
 
-/// A file of sources, compiled once for each data type.
+/// A source file, compiled once for each data type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Module {
     /// Streams, pointer chase, flush, the empty kernel.
     Memory,
-    /// Element by element.
+    /// Element-wise operations.
     Elementwise,
-    /// All to one.
+    /// Reductions.
     Reduce,
-    /// Along rows.
+    /// Row-wise normalization.
     Normalize,
     /// 2-D convolution.
     Convolution,
-    /// Matrix products.
+    /// GEMM.
     Gemm,
-    /// Products with weights of few bits.
+    /// Products with quantized weights.
     Quantized,
-    /// Peak rates of arithmetic.
+    /// Peak arithmetic rates.
     Peak,
 }
 
-/// A value for a parameter.
+/// Value of a kernel parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Argument {
     /// Buffer `index` of the operation.
     Buffer(usize),
-    /// Room `index` of the plan.
+    /// Scratch buffer `index` of the plan.
     Scratch(usize),
-    /// A whole number.
+    /// An integer.
     Count(u64),
-    /// A number, in the type that the kernel computes in.
+    /// A number in the type that the kernel computes in.
     Number(f64),
 }
 
-/// How much a launch does.
+/// Size of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// So many work-items, in groups of any size.
+    /// Number of work-items, in groups of any size.
     Items(u64),
-    /// So many groups of [`GROUP`] work-items.
+    /// Number of groups of [`GROUP`] work-items.
     Groups(u32),
     /// One work-item.
     One,
 }
 
-/// One launch.
+/// A kernel launch.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Step {
-    /// The kernel's name.
+    /// Kernel name.
     pub(crate) kernel: &'static str,
     pub(crate) arguments: Vec<Argument>,
     pub(crate) work: Work,
 }
 
-/// What does an operation.
+/// Kernel launches that perform an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
-    /// Where its kernels are.
+    /// Module with the kernels.
     pub(crate) module: Module,
-    /// The data type that they are compiled for.
+    /// Data type for which the kernels are compiled.
     pub(crate) dtype: Dtype,
-    /// Launches, each after the one before.
+    /// Launches in order; each starts after the previous one.
     pub(crate) steps: Vec<Step>,
-    /// Bytes of each room for partial results.
+    /// Size of each scratch buffer in bytes.
     pub(crate) scratch: Vec<u64>,
-    /// What it is called in records.
+    /// Provider name in records.
     pub(crate) provider: &'static str,
 }
 
-/// What a plan depends on beside the operation.
+/// Device properties that affect a plan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
-    /// Of a CPU other kernels are fast.
+    /// Device type, since different kernels are fast on a CPU.
     pub(crate) device_type: DeviceType,
     /// Compute units.
     pub(crate) units: u32,
-    /// Most groups of one launch.
+    /// Maximum groups per launch.
     pub(crate) most_groups: u32,
-    /// Bytes that a kernel can write by themselves, without those beside them.
+    /// Smallest number of bytes that a kernel can write without affecting adjacent ones.
     pub(crate) store_bytes: u64,
-    /// The data types that its matrix units multiply.
+    /// Data types supported by the matrix units.
     pub(crate) matrix: &'static [Dtype],
 }
 
 const FLOATS: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
 
 impl Module {
-    /// Every one.
+    /// All modules.
     #[cfg(test)]
     pub(crate) const ALL: [Self; 8] = [
         Self::Memory,
@@ -135,7 +135,7 @@ impl Module {
         Self::Peak,
     ];
 
-    /// The file's name without its ending.
+    /// Returns the file name without extension.
     pub(crate) const fn stem(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -149,7 +149,7 @@ impl Module {
         }
     }
 
-    /// The data types that its kernels are written for.
+    /// Returns the data types that the kernels support.
     pub(crate) const fn dtypes(self) -> &'static [Dtype] {
         match self {
             Self::Gemm => &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8],
@@ -160,17 +160,16 @@ impl Module {
     }
 }
 
-/// Why there are no transfers both ways at once.
+/// Returns the error for simultaneous transfers in both directions.
 pub(crate) fn both_ways_at_once() -> DeviceError {
     unsupported_error(
-        "transfers both ways at once",
-        "a device has one queue on this backend here",
-        "measure each direction alone, or the GPU through its vendor's runtime (--backend rocm or \
-         cuda)",
+        "simultaneous transfers in both directions",
+        "this backend uses only one queue per device",
+        "measure each direction separately, or use the vendor's runtime (--backend rocm or cuda)",
     )
 }
 
-/// Plans `operation` by portable kernels.
+/// Plans `operation` with portable kernels.
 pub(crate) fn plan(
     operation: &Operation,
     options: &Options,
@@ -187,15 +186,15 @@ pub(crate) fn plan(
         Operation::Rearrange(op) => planner.rearrange(op)?,
         Operation::Gather(_) => {
             return Err(unsupported_error(
-                "rows of a table by their indices",
-                "the portable kernels have no such lookup",
-                "leave the vocabulary out, or measure with --backend rocm, cuda or cpu",
+                "gather of table rows",
+                "there is no portable kernel for it",
+                "omit the vocabulary, or measure with --backend rocm, cuda or cpu",
             ));
         }
         Operation::Attention(_) => {
             return Err(unsupported_error(
-                "attention in one kernel",
-                "the portable kernels have none",
+                "fused attention",
+                "there is no portable kernel for it",
                 "choose attention=staged, or measure with --backend rocm, cuda or cpu",
             ));
         }
@@ -205,7 +204,7 @@ pub(crate) fn plan(
         _ => {
             return Err(unsupported_error(
                 operation.name(),
-                "it is no kernel of a device",
+                "it is not a device kernel",
                 "measure it on the CPU, with --backend cpu",
             ));
         }
@@ -223,9 +222,9 @@ pub(crate) fn plan(
     ))
 }
 
-/// Writes over `packs` packs of buffer 0, so that nothing else stays in a cache; then reads as many
-/// of buffer 1 into the word of buffer 2, so that what stays is clean and its eviction costs the
-/// kernel that follows nothing.
+/// Plans a cache flush: overwrites `packs` packs of buffer 0, then reads the same number of buffer
+/// 1 into the word of buffer 2. The caches then hold clean data, whose eviction costs the following
+/// kernel nothing.
 pub(crate) fn flush(packs: u64, target: Target) -> Plan {
     let write = Step {
         kernel: "rsb_flush",
@@ -237,14 +236,14 @@ pub(crate) fn flush(packs: u64, target: Target) -> Plan {
     plan
 }
 
-/// The empty kernel.
+/// Plans the empty kernel.
 pub(crate) fn empty() -> Plan {
     let step = Step { kernel: "rsb_empty", arguments: Vec::new(), work: Work::One };
     Plan::of(Module::Memory, Dtype::F32, vec![step])
 }
 
-/// One after the other, `accesses` times, by one lane. How many lanes walk is an argument, so that
-/// no compiler knows that the offset is the same for all of them: AMD's would read it through the
+/// Plans `accesses` dependent reads by one lane. The number of lanes is an argument, so that the
+/// compiler cannot prove that the offset is uniform; AMD's compiler would then read through the
 /// scalar data cache.
 pub(crate) fn chase(op: &PointerChase) -> Plan {
     let arguments = vec![
@@ -266,7 +265,7 @@ impl Plan {
     }
 }
 
-/// One plan in the making.
+/// State for planning one operation.
 struct Planner<'a> {
     options: &'a Options,
     target: Target,
@@ -285,15 +284,15 @@ impl Planner<'_> {
         };
         let cure = match name {
             "mkl" | "onednn" | "openblas" | "gemm" => {
-                "it works on the host's memory: measure it with --backend cpu"
+                "it uses host memory: measure it with --backend cpu"
             }
             _ => "choose one of these, or auto",
         };
-        let why = format!("on this backend there are {}", chooses.join(" and "));
+        let why = format!("this backend has the providers {}", chooses.join(" and "));
         Err(unsupported_error(&format!("{} by {name}", operation.name()), why, cure))
     }
 
-    /// Refuses rows that do not end where a kernel can stop writing.
+    /// Rejects rows whose end is not a multiple of the smallest store.
     fn check_rows(&self, what: &str, dtype: Dtype, columns: u64) -> Result<(), DeviceError> {
         if dtype.bytes(columns).is_multiple_of(self.target.store_bytes) {
             return Ok(());
@@ -301,7 +300,8 @@ impl Planner<'_> {
         Err(unsupported_error(
             &format!("{what} of {dtype} in rows of {columns}"),
             format!(
-                "this backend writes {} bytes at once, and rows end between",
+                "this backend writes {} bytes at a time, and the row size is not a multiple of \
+                 that",
                 self.target.store_bytes
             ),
             "choose rows of even length",
@@ -311,9 +311,9 @@ impl Planner<'_> {
     fn stream(&self, op: &MemoryStream) -> Result<Plan, DeviceError> {
         if op.stores == Stores::NonTemporal {
             return Err(unsupported_error(
-                "stores around the caches",
-                "this backend's language has none",
-                "leave `stores` at temporal, or measure on the CPU, with --backend cpu",
+                "non-temporal stores",
+                "the kernel language of this backend has none",
+                "choose stores=temporal, or measure on the CPU, with --backend cpu",
             ));
         }
         let packs = op.dtype.bytes(op.elements).div_ceil(PACK);
@@ -337,7 +337,7 @@ impl Planner<'_> {
         ))
     }
 
-    /// From one buffer to the word of another.
+    /// Plans reading one buffer into the word of another.
     fn read(&self, packs: u64, [from, to]: [usize; 2]) -> Plan {
         let (share, groups) = self.shares(packs);
         let (count, scratch) = (Argument::Count, Argument::Scratch(0));
@@ -356,7 +356,7 @@ impl Planner<'_> {
         Plan { scratch: vec![u64::from(groups) * 8], ..Plan::of(Module::Memory, Dtype::F32, steps) }
     }
 
-    /// Packs for each group, and groups.
+    /// Returns packs per group, and the number of groups.
     fn shares(&self, packs: u64) -> (u64, u32) {
         let share = (u64::from(GROUP) * PACKS_PER_ITEM)
             .max(packs.div_ceil(u64::from(self.target.most_groups.max(1))));
@@ -371,10 +371,9 @@ impl Planner<'_> {
             Some("matrix") => {
                 return Err(unsupported_error(
                     &format!("matrix units for {}", op.dtype),
-                    "this backend shows none of the device's (on vulkan: VK_KHR_cooperative_matrix \
-                     for f16)",
-                    "measure the engine `vector`, or use the GPU's native runtime or a newer \
-                     driver",
+                    "this backend does not expose the device's matrix units (on vulkan: \
+                     VK_KHR_cooperative_matrix for f16)",
+                    "choose engine=vector, or use the GPU's native runtime or a newer driver",
                 ));
             }
             _ => ("rsb_peak_vector", PeakArithmetic::UNIT, "native-vector"),
@@ -382,7 +381,7 @@ impl Planner<'_> {
         if !op.operations.is_multiple_of(piece) {
             return Err(unsupported_error(
                 &format!("{} operations", op.operations),
-                format!("a piece of work has {piece}"),
+                format!("the number must be a multiple of {piece}"),
                 "choose a multiple of it",
             ));
         }

@@ -1,9 +1,10 @@
-//! Any GPU with a Vulkan driver, loaded at run time: what a stock distribution has before any
-//! vendor's stack is there. Compute alone: storage buffers, one queue, times by timestamp queries.
+//! Vulkan backend for any GPU with a Vulkan driver, loaded at run time. Stock distributions include
+//! such drivers without any vendor's stack. It uses only compute: storage buffers, one queue, and
+//! timestamp queries.
 //!
-//! Layers: the crate `ash` (raw), `instance` and `core` (what owns and gives back), then kernels.
-//! Kernels are planned by `crate::portable`; their sources stand in kernels/vulkan as WGSL, beside
-//! the SPIR-V that `cargo xtask codegen` makes of them.
+//! Layers: the `ash` crate (raw), `instance` and `core` (ownership), then kernels. Kernels are
+//! planned by `crate::portable`; their WGSL sources are in kernels/vulkan, with the SPIR-V that
+//! `cargo xtask codegen` generates.
 #![allow(unsafe_code)]
 
 mod core;
@@ -29,8 +30,8 @@ use info::PhysicalCandidate;
 use instance::Instance;
 use rsb_device::device::{Backend, Device, DeviceInfo};
 
-/// Vulkan. Asking it for devices loads every installed driver into this process: planning does it
-/// in a child, see [`rsb_device::child::devices`].
+/// Vulkan backend. Enumerating devices loads every installed driver into this process, so planning
+/// does it in a child process; see [`rsb_device::child::devices`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct VulkanBackend;
 
@@ -59,7 +60,7 @@ impl Backend for VulkanBackend {
             Reason::new(
                 format!("device vulkan:{index}"),
                 format!("the devices here are vulkan:0 to vulkan:{}", count.saturating_sub(1)),
-                "name one of them",
+                "choose one of them",
             )
         })?;
         Ok(Box::new(VulkanDevice::open(instance, wanted)?))

@@ -1,6 +1,6 @@
-//! Every operation on every device that OpenCL and Vulkan have here: Debian's PoCL and lavapipe are
-//! enough. Each result is compared with the reference; what a device cannot do is a reason, and is
-//! only allowed where it is expected.
+//! Tests of every operation on every OpenCL and Vulkan device of this host; Debian's PoCL and
+//! lavapipe suffice. Each result is compared with the reference. An unsupported operation must
+//! return a reason, and only if that is expected.
 #![cfg(any(feature = "opencl", feature = "vulkan"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
@@ -17,7 +17,7 @@ use rsb_model::Dtype;
 const SEED: u64 = 11;
 const FLOATS: [Dtype; 4] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
 
-/// Every device of `backend`, or nothing and a word about it.
+/// Opens every device of `backend`. Returns none, with a message, if there are none.
 fn devices(backend: &dyn Backend) -> Vec<Box<dyn Device>> {
     match backend.devices() {
         Ok(found) => (0..found.len() as u32).map(|index| backend.open(index).unwrap()).collect(),
@@ -28,7 +28,7 @@ fn devices(backend: &dyn Backend) -> Vec<Box<dyn Device>> {
     }
 }
 
-/// Runs `operation` twice, as timing does, and gives who did it.
+/// Runs `operation` twice, as timing does, and returns the provider.
 fn run(
     device: &dyn Device,
     operation: &Operation,
@@ -56,7 +56,7 @@ fn run(
     Ok(kernel.provider())
 }
 
-/// Runs all of `operations` on every device; what is unsupported must be expected by `may_lack`.
+/// Runs all `operations` on every device. Unsupported ones must be expected by `may_lack`.
 fn check(
     backend: &dyn Backend,
     operations: &[Operation],
@@ -98,7 +98,7 @@ fn kernels() -> Vec<Operation> {
     let mut all = Vec::new();
     for dtype in FLOATS {
         for &pattern in StreamPattern::ALL {
-            // A size that ends within a pack, and one that needs several groups of a reduction.
+            // One size that ends within a pack, and one that needs several groups of a reduction.
             for elements in [5003, 70_001] {
                 all.push(Operation::Stream(MemoryStream {
                     pattern,
@@ -135,7 +135,7 @@ fn kernels() -> Vec<Operation> {
             all.push(Operation::Rearrange(order));
         }
         all.push(convolution(dtype));
-        // Of a token and of several, by whole groups and by shorter ones.
+        // One token and several, with whole and shorter groups.
         for (m, n, k, weights) in [
             (1, 20, 4096, Dtype::I4),
             (7, 18, 160, Dtype::I4),
@@ -173,7 +173,7 @@ fn kernels() -> Vec<Operation> {
     all
 }
 
-/// Products of every type and every way to store, by the device's own choice and by each kernel.
+/// Checks products of every type and layout, with the device's default and with each kernel.
 fn check_products(backend: &dyn Backend) {
     for device in devices(backend) {
         for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8] {
@@ -210,7 +210,7 @@ fn check_products(backend: &dyn Backend) {
     }
 }
 
-/// What is no operation: ranges that are off, buffers of another device, a flush, a copy.
+/// Checks everything except operations: invalid ranges, buffers of another device, a flush, a copy.
 fn check_rest(backend: &dyn Backend) {
     for device in devices(backend) {
         let (a, b) = (device.allocate(1000).unwrap(), device.allocate(1000).unwrap());
@@ -251,8 +251,7 @@ mod opencl {
     use rsb_portable::opencl::OpenclBackend;
     use std::time::Instant;
 
-    /// What lies between marks is a part of the time that the host waits; where nothing does, there
-    /// is none.
+    /// The time between events is part of the host's wait; without commands it is zero.
     #[test]
     fn times_are_those_of_the_commands_between_two_marks() {
         for device in devices(&OpenclBackend::Every) {
@@ -285,7 +284,8 @@ mod opencl {
                 assert!(all <= 1.2 * host_ns, "{all} ns of {host_ns}");
                 assert!(none.abs() < f64::EPSILON, "{none}");
             } else {
-                // Why it was not believed is for the machine to say; a time is still one.
+                // The device clock was rejected, for a reason that depends on the machine; the time
+                // must still be plausible.
                 assert!(three > 0.0 && three <= host_ns, "{three} ns of {host_ns}");
             }
         }
@@ -342,7 +342,8 @@ mod vulkan {
     }
 }
 
-/// Each kernel of each device is right on some seeds, and no mutation of it is accepted.
+/// Checks that each kernel of each device is correct on some seeds, and that no mutation of it is
+/// accepted.
 fn check_mutations(backend: &dyn Backend, seeds: u64, mutated: u64) {
     for device in devices(backend) {
         let reports = mutation::check_device(&*device, &[None], 0..seeds, mutated).unwrap();

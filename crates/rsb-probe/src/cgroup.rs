@@ -1,21 +1,20 @@
 //! Limits of the control group that this process runs in, versions 1 and 2.
 //!
-//! The limit that counts is the least from the group up to the root that is visible here. (The
-//! share of CPUs is counted by `std::thread::available_parallelism`; here is what it does not
-//! tell.)
+//! The effective limit is the smallest from the group up to the visible root. (The CPU quota is
+//! covered by `std::thread::available_parallelism`; this module reads the rest.)
 
 use std::path::{Path, PathBuf};
 
 use crate::host::{Host, read_line, read_text};
 
-/// The two layouts of the files.
+/// Layout of the control group files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Version {
     One,
     Two,
 }
 
-/// Bytes of memory that may be used, unless there is no limit.
+/// Returns the bytes of memory that may be used; `None` without a limit.
 pub(crate) fn memory_limit(host: &Host) -> Option<u64> {
     // Version 1 writes "no limit" as a number near 2⁶³.
     const NO_LIMIT: u64 = 1 << 60;
@@ -26,8 +25,8 @@ pub(crate) fn memory_limit(host: &Host) -> Option<u64> {
     limits.filter(|bytes| (1..NO_LIMIT).contains(bytes)).min()
 }
 
-/// How often the group was held back since it was made because it had used up its share of the
-/// CPUs.
+/// Returns how many times the group was throttled since its creation because it had used up its CPU
+/// quota.
 pub(crate) fn held_back(host: &Host) -> Option<u64> {
     let counts = dirs(host, "cpu").into_iter().filter_map(|(_, dir)| {
         let text = read_text(&dir.join("cpu.stat"))?;
@@ -36,7 +35,8 @@ pub(crate) fn held_back(host: &Host) -> Option<u64> {
     counts.max()
 }
 
-/// The directories of this process's group for `controller`, from the group up to the mount.
+/// Returns the directories of this process's group for `controller`, from the group up to the
+/// mount.
 fn dirs(host: &Host, controller: &str) -> Vec<(Version, PathBuf)> {
     let (Some(groups), Some(mounts)) =
         (host.text("/proc/self/cgroup"), host.text("/proc/self/mountinfo"))
@@ -47,8 +47,8 @@ fn dirs(host: &Host, controller: &str) -> Vec<(Version, PathBuf)> {
     for mount in mounts.lines().filter_map(|line| Mount::parse(line, controller)) {
         let Some(group) = group_of(&groups, mount.version, controller) else { continue };
         let Some(top) = host.path(mount.point) else { continue };
-        // In a container the group's path may start above what is mounted: then the mount itself is
-        // the group.
+        // In a container the group's path may start above the mount; then the mount itself is the
+        // group.
         let below = group
             .strip_prefix(mount.root.trim_end_matches('/'))
             .unwrap_or("")
@@ -71,7 +71,7 @@ struct Mount<'a> {
 }
 
 impl<'a> Mount<'a> {
-    /// A line of `mountinfo`: `31 23 0:28 ROOT POINT options - TYPE source options`.
+    /// Parses a line of `mountinfo`: `31 23 0:28 ROOT POINT options - TYPE source options`.
     fn parse(line: &'a str, controller: &str) -> Option<Self> {
         let (place, kind) = line.split_once(" - ")?;
         let mut kind = kind.split(' ');
@@ -87,7 +87,8 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// The path of the group in `/proc/self/cgroup`: `4:memory:/path`, or `0::/path` in version 2.
+/// Returns the path of the group in `/proc/self/cgroup`: `4:memory:/path`, or `0::/path` in version
+/// 2.
 fn group_of<'a>(groups: &'a str, version: Version, controller: &str) -> Option<&'a str> {
     groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);

@@ -1,4 +1,4 @@
-//! What a program says that is asked with a time limit, in the words that this crate needs.
+//! Output of a child process that runs with a time limit.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use timed_child::Stderr;
 /// How a child ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ChildEnd {
-    /// With success; what it wrote to stdout.
+    /// Success, with its standard output.
     Well(String),
-    /// With a failure.
+    /// Failure.
     Badly,
-    /// Not within the limit.
+    /// Not within the time limit.
     Late,
-    /// It could not be started.
+    /// Not started.
     Missing,
 }
 
-/// Runs `command` to its end or the limit.
+/// Runs `command` to its end, or until the limit.
 pub(crate) fn run(mut command: Command, limit: Duration) -> ChildEnd {
     let Ok(answer) = timed_child::run(&mut command, Stderr::Discard, limit) else {
         return ChildEnd::Missing;

@@ -29,7 +29,7 @@ pub(crate) fn read(host: &Host) -> Cpu {
     }
 }
 
-/// The first thread that this process may run on. Heterogeneous CPUs differ from thread to thread.
+/// Returns the first thread that this process may run on. In heterogeneous CPUs the threads differ.
 pub(crate) fn first_usable(host: &Host) -> u32 {
     if host.is_here() { first_in_affinity() } else { 0 }
 }
@@ -47,7 +47,7 @@ fn first_in_affinity() -> u32 {
     0
 }
 
-/// The clock of the first thread in `/proc/cpuinfo`, in MHz.
+/// Returns the clock of the first thread in `/proc/cpuinfo`, in MHz.
 pub(crate) fn mhz_in_cpuinfo(host: &Host) -> Option<f64> {
     FirstThread::read(host).field("cpu MHz")?.parse().ok().and_then(plausible::megahertz)
 }
@@ -56,8 +56,8 @@ pub(crate) fn mhz_in_cpuinfo(host: &Host) -> Option<f64> {
 struct FirstThread(String);
 
 impl FirstThread {
-    /// The kernel writes this file as it is read, thread by thread, and asks each for its clock:
-    /// only the beginning is read, since the whole takes tens of milliseconds on a large machine.
+    /// Reads only the beginning of the file. The kernel generates it on reading and queries the
+    /// clock of each thread, which takes tens of milliseconds on a large machine.
     fn read(host: &Host) -> Self {
         const BEGINNING: u64 = 16 << 10;
         let text = host
@@ -75,7 +75,8 @@ impl FirstThread {
         value.filter(|value| !value.is_empty())
     }
 
-    /// x86 says `model name`, POWER `cpu`, s390 `cpu 0`; ARM gives numbers that a table names.
+    /// Returns the model: `model name` on x86, `cpu` on POWER, `cpu 0` on s390. On ARM, part
+    /// numbers are looked up in a table.
     fn model(&self) -> Option<String> {
         let named = self
             .field("model name")
@@ -95,7 +96,7 @@ impl FirstThread {
         self.field("flags").or_else(|| self.field("Features"))
     }
 
-    /// Only x86 has a flag for it.
+    /// Returns whether this is a virtual machine. Only x86 has a flag for it.
     fn virtual_machine(&self) -> Option<bool> {
         Some(self.field("flags")?.split_whitespace().any(|flag| flag == "hypervisor"))
     }
@@ -104,14 +105,14 @@ impl FirstThread {
 fn physical_cores(host: &Host) -> Option<u32> {
     let dir = host.path("/sys/devices/system/cpu")?;
     let threads = entries(&dir).into_iter().filter(|name| is_thread(name));
-    // A core is the set of threads that share it. Threads that are offline have no topology.
+    // A core is a set of sibling threads. Offline threads have no topology.
     let cores: std::collections::BTreeSet<String> = threads
         .filter_map(|name| read_line(&dir.join(name).join("topology/thread_siblings_list")))
         .collect();
     u32::try_from(cores.len()).ok().filter(|count| *count > 0)
 }
 
-/// Whether a name in `/sys/devices/system/cpu` is that of a thread: `cpu0`, not `cpufreq`.
+/// Returns whether a name in `/sys/devices/system/cpu` is that of a thread: `cpu0`, not `cpufreq`.
 pub(crate) fn is_thread(name: &str) -> bool {
     name.strip_prefix("cpu")
         .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
@@ -148,7 +149,7 @@ fn caches(host: &Host) -> Vec<Cache> {
     found
 }
 
-/// `512K` as bytes.
+/// Parses a size such as `512K` into bytes.
 fn size(text: &str) -> Option<u64> {
     let (number, unit) =
         text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));

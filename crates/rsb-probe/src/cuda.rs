@@ -1,5 +1,5 @@
-//! The CUDA toolkit that programs here would use, by the files that NVIDIA's installers leave. No
-//! process is started.
+//! The CUDA toolkit that programs would use, found by the files of NVIDIA's installers. No process
+//! is started.
 
 use crate::host::Host;
 

@@ -1,6 +1,7 @@
-//! Examines a machine: is every GPU driven, reachable and whole, and does the software fit it?
+//! Examination of a machine: whether every GPU has a driver, is accessible and healthy, and whether
+//! the software supports it.
 //!
-//! Facts are gathered here, from files alone; what follows from them is pure ([`findings`]).
+//! This module gathers facts, from files only; the rules that judge them are pure ([`findings`]).
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -25,7 +26,7 @@ pub use crate::gpu::intel::IntelSensors;
 pub use facts::{Access, DeviceFile, DoctorInput, HostFacts, Library, Remnant, Stale};
 pub use rules::{findings, limits};
 
-/// Variables that decide what programs see of the GPUs and of ROCm.
+/// Variables that affect how programs see the GPUs and ROCm.
 const VARIABLES: [&str; 5] = [
     "ROCM_PATH",
     "HSA_OVERRIDE_GFX_VERSION",
@@ -34,12 +35,12 @@ const VARIABLES: [&str; 5] = [
     "CUDA_VISIBLE_DEVICES",
 ];
 
-/// Examines this machine, or the tree given; the worst findings first.
+/// Examines this machine, or the given tree. Returns the most severe findings first.
 pub fn examine(options: &ProbeOptions) -> Vec<Finding> {
     findings(&facts(options))
 }
 
-/// Gathers what there is to judge.
+/// Gathers the facts to judge.
 pub fn facts(options: &ProbeOptions) -> DoctorInput {
     facts_of(&Arc::new(Host::of(options)))
 }
@@ -79,7 +80,7 @@ fn has_entries(host: &Host, dir: &str) -> bool {
     !host.entries(dir).is_empty()
 }
 
-/// What i915 and xe tell. A GPU that sleeps is not asked, nor one that another driver has taken.
+/// Reads the sensors of i915 and xe GPUs. Skips sleeping GPUs and GPUs with another driver.
 fn intel_sensors(host: &Host) -> Vec<IntelSensors> {
     let mut found = Vec::new();
     for dir in sysfs_gpu::dirs(host) {
@@ -93,7 +94,7 @@ fn intel_sensors(host: &Host) -> Vec<IntelSensors> {
     found
 }
 
-/// Everything but the installations, which the probe has read already.
+/// Returns all host facts except the ROCm installations, which the probe has read already.
 fn host_facts(host: &Host) -> HostFacts {
     let cache = linker::read(host);
     let mut variables = BTreeMap::new();

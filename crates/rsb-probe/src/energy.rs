@@ -1,5 +1,5 @@
-//! What CPUs and their memory draw, by the counters of energy that the kernel shows for RAPL
-//! (Intel, and AMD since Zen). They count everything on the machine, not one process.
+//! Power of CPUs and their memory, from the kernel's energy counters for RAPL (Intel, and AMD since
+//! Zen). They cover the whole machine, not one process.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,21 +11,22 @@ use crate::host::{Host, read_line, read_number};
 
 const POWERCAP: &str = "/sys/class/powercap";
 
-/// More than any package draws: a counter that may have gone round more than once since it was read
-/// tells nothing.
+/// Upper limit of a package's power. If a counter may have wrapped more than once since the last
+/// reading, its value is ambiguous.
 const MOST_WATTS: f64 = 1000.0;
 
-/// Counters are refreshed each millisecond: over this time that is an error of 5 %.
+/// Minimum duration. Counters are updated every millisecond, which is an error of 5 % over this
+/// time.
 const SHORTEST: Duration = Duration::from_millis(20);
 
-/// A counter goes round after a minute or more.
+/// Interval between readings. A counter wraps after a minute or more.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// One counter: of a package, or of the memory at one.
+/// An energy counter of a package or of its memory.
 #[derive(Debug)]
 struct Counter {
     file: PathBuf,
-    /// Where it begins again.
+    /// Value at which the counter wraps, in µJ.
     range_uj: u64,
     last_uj: u64,
 }
@@ -38,24 +39,24 @@ impl Counter {
     }
 }
 
-/// Whether the counter in `dir` is of a package or of memory: the whole platform, and the other
-/// parts of a package, are counted in others.
+/// Returns whether the counter in `dir` is that of a package or of memory. The whole platform and
+/// parts of a package overlap with these.
 fn is_wanted(dir: &Path) -> bool {
     read_line(&dir.join("name")).is_some_and(|name| name.starts_with("package-") || name == "dram")
 }
 
-/// The CPUs of a machine being watched.
+/// Measurement of the power of a machine's CPUs.
 #[derive(Debug)]
 pub struct CpuPowerWatch {
     counters: Vec<Counter>,
     begun: Instant,
     looked: Instant,
-    /// Since it began; none once a counter could not be followed.
+    /// Energy since the start; `None` if a counter could not be followed.
     energy_uj: Option<u64>,
 }
 
 impl CpuPowerWatch {
-    /// Begins to watch the CPUs of this machine, or of the tree given.
+    /// Starts to measure the CPUs of this machine, or of the given tree.
     ///
     /// # Errors
     /// Why nothing can be read.
@@ -67,20 +68,18 @@ impl CpuPowerWatch {
             dirs.filter_map(|name| host.path(&format!("{POWERCAP}/{name}"))).collect();
         let wanted: Vec<PathBuf> = dirs.into_iter().filter(|dir| is_wanted(dir)).collect();
         if wanted.is_empty() {
-            let why = format!(
-                "the kernel shows no counter of RAPL in {POWERCAP}: most virtual machines have none"
-            );
+            let why =
+                format!("there is no RAPL counter in {POWERCAP}; most virtual machines have none");
             return Err(Reason::new(
                 WHAT,
                 why,
-                "measure on the machine itself, with the module intel_rapl_msr loaded",
+                "measure on the physical machine, with the module intel_rapl_msr loaded",
             ));
         }
         let counters: Option<Vec<Counter>> = wanted.iter().map(|dir| Counter::read(dir)).collect();
         let counters = counters.ok_or_else(|| {
-            let why = format!(
-                "{POWERCAP}/intel-rapl:*/energy_uj cannot be read: by default only root may"
-            );
+            let why =
+                format!("cannot read {POWERCAP}/intel-rapl:*/energy_uj; by default, only root can");
             Reason::new(
                 WHAT,
                 why,
@@ -91,16 +90,16 @@ impl CpuPowerWatch {
         Ok(Self { counters, begun: now, looked: now, energy_uj: Some(0) })
     }
 
-    /// Called now and then, so that no counter goes round unseen. It costs nothing unless it is
-    /// time to look.
+    /// Reads the counters if the last reading is at least 10 s ago, so that no counter wraps
+    /// unnoticed. Otherwise does nothing.
     pub fn glance(&mut self) {
         if self.looked.elapsed() >= LOOK {
             self.look(self.looked.elapsed());
         }
     }
 
-    /// The mean power since it began, in W; none where a counter could not be followed, stood
-    /// still, or had too little time.
+    /// Returns the mean power since the start, in W; `None` if a counter could not be followed or
+    /// did not change, or the time was too short.
     pub fn end(mut self) -> Option<f64> {
         self.look(self.looked.elapsed());
         let lasted = self.begun.elapsed();
@@ -154,7 +153,8 @@ mod tests {
         CpuPowerWatch::begin(&options(root)).unwrap()
     }
 
-    /// Two packages with memory, a part of one, and the platform, after some Joule.
+    /// Writes counters of two packages, memory, a part of a package, and the platform, after some
+    /// joules.
     fn after(root: &Path, joules: u64) {
         counter(root, "intel-rapl:0", "package-0", 999_000_000 + joules * 1_000_000);
         counter(root, "intel-rapl:0:0", "core", 700_000_000);

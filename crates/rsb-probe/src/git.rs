@@ -1,5 +1,5 @@
-//! The source tree that is measured: commit and branch from the files of `.git`, whether it is
-//! changed from `git`.
+//! The measured source tree: commit and branch from the files of `.git`, uncommitted changes from
+//! `git`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,22 @@ use sha2::{Digest as _, Sha256};
 use crate::child::{self, ChildEnd};
 use crate::host::{read_line, read_text};
 
-/// A large tree on a slow disk; one that takes longer counts as changed.
+/// Time limit of a git command. A tree that takes longer (large, on a slow disk) counts as dirty.
 const STATUS_LIMIT: Duration = Duration::from_secs(5);
 
-/// The directory of results under the tree: what a run writes there does not make the source
-/// another.
+/// Directory of results in the tree; not source, so its files do not make the tree dirty.
 const RESULTS: &str = "benchmark_results";
-/// That of the baselines, whose files are measured and no source either.
+/// Directory of baselines; measured data, not source.
 const BASELINES: &str = "baselines";
-/// The changes of a tree of which git does not tell them.
+/// Value of `changes` if git does not report them.
 const UNKNOWN: &str = "unknown";
 
-/// The commit that `dir` is a checkout of.
+/// Returns the commit that `dir` is a checkout of.
 ///
-/// `None` where there is no repository, no commit yet, or where git refuses (a tree of another
-/// owner: see `safe.directory`). Where git is not installed or does not answer in time the tree
-/// counts as dirty: it is not known to be clean. Files that git does not know count, those under
-/// `benchmark_results` and `baselines` do not, nor baselines that were measured anew.
+/// Returns `None` if there is no repository, no commit yet, or git refuses (a tree of another
+/// owner: see `safe.directory`). If git is not installed or does not answer in time, the tree
+/// counts as dirty. Untracked files make it dirty, except those under `benchmark_results` and
+/// `baselines`; modified baselines do not.
 pub fn git(dir: &Path) -> Option<Git> {
     git_with(dir, "git", STATUS_LIMIT)
 }
@@ -52,13 +51,13 @@ fn git_with(dir: &Path, program: &str, limit: Duration) -> Option<Git> {
     Some(Git { commit, branch, dirty, changes })
 }
 
-/// The SHA-256 of what differs from the commit in tracked files that are no measurements, by
-/// `status` and a `git diff`.
+/// Returns the SHA-256 of the differences between tracked files and the commit, from `status` and a
+/// `git diff`. Results and baselines are excluded.
 fn changes(top: &Path, program: &str, limit: Duration, status: &str) -> Option<String> {
     if status.lines().all(|line| line.is_empty() || line.starts_with(['#', '?'])) {
         return None;
     }
-    // With the whole hashes of the contents, also of those that are no text.
+    // With full content hashes, so that binary files count.
     let diff = [
         "diff",
         "--full-index",
@@ -85,7 +84,7 @@ fn changes(top: &Path, program: &str, limit: Duration, status: &str) -> Option<S
     }
 }
 
-/// Whether the repository around `dir` has `commit`: a tree whose history lacks it is another
+/// Returns whether the repository around `dir` has `commit`. A tree without it belongs to another
 /// project.
 pub fn knows_commit(dir: &Path, commit: &str) -> bool {
     let found = child::run(ask_git(dir, "git", &["cat-file", "-t", commit]), STATUS_LIMIT);
@@ -104,7 +103,7 @@ pub fn commits_between(dir: &Path, before: &str, after: &str) -> Option<Vec<Stri
     }
 }
 
-/// The directories that hold the references: two differ in an added worktree.
+/// The directories with the references; they differ in an added worktree.
 struct Files {
     own: PathBuf,
     common: PathBuf,
@@ -116,10 +115,10 @@ impl Files {
         let own = if entry.is_dir() {
             entry
         } else if !entry.is_file() {
-            // Nothing, or a pipe that would be waited for.
+            // Nothing, or a FIFO, on which a read would block.
             return None;
         } else {
-            // A worktree or a submodule: a file that names the directory.
+            // In a worktree or submodule, `.git` is a file with the path of the directory.
             top.join(read_line(&entry)?.strip_prefix("gitdir:")?.trim())
         };
         let common = read_line(&own.join("commondir"))
@@ -127,11 +126,12 @@ impl Files {
         own.join("HEAD").is_file().then_some(Self { own, common })
     }
 
-    /// Commit and branch. No commit: there is none yet, or it is kept in a way that only git reads.
+    /// Returns commit and branch. Without a commit, there is none yet, or its format is one that
+    /// only git reads.
     fn head(&self) -> (Option<String>, Option<String>) {
         let Some(head) = read_line(&self.own.join("HEAD")) else { return (None, None) };
         match head.strip_prefix("ref:").map(str::trim) {
-            // What a repository with reftables writes here, for old programs to fail.
+            // Placeholder in repositories with reftables, which makes old programs fail.
             Some("refs/heads/.invalid") => (None, None),
             Some(name) => (
                 self.resolve(name),
@@ -155,7 +155,7 @@ impl Files {
     }
 }
 
-/// A whole hash, SHA-1 or SHA-256.
+/// Parses a full hash, SHA-1 or SHA-256.
 fn hash(text: &str) -> Option<String> {
     let text = text.trim();
     (matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
@@ -168,17 +168,17 @@ fn status(top: &Path, program: &str, limit: Duration) -> ChildEnd {
 
 fn ask_git(dir: &Path, program: &str, words: &[&str]) -> Command {
     let mut command = Command::new(program);
-    // No hook of the repository is run, no lock is taken, nothing is asked.
+    // Runs no hooks, takes no locks, and never prompts.
     command.args(["-c", "core.fsmonitor=false"]).args(words).current_dir(dir);
     command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
-        // Set while a hook of git runs; they would speak of another tree.
+        // Set while a git hook runs; they would select another tree.
         command.env_remove(name);
     }
     command
 }
 
-/// A header of the status: `# branch.head main`.
+/// Returns a header of the status, such as `# branch.head main`.
 fn header<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(name)?.strip_prefix(' '))
 }
@@ -186,7 +186,7 @@ fn header<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 fn is_dirty(status: &str) -> bool {
     status.lines().any(|line| match line.strip_prefix("? ") {
         Some(unknown) => !is_in(unknown, RESULTS) && !is_in(unknown, BASELINES),
-        // `1 XY sub mH mI mW hH hI path`: a baseline that was measured anew.
+        // `1 XY sub mH mI mW hH hI path`: a modified baseline.
         None if line.starts_with("1 ")
             && Path::new(line.trim_end_matches('"'))
                 .extension()
@@ -198,7 +198,7 @@ fn is_dirty(status: &str) -> bool {
     })
 }
 
-/// Whether `dir` is one of the directories in `path`, which git puts in quotes where it must.
+/// Returns whether `dir` is one of the directories in `path`, which git quotes if necessary.
 fn is_in(path: &str, dir: &str) -> bool {
     path.trim_matches('"').split('/').any(|part| part == dir)
 }

@@ -1,9 +1,8 @@
-//! Graphics GPUs and accelerators, from the trees of the DRM, the KFD and the PCI bus. No tool of a
-//! vendor is needed.
+//! GPUs and accelerators, from the DRM, KFD and PCI trees; no vendor tool is needed.
 //!
-//! A GPU that sleeps is asked only what the kernel keeps in memory: its sensors and clocks would
-//! wake it. Each GPU is read in a thread of its own, and first tells who it is: one whose details
-//! hang is still listed.
+//! From a sleeping GPU, only facts that the kernel keeps in memory are read, because reading
+//! sensors and clocks would wake it. Each GPU is read in its own thread, which first reports its
+//! identity, so that a GPU is still listed if reading its details hangs.
 
 use std::collections::HashMap;
 
@@ -32,25 +31,25 @@ use backends::Runtimes;
 use kfd::Node;
 use sysfs_gpu::SysfsGpu;
 
-/// GPUs being read.
+/// A scan of GPUs in progress.
 pub(crate) struct PendingGpuScan {
     gpus: Vec<GpuQuery<SysfsGpu>>,
     nodes: Vec<GpuQuery<Node>>,
     runtimes: Pending<Runtimes>,
-    /// Lists that did not come.
+    /// Lists that were not read.
     unread: Vec<UnreadGpu>,
 }
 
-/// What was read of the GPUs.
+/// Result of a scan.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct GpuInventory {
-    /// In the order of the bus.
+    /// GPUs in the order of the bus.
     pub(crate) gpus: Vec<Gpu>,
-    /// Those that were not read, or not to their end.
+    /// GPUs that were not read completely.
     pub(crate) unread: Vec<UnreadGpu>,
 }
 
-/// Begins to read every GPU of `host`; finding them may take half of the time until `deadline`.
+/// Starts reading every GPU of `host`. Finding them may take half of the time until `deadline`.
 pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> PendingGpuScan {
     let (listing, own, installed) = (Arc::clone(host), Arc::clone(host), Arc::clone(host));
     let dirs = Pending::start(move |report| {
@@ -78,7 +77,7 @@ pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> PendingGpuScan {
     PendingGpuScan { gpus, nodes: queries, runtimes, unread }
 }
 
-/// A list of directories, as far as it has come by `deadline`.
+/// Returns a list of directories, or the part of it that was available by `deadline`.
 fn list<T: Default + Send + 'static>(
     listing: Pending<T>,
     name: &str,
@@ -89,7 +88,7 @@ fn list<T: Default + Send + 'static>(
     if ended == Completion::Late {
         unread.push(UnreadGpu {
             place: name.to_owned(),
-            asked: "what there is".to_owned(),
+            asked: "its entries".to_owned(),
             answer: Answer::Late,
         });
     }
@@ -97,7 +96,7 @@ fn list<T: Default + Send + 'static>(
 }
 
 impl PendingGpuScan {
-    /// What has been read by `deadline`.
+    /// Returns the facts read by `deadline`.
     pub(crate) fn finish(self, deadline: Instant) -> GpuInventory {
         let (gpus, unread_gpus) = gather(self.gpus, deadline);
         let (mut nodes, unread_nodes) = gather(self.nodes, deadline);
@@ -124,14 +123,13 @@ impl PendingGpuScan {
     }
 }
 
-/// One compute device: a GPU, one of the partitions of a GPU, or a node whose GPU is not shown
-/// here.
+/// A compute device: a GPU, a partition of a GPU, or a node whose GPU is not visible.
 struct Entry {
     gpu: SysfsGpu,
     node: Option<Node>,
 }
 
-/// Brings together what the two trees say of the same GPU.
+/// Merges the facts of both trees about the same GPU.
 fn merge(gpus: Vec<SysfsGpu>, nodes: Vec<Node>) -> Vec<Entry> {
     let mut found = Vec::new();
     let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
@@ -162,7 +160,7 @@ impl Entry {
         self.node.as_ref().map(Node::number)
     }
 
-    /// Links to other devices of the list, by their places in it, and to CPUs.
+    /// Returns the links to other devices of the list, by their position in it, and to CPUs.
     fn links(&self, places: &HashMap<u32, u32>) -> Vec<GpuLink> {
         let links = self.node.iter().flat_map(|node| &node.links);
         let mut found: Vec<GpuLink> = links
@@ -182,7 +180,8 @@ impl Entry {
         let node = node.unwrap_or_default();
         let known = gpu.id.and_then(|id| names::find(id, gpu.revision, gpu.board));
         let target = node.target.clone().or_else(|| known.as_ref()?.target.map(str::to_owned));
-        // The DRM tells memory and device file of the whole GPU, a node those of its partition.
+        // The DRM reports memory and device file of the whole GPU; a node reports those of its
+        // partition.
         let vram =
             if node.part.is_some() { node.vram_bytes } else { gpu.vram_bytes.or(node.vram_bytes) };
         let width_bits = node.memory.map(|memory| memory.width_bits);
@@ -202,7 +201,7 @@ impl Entry {
             kind: place,
             virtual_function: if gpu.is_virtual { Some(true) } else { named_virtual },
             compute_units: node.compute_units,
-            // On RDNA the topology lists the game clock, and the table of levels more.
+            // On RDNA the topology lists the game clock, and the table of levels a higher one.
             max_mhz: node.max_mhz.into_iter().chain(details.max_mhz).reduce(f64::max),
             limit_mhz: details.limit_mhz,
             vram_gb: vram.map(|bytes| bytes as f64 / 1e9),

@@ -1,7 +1,7 @@
-//! Where files are read from: this machine, a tree made by a test, or a tree that stands for `/sys`
-//! alone.
+//! Source of the files to read: this machine, a tree made by a test, or a tree that replaces only
+//! `/sys`.
 //!
-//! Reads are bounded in size and never fail loudly: a file that is missing, unreadable or malformed
+//! Reads are bounded in size and never fail: the content of a missing, unreadable or malformed file
 //! is unknown.
 
 use std::collections::HashMap;
@@ -14,15 +14,15 @@ use std::sync::OnceLock;
 
 use crate::options::ProbeOptions;
 
-/// Larger than any file of `/proc` or `/sys` that is read here.
+/// Limit in bytes, above the size of all files in `/proc` or `/sys` that are read.
 const WHOLE: u64 = 1 << 20;
 
-/// The variable that names the interpreter before all others.
+/// Environment variable with the path of the interpreter; has precedence over all others.
 pub(crate) const PYTHON: &str = "MLSTACK_BENCHMARK_PYTHON";
 
 static CHOSEN_PYTHON: OnceLock<PathBuf> = OnceLock::new();
 
-/// From now on `program` counts as if the variable named it. The first choice stays.
+/// Selects `program` as if it were set in the variable. Only the first call has an effect.
 pub(crate) fn choose_python(program: PathBuf) {
     let _ = CHOSEN_PYTHON.set(program);
 }
@@ -31,10 +31,10 @@ fn chosen_python() -> Option<(OsString, OsString)> {
     CHOSEN_PYTHON.get().map(|program| (PYTHON.into(), program.clone().into_os_string()))
 }
 
-/// One machine as seen through its files and variables.
+/// A machine as seen through its files and environment variables.
 #[derive(Debug)]
 pub(crate) struct Host {
-    /// Stands for `/`; none when only `/sys` may be read.
+    /// Directory used as `/`; `None` if only `/sys` may be read.
     root: Option<PathBuf>,
     sys: PathBuf,
     variables: HashMap<OsString, OsString>,
@@ -42,7 +42,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// The machine that `options` ask for.
+    /// Creates the host that `options` select.
     pub(crate) fn of(options: &ProbeOptions) -> Self {
         options.sysfs_root.clone().map_or_else(Self::here, Self::sysfs_only)
     }
@@ -56,24 +56,23 @@ impl Host {
         }
     }
 
-    /// A tree that stands for `/sys`; nothing else of a host.
+    /// Creates a host with only a tree for `/sys`.
     pub(crate) fn sysfs_only(sys: PathBuf) -> Self {
         Self { root: None, sys, variables: HashMap::new(), dir: PathBuf::new() }
     }
 
-    /// Whether more than `/sys` may be read.
+    /// Returns whether more than `/sys` may be read.
     pub(crate) fn is_whole(&self) -> bool {
         self.root.is_some()
     }
 
-    /// Whether it is the machine that this process runs on, so that the standard library speaks of
-    /// it too.
+    /// Returns whether it is the machine that this process runs on, so that results of the standard
+    /// library apply to it.
     pub(crate) fn is_here(&self) -> bool {
         self.root.as_deref() == Some(Path::new("/"))
     }
 
-    /// Where the file or directory `absolute` is, or nothing when it lies outside of what may be
-    /// read.
+    /// Returns the real path of the file or directory `absolute`; `None` if it may not be read.
     pub(crate) fn path(&self, absolute: &str) -> Option<PathBuf> {
         match absolute.strip_prefix("/sys/") {
             Some(below) => Some(self.sys.join(below)),
@@ -97,7 +96,7 @@ impl Host {
         self.path(absolute).map_or_else(Vec::new, |path| entries(&path))
     }
 
-    /// An environment variable, unless it is unset or empty.
+    /// Returns an environment variable; `None` if it is unset or empty.
     pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables
             .get(OsStr::new(name))
@@ -105,30 +104,30 @@ impl Host {
             .filter(|value| !value.is_empty())
     }
 
-    /// The directory that the process was started in.
+    /// Returns the directory that the process was started in.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 }
 
-/// The first 1 MiB of a file as text.
+/// Reads the first 1 MiB of a file as text.
 pub(crate) fn read_text(path: &Path) -> Option<String> {
     read_start(path, WHOLE)
 }
 
-/// At most `bytes` of the beginning of a file.
+/// Reads at most `bytes` from the beginning of a file as text.
 pub(crate) fn read_start(path: &Path, bytes: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&read_bytes(path, bytes)?).into_owned())
 }
 
-/// As [`read_start`], for files that are no text.
+/// Does the same as [`read_start`] for binary files.
 pub(crate) fn read_bytes(path: &Path, bytes: u64) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     File::open(path).ok()?.take(bytes).read_to_end(&mut content).ok()?;
     Some(content)
 }
 
-/// Why a file that is there cannot be read; nothing where it can, or is missing.
+/// Returns why an existing file cannot be read; `None` if it can, or does not exist.
 pub(crate) fn refusal(path: &Path) -> Option<ErrorKind> {
     let read = File::open(path).and_then(|file| file.take(1).read_to_end(&mut Vec::new()));
     read.err()
@@ -136,7 +135,7 @@ pub(crate) fn refusal(path: &Path) -> Option<ErrorKind> {
         .filter(|kind| !matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory))
 }
 
-/// A file that holds one value: trimmed, also of the zero bytes that some captures are padded with.
+/// Reads a file with a single value, and trims it, including the zero bytes that pad some captures.
 pub(crate) fn read_line(path: &Path) -> Option<String> {
     let text = read_text(path)?;
     let line = text.lines().next()?.trim_matches(|c: char| c.is_whitespace() || c == '\0');
@@ -147,12 +146,12 @@ pub(crate) fn read_number<T: FromStr>(path: &Path) -> Option<T> {
     read_line(path)?.parse().ok()
 }
 
-/// A number in hexadecimal, with or without `0x`.
+/// Parses a hexadecimal number, with or without `0x`.
 pub(crate) fn hexadecimal(text: &str) -> Option<u32> {
     u32::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()
 }
 
-/// The names in a directory, sorted; none when it cannot be read.
+/// Returns the names in a directory, sorted; empty if it cannot be read.
 pub(crate) fn entries(path: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(path)
         .into_iter()
@@ -163,7 +162,7 @@ pub(crate) fn entries(path: &Path) -> Vec<String> {
     names
 }
 
-/// How many threads a kernel list such as `0-3,8` names.
+/// Counts the threads in a kernel list such as `0-3,8`.
 pub(crate) fn count_list(list: &str) -> Option<u32> {
     let mut count = 0_u32;
     for part in list.trim().split(',') {
@@ -179,7 +178,7 @@ pub(crate) fn count_list(list: &str) -> Option<u32> {
 pub(crate) mod fake {
     use super::{HashMap, Host, OsString, PathBuf};
 
-    /// A machine under a temporary directory.
+    /// A machine in a temporary directory.
     pub(crate) struct Tree {
         pub(crate) dir: tempfile::TempDir,
         variables: HashMap<OsString, OsString>,

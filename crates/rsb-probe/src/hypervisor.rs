@@ -1,12 +1,12 @@
-//! The hypervisor, by what it says of itself: the CPU's own answer first, then the firmware and
-//! Xen.
+//! The hypervisor: reported by the CPU, or else by the firmware or Xen.
 
 use crate::host::Host;
 
-/// Name of the hypervisor; `flagged` is what the CPU says about there being one, where it says so.
+/// Returns the name of the hypervisor. `flagged` is whether the CPU reports one; `None` if it does
+/// not support that.
 pub(crate) fn name(host: &Host, flagged: Option<bool>) -> Option<String> {
     if flagged == Some(false) {
-        // A bare-metal machine of a cloud carries the cloud's name in its firmware and is no guest.
+        // Bare-metal machines of a cloud have its name in their firmware, but are no guests.
         return None;
     }
     let told = if flagged == Some(true) && host.is_here() { by_cpu() } else { None };
@@ -27,7 +27,8 @@ fn by_cpu() -> Option<&'static str> {
     None
 }
 
-/// Sources: each hypervisor's documentation of CPUID leaf `0x4000_0000`.
+/// Returns the hypervisor with this signature. Sources: each hypervisor's documentation of CPUID
+/// leaf `0x4000_0000`.
 #[cfg(any(target_arch = "x86_64", test))]
 fn by_signature(signature: &[u8]) -> Option<&'static str> {
     Some(match signature {
@@ -63,7 +64,7 @@ fn by_firmware(host: &Host) -> Option<&'static str> {
         ("HVM domU", "Xen"),
     ];
     let known = marks.iter().find(|(mark, _)| vendor.contains(mark) || product.contains(mark));
-    // Nitro's guests name their type, its bare machines end in `.metal`.
+    // Guests on Nitro report their instance type; that of bare-metal machines ends in `.metal`.
     let nitro = vendor == "Amazon EC2" && !product.contains("metal");
     known.map(|(_, name)| *name).or_else(|| nitro.then_some("KVM"))
 }

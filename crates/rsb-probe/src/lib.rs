@@ -1,8 +1,8 @@
-//! What is here: CPUs, memory, GPUs, drivers, Python and frameworks, and how busy the machine is.
+//! A probe of the machine: CPUs, memory, GPUs, drivers, Python, frameworks, and the current load.
 //!
-//! Everything is read from files; a process is started only for `git status`, and for Python where
-//! no file tells its version. What cannot be read is unknown (`None`), never zero. Every part runs
-//! in a thread of its own and is left behind when it hangs, so that a sick GPU or a lost network
+//! Everything is read from files; processes are started only for `git status`, and for Python if no
+//! file contains its version. Facts that cannot be read are unknown (`None`), never zero. Every
+//! part runs in its own thread, which is abandoned if it hangs, so a faulty GPU or network
 //! directory costs one field and not the run.
 
 use std::sync::Arc;
@@ -37,40 +37,43 @@ pub use state::{StateSample, runnable_tasks, sample, state, state_between};
 use host::Host;
 use limit::Pending;
 
-/// How long a part may hang before it is left out. A healthy machine needs a hundredth of it; it is
-/// this long because a GPU that wakes from sleep answers late, and a field that comes and goes
-/// would make runs not comparable.
+/// How long a part may take before it is left out. A healthy machine needs a hundredth of it. The
+/// limit is generous because a GPU answers late when it wakes from sleep, and fields that are
+/// sometimes missing would make runs incomparable.
 const HANG_LIMIT: Duration = Duration::from_secs(3);
 
-/// Reads what this machine is. `git` and `state` are left empty: see [`git()`] and [`state()`].
+/// Reads the facts about this machine. `git` and `state` are left empty: see [`git()`] and
+/// [`state()`].
 pub fn environment(options: &ProbeOptions) -> Environment {
     environment_of(&Arc::new(Host::of(options)), HANG_LIMIT)
 }
 
-/// The caches that the compute units of the GPU at `address` share (`0000:03:00.0`), nearest first,
-/// from AMD's compute driver and a table by PCI id; none where neither knows.
+/// Returns the shared caches of the GPU at the PCI address `address` (`0000:03:00.0`), lowest level
+/// first, from AMD's compute driver and a table by PCI ID; empty if neither has them.
 pub fn gpu_caches(options: &ProbeOptions, address: &str) -> Vec<rsb_model::environment::Cache> {
     gpu::caches::shared_caches(&Host::of(options), address)
 }
 
-/// The interpreter that framework workloads start: by variable, active environment, the environment
-/// that this project made, or `PATH`.
+/// Returns the interpreter that framework workloads start: that of a variable, the active
+/// environment, the environment made by this project, or `PATH`.
 pub fn python_program() -> Option<std::path::PathBuf> {
     python::program(&Host::here())
 }
 
-/// What a flag or a variable of this project names as the interpreter, whether or not it is one.
+/// Returns the interpreter that a flag or a variable of this project names, whether or not it is
+/// one.
 pub fn named_python() -> Option<std::path::PathBuf> {
     python::configured_program(&Host::here())
 }
 
-/// Names the interpreter for the rest of this process, before every variable: a flag did. The first
-/// choice stays.
+/// Selects the interpreter for the rest of this process, as a flag does; has precedence over every
+/// variable. Only the first call has an effect.
 pub fn choose_python(program: std::path::PathBuf) {
     host::choose_python(program);
 }
 
-/// Where the environment lies that this project makes for its user; nothing where there is no home.
+/// Returns the directory of the environment that this project makes for its user; `None` if the
+/// user has no home directory.
 pub fn own_python_environment() -> Option<std::path::PathBuf> {
     python::own_environment(&Host::here())
 }
@@ -91,7 +94,7 @@ fn environment_of(host: &Arc<Host>, limit: Duration) -> Environment {
         found.cuda = cuda.latest(deadline).flatten();
         let python = python.latest(deadline).unwrap_or_default();
         (found.python, found.frameworks) = (python.version, python.frameworks);
-        // Last, as native programs do not look there.
+        // Last, because native programs do not search there.
         found.rocm_installations.extend(python.rocm);
         found.rocm = rocm::version(&found.rocm_installations);
     }
@@ -100,7 +103,7 @@ fn environment_of(host: &Arc<Host>, limit: Duration) -> Environment {
     found
 }
 
-/// Runs `read` on `host` in a thread of its own.
+/// Runs `read` on `host` in its own thread.
 fn start<T: Send + 'static>(host: &Arc<Host>, read: fn(&Host) -> T) -> Pending<T> {
     let host = Arc::clone(host);
     Pending::start(move |report| report(read(&host)))
@@ -141,7 +144,7 @@ mod tests {
                 ProbeOptions { sysfs_root: Some(root.clone()) }.check().unwrap_err().to_string();
             assert!(
                 refused.starts_with(&root.display().to_string())
-                    && refused.contains("stands for /sys"),
+                    && refused.contains("instead of /sys"),
                 "{refused}"
             );
         }

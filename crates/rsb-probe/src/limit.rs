@@ -1,25 +1,24 @@
-//! Work with a time limit: it runs in a thread of its own, reports as it goes, and is left behind
-//! when it is late.
+//! Work with a time limit: it runs in its own thread, reports its progress, and is abandoned if it
+//! is late.
 //!
 //! A read of `/sys` can hang in the kernel (a GPU that fell off the bus, a driver that waits), and
-//! no call of the operating system takes it back. The thread stays behind then, asleep; the program
-//! goes on.
+//! no system call cancels it. The thread then remains asleep, and the program continues.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Work under way.
+/// Work in progress.
 pub(crate) struct Pending<T> {
     last: Arc<Mutex<Option<T>>>,
     end: End,
 }
 
-/// Closed when the work has ended; nothing is sent.
+/// Closed when the work has ended; no message is sent.
 type End = Receiver<()>;
 
 impl<T: Send + 'static> Pending<T> {
-    /// Starts `job`, which may report more than once: what it reported last counts.
+    /// Starts `job`, which may report several times; the last report counts.
     pub(crate) fn start(job: impl FnOnce(&dyn Fn(T)) + Send + 'static) -> Self {
         let last = Arc::new(Mutex::new(None));
         let kept = Arc::clone(&last);
@@ -28,19 +27,19 @@ impl<T: Send + 'static> Pending<T> {
         Self { last, end: spawn(Box::new(move || job(&keep))) }
     }
 
-    /// The last report, once the work has ended or `deadline` is reached.
+    /// Returns the last report, once the work has ended or `deadline` is reached.
     pub(crate) fn latest(self, deadline: Instant) -> Option<T> {
         self.outcome(deadline).0
     }
 
-    /// As [`Self::latest`], and which of the two it was.
+    /// Returns the last report as [`Self::latest`] does, and whether the work has ended.
     pub(crate) fn outcome(self, deadline: Instant) -> (Option<T>, Completion) {
         let completion = wait(&self.end, deadline);
         (self.last.lock().unwrap_or_else(PoisonError::into_inner).take(), completion)
     }
 }
 
-// Apart from the type of the report, so that they are compiled once.
+// Not generic, so that these functions are compiled once.
 
 fn spawn(job: Box<dyn FnOnce() + Send>) -> End {
     let (open, end) = channel();
@@ -48,7 +47,7 @@ fn spawn(job: Box<dyn FnOnce() + Send>) -> End {
         job();
         drop(open);
     });
-    // A machine that grants no more threads has nothing to report: the channel closes.
+    // If no thread can be started, there are no reports: the channel closes.
     drop(thread);
     end
 }
@@ -60,12 +59,12 @@ fn wait(end: &End, deadline: Instant) -> Completion {
     }
 }
 
-/// Whether work has come to its end.
+/// Whether work ended by the deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
-    /// It has.
+    /// The work ended.
     InTime,
-    /// It was left behind.
+    /// The work was abandoned.
     Late,
 }
 

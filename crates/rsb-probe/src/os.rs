@@ -1,9 +1,9 @@
-//! The operating system, its kernel, and how much memory there is.
+//! The operating system, its kernel, and the size of memory.
 
 use crate::cgroup;
 use crate::host::Host;
 
-/// Name and version of the operating system.
+/// Returns name and version of the operating system.
 pub(crate) fn name(host: &Host) -> Option<String> {
     let release = host.text("/etc/os-release").or_else(|| host.text("/usr/lib/os-release"));
     let pretty = release.as_deref().and_then(|text| {
@@ -16,7 +16,7 @@ pub(crate) fn name(host: &Host) -> Option<String> {
     pretty.or_else(|| host.is_here().then(|| std::env::consts::OS.to_owned()))
 }
 
-/// A value of a file made for the shell: `NAME="value"`.
+/// Returns a value from a file in shell syntax: `NAME="value"`.
 fn value(text: &str, name: &str) -> Option<String> {
     let raw =
         text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='))?.trim();
@@ -28,7 +28,7 @@ fn value(text: &str, name: &str) -> Option<String> {
     (!bare.is_empty()).then_some(bare)
 }
 
-/// Release of the kernel.
+/// Returns the release of the kernel.
 pub(crate) fn kernel(host: &Host) -> Option<String> {
     host.line("/proc/sys/kernel/osrelease")
         .or_else(|| host.is_here().then(kernel_by_call).flatten())
@@ -44,12 +44,12 @@ fn kernel_by_call() -> Option<String> {
     None
 }
 
-/// Memory in GB: that of the machine, or what the control group allows where that is less.
+/// Returns the memory in GB: that of the machine, or the limit of the control group if it is lower.
 pub(crate) fn memory_gb(host: &Host) -> Option<f64> {
     let total = host.text("/proc/meminfo").as_deref().and_then(total_bytes);
     let limit = cgroup::memory_limit(host);
     let bytes = total.into_iter().chain(limit).min();
-    // A limit alone may be that of "none": without the machine's total it says nothing.
+    // A limit alone may mean "no limit", so without the machine's total the result is unknown.
     total.and(bytes).map(|bytes| bytes as f64 / 1e9)
 }
 

@@ -1,64 +1,64 @@
-//! Figures that hardware can have. A sick GPU, or a driver that lies, tells all ones, zero or
-//! nonsense; what lies beyond these limits is unknown.
+//! Plausible ranges of hardware readings. Faulty devices report 0, all ones or garbage; values out
+//! of range become `None`.
 
-/// A temperature that a running chip can have, in °C; zero is what the driver writes for a sensor
-/// that is not there.
+/// Checks the temperature of a running chip in °C; the driver writes 0 for a missing sensor.
 pub(crate) fn celsius(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 150.0).then_some(value)
 }
 
-/// A power that a GPU can draw, in W.
+/// Checks the power of a GPU in W.
 pub(crate) fn watts(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 5000.0).then_some(value)
 }
 
-/// A clock that a GPU or a CPU can have, in MHz.
+/// Checks the clock of a GPU or CPU in MHz.
 pub(crate) fn megahertz(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 10_000.0).then_some(value)
 }
 
-/// What a sensor of its own tells now: what idles draws nothing and stands still, so that zero is a
-/// figure.
+/// Checks a current reading, which may be 0 because an idle device draws no power and stops its
+/// clock.
 pub(crate) fn now(value: f64, running: fn(f64) -> Option<f64>) -> Option<f64> {
     if value == 0.0 { Some(0.0) } else { running(value) }
 }
 
-/// A voltage in mV: a GPU runs at about one volt, its supply at twelve or forty-eight.
+/// Checks a voltage in mV: a GPU runs at about 1 V, its supply at 12 V or 48 V.
 pub(crate) fn millivolts(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 100e3).then_some(value)
 }
 
-/// Turns of a fan in a minute.
+/// Checks the speed of a fan in revolutions per minute.
 pub(crate) fn turns(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 100e3).then_some(value)
 }
 
-/// Bytes of memory that a GPU can have or map: up to 64 TiB.
+/// Checks the bytes of memory that a GPU can have or map: up to 64 TiB.
 pub(crate) fn memory_bytes(value: u64) -> Option<u64> {
     (1..=64 << 40).contains(&value).then_some(value)
 }
 
-/// Bytes that a cache can have: up to 16 GiB.
+/// Checks the bytes of a cache: up to 16 GiB.
 pub(crate) fn cache_bytes(value: u64) -> Option<u64> {
     (1..=16 << 30).contains(&value).then_some(value)
 }
 
-/// Width of a bus of memory in bits: the widest of today have 8192.
+/// Checks the width of a memory bus in bits; the widest today have 8192.
 pub(crate) fn width_bits(value: u32) -> Option<u32> {
     (1..=65_536).contains(&value).then_some(value)
 }
 
-/// Compute units of a GPU: the largest of today have 304.
+/// Checks the number of compute units of a GPU; the largest today have 304.
 pub(crate) fn compute_units(value: u32) -> Option<u32> {
     (1..=16_384).contains(&value).then_some(value)
 }
 
-/// What a link between GPUs can carry, in MB/s.
+/// Checks the rate of a link between GPUs in MB/s.
 pub(crate) fn link_mb_s(value: u32) -> Option<u32> {
     (1..=10_000_000).contains(&value).then_some(value)
 }
 
-/// A count of the driver's. All ones, in either width, are what a GPU tells that has left the bus.
+/// Checks a counter of the driver. A GPU that has left the bus reads as all ones, with 32 or 64
+/// bits.
 pub(crate) fn count(value: u64) -> Option<u64> {
     (value != u64::MAX && value != u64::from(u32::MAX)).then_some(value)
 }

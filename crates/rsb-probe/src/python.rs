@@ -1,4 +1,4 @@
-//! The version of Python and of the ML frameworks that it would import, from files: nothing is
+//! Versions of Python and of the ML frameworks that it would import, from files; nothing is
 //! imported.
 
 use std::collections::BTreeMap;
@@ -19,32 +19,33 @@ pub use packages::FRAMEWORKS;
 use find::PythonCandidate;
 use layout::Layout;
 
-/// How long an interpreter may take to say its version, where no file does.
+/// How long an interpreter may take to report its version, if no file contains it.
 const CHILD_LIMIT: Duration = Duration::from_secs(2);
 
-/// What is known of the interpreter here and its packages.
+/// Facts about the interpreter and its packages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Python {
     pub(crate) version: Option<String>,
-    /// Versions of frameworks by the names of their packages.
+    /// Versions of frameworks by package name.
     pub(crate) frameworks: BTreeMap<String, String>,
-    /// Installations of ROCm that came as packages.
+    /// Installations of ROCm from Python packages.
     pub(crate) rocm: Vec<RocmInstallation>,
 }
 
-/// The interpreter that framework workloads start, as it is called.
+/// Returns the interpreter that framework workloads start, by the name under which it is called.
 pub(crate) fn program(host: &Host) -> Option<PathBuf> {
     find::interpreter(host).map(|found| match found {
         PythonCandidate::Program(program) | PythonCandidate::Launcher(program) => program,
     })
 }
 
-/// What a flag or a variable of this project names, whether or not it is an interpreter.
+/// Returns the interpreter that a flag or a variable of this project names, whether or not it is
+/// one.
 pub(crate) fn configured_program(host: &Host) -> Option<PathBuf> {
     find::configured_program(host).map(PathBuf::from)
 }
 
-/// Where the environment lies that this project makes for its user.
+/// Returns the directory of the environment that this project makes for its user.
 pub(crate) fn own_environment(host: &Host) -> Option<PathBuf> {
     find::own_environment(host)
 }
@@ -57,7 +58,7 @@ pub(crate) fn read(host: &Host) -> Python {
 fn read_within(host: &Host, limit: Duration) -> Python {
     let layout = match find::interpreter(host) {
         Some(PythonCandidate::Program(program)) => Layout::of(&program, limit),
-        // A launcher that only it can resolve: asking is the fallback.
+        // Only the launcher can resolve its interpreter, so it has to be run.
         Some(PythonCandidate::Launcher(program)) => Layout::by_asking(&program, limit),
         None => None,
     };

@@ -13,7 +13,7 @@ mod wheels;
 pub(crate) use components::{component_of, targets};
 pub(crate) use wheels::wheels;
 
-/// Where distributions put libraries.
+/// Library directories of distributions.
 pub(crate) const LIBRARY_DIRS: [&str; 8] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -25,17 +25,17 @@ pub(crate) const LIBRARY_DIRS: [&str; 8] = [
     "/lib",
 ];
 
-/// The version of the installation that native programs here would use.
+/// Returns the version of the installation that native programs would use.
 pub(crate) fn version(installations: &[RocmInstallation]) -> Option<String> {
     installations.iter().find_map(|installation| installation.version.clone())
 }
 
-/// Every installation that native programs could use, the one that counts first.
+/// Returns every installation that native programs could use, the effective one first.
 pub(crate) fn installations(host: &Host) -> Vec<RocmInstallation> {
     let mut seen: Vec<PathBuf> = Vec::new();
     let mut found = Vec::new();
     for root in roots(host) {
-        // `/opt/rocm` is mostly a link to one of the others. From 7.9 on its `lib` is one into
+        // `/opt/rocm` is usually a link to one of the others. From 7.9 on, its `lib` is a link into
         // `core-7.14` within it.
         let Ok(real) = std::fs::canonicalize(&root) else { continue };
         let lib = std::fs::canonicalize(root.join("lib")).unwrap_or_default();
@@ -61,8 +61,8 @@ pub(crate) fn installations(host: &Host) -> Vec<RocmInstallation> {
     found
 }
 
-/// Directories of installations, the one that counts first: `$ROCM_PATH`, `/opt/rocm`, then the
-/// newest of `/opt/rocm/core-*` (ROCm 7.9 and later) and of `/opt/rocm-*`.
+/// Returns directories of installations, the effective one first: `$ROCM_PATH`, `/opt/rocm`, then
+/// the newest of `/opt/rocm/core-*` (ROCm 7.9 and later) and of `/opt/rocm-*`.
 pub(crate) fn roots(host: &Host) -> Vec<PathBuf> {
     let named =
         ["ROCM_PATH", "ROCM_HOME", "HIP_PATH"].into_iter().filter_map(|name| host.variable(name));
@@ -74,7 +74,8 @@ pub(crate) fn roots(host: &Host) -> Vec<PathBuf> {
     roots
 }
 
-/// Directories `rocm-6.4.3` below `/opt`, or `core-7.14` below one installation, newest first.
+/// Returns directories such as `rocm-6.4.3` below `/opt`, or `core-7.14` below one installation,
+/// newest first.
 pub(crate) fn versioned_dirs(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let mut versioned: Vec<String> =
         entries(dir).into_iter().filter(|name| name.starts_with(prefix)).collect();
@@ -82,7 +83,7 @@ pub(crate) fn versioned_dirs(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     versioned.into_iter().map(|name| dir.join(name)).collect()
 }
 
-/// Directories of libraries below an installation.
+/// Returns the library directories of an installation.
 pub(crate) fn library_dirs(root: &Path) -> [PathBuf; 2] {
     [root.join("lib"), root.join("lib64")]
 }
@@ -135,7 +136,7 @@ mod tests {
         ];
         let tree = Tree::new(&files);
         assert_eq!(versions(&tree), ["10.0.0", "7.14.0"], "a tarball has no links");
-        // As the packages link them: the version in use is 7.14.
+        // Links created by the packages; the version in use is 7.14.
         std::os::unix::fs::symlink("core-7.14", tree.path("opt/rocm/core")).unwrap();
         std::os::unix::fs::symlink("core-7.14/lib", tree.path("opt/rocm/lib")).unwrap();
         assert_eq!(versions(&tree), ["7.14.0", "10.0.0"]);

@@ -1,4 +1,4 @@
-//! How busy, hot and held back the machine is: at a moment, or between two.
+//! Load, temperature and throttling of the machine, at a moment or between two.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,45 +16,45 @@ mod warnings;
 use counters::Counters;
 use warnings::WarningInputs;
 
-/// How long a sensor may take. Those of disks and GPUs answer within milliseconds or hang.
+/// Time limit for sensors. Those of disks and GPUs answer within milliseconds or hang.
 const SENSOR_LIMIT: Duration = Duration::from_millis(500);
 
-/// The machine at one moment, to be given to [`state_between`].
+/// State of the machine at one moment, for [`state_between`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct StateSample {
-    /// Clocks, load and heat as they were; steal and throttling since boot.
+    /// Clocks, load and temperature at that moment; steal and throttling since boot.
     moment: MachineState,
     counters: Counters,
     seen: WarningInputs,
 }
 
 impl StateSample {
-    /// Whether the machine has a plug and no current from it.
+    /// Returns whether the machine has a power supply that provides no power.
     pub const fn is_on_battery(&self) -> bool {
         self.seen.on_battery
     }
 
-    /// Runnable tasks over the last minute.
+    /// Returns the average number of runnable tasks over the last minute.
     pub const fn load_average(&self) -> Option<f64> {
         self.moment.load_average
     }
 }
 
-/// Reads the machine as it is now.
+/// Reads the current state of the machine.
 pub fn sample() -> StateSample {
     sample_of(&Arc::new(Host::here()), SENSOR_LIMIT)
 }
 
-/// How the machine is now; steal and throttling are those since boot.
+/// Returns the current state of the machine; steal and throttling are those since boot.
 ///
-/// A load that this process makes itself counts too: ask before measuring.
+/// The load includes that of this process, so call it before measuring.
 pub fn state() -> MachineState {
     let sample = sample();
     MachineState { warnings: warnings::now(&sample.moment, &sample.seen), ..sample.moment }
 }
 
-/// How the machine was between two samples: clocks, load and heat at the end, steal and throttling
-/// of the interval.
+/// Returns the state of the machine between two samples: clocks and load at the end, the higher of
+/// the two temperatures, and steal and throttling during the interval.
 pub fn state_between(before: &StateSample, after: &StateSample) -> MachineState {
     let passed = after.counters.since(&before.counters);
     let moment = MachineState {
@@ -90,8 +90,8 @@ fn sample_of(host: &Arc<Host>, limit: Duration) -> StateSample {
     StateSample { moment, counters, seen: WarningInputs::read(host) }
 }
 
-/// Returns the number of tasks that run or could run at this moment, this thread among them; `None`
-/// without `/proc`.
+/// Returns the number of tasks that are currently running or runnable, including this thread;
+/// `None` without `/proc`.
 pub fn runnable_tasks() -> Option<u32> {
     let line = Host::here().line("/proc/loadavg")?;
     let (runnable, _) = line.split_whitespace().nth(3)?.split_once('/')?;

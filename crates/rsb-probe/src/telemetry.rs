@@ -1,10 +1,9 @@
-//! How a GPU is right now, from its files: temperature, power, clocks, load, memory, and what holds
-//! it back.
+//! Current state of a GPU, from its files: temperature, power, clocks, load, memory, throttling.
 //!
-//! A sensor that is missing, not a number, or out of what can be true is absent. A GPU that sleeps
-//! is not asked: that would wake it, and what it then says is about waking up.
+//! The value of a sensor that is missing, not a number, or implausible is absent. A sleeping GPU is
+//! not read: that would wake it, and its readings would be those of waking up.
 //!
-//! What stands beside a measurement is chosen by the engine (`measure::telemetry`).
+//! The engine decides what is recorded with a measurement (`measure::telemetry`).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -30,13 +29,13 @@ pub use sampler::Sampler;
 
 use metrics::Metrics;
 
-/// How long one sample may take. A healthy GPU answers within milliseconds.
+/// Time limit of one sample. A healthy GPU answers within milliseconds.
 const SAMPLE_LIMIT: Duration = Duration::from_millis(500);
 
 /// A GPU whose sensors can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuDirectory {
-    /// Address on the bus, as in [`rsb_model::gpu::Gpu::pci_address`].
+    /// PCI address, as in [`rsb_model::gpu::Gpu::pci_address`].
     pub pci_address: Option<String>,
     source: Source,
     energy: intel::Energy,
@@ -47,7 +46,7 @@ impl GpuDirectory {
         Self { pci_address, source, energy: intel::Energy::default() }
     }
 
-    /// What tells its figures: `sysfs`, or NVIDIA's library `nvml`.
+    /// Returns the source of its readings: `sysfs`, or NVIDIA's library `nvml`.
     pub fn provider(&self) -> &'static str {
         match self.source {
             Source::Directory(_) => "sysfs",
@@ -56,8 +55,8 @@ impl GpuDirectory {
         }
     }
 
-    /// Whether runtimes may know it by several addresses: partitions differ from it in the PCI
-    /// function.
+    /// Returns whether runtimes may use several addresses for it: those of partitions differ in the
+    /// PCI function.
     fn is_split(&self) -> bool {
         match &self.source {
             Source::Directory(dir) => {
@@ -69,17 +68,18 @@ impl GpuDirectory {
     }
 }
 
-/// Where sensors are read.
+/// Source of sensor readings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
-    /// In files of sysfs.
+    /// Files of sysfs.
     Directory(PathBuf),
-    /// By NVIDIA's library: its driver has no files for them.
+    /// NVIDIA's library, because its driver has no files for sensors. Contains the PCI address.
     #[cfg(feature = "cuda")]
     Nvml(String),
 }
 
-/// The GPUs of this machine (or of the tree given) that have sensors, in no special order.
+/// Returns the GPUs of this machine (or of the given tree) that have sensors, in no particular
+/// order.
 pub fn gpus(options: &ProbeOptions) -> Vec<GpuDirectory> {
     let host = Arc::new(Host::of(options));
     let listing = Pending::start(move |report| {
@@ -94,18 +94,17 @@ pub fn gpus(options: &ProbeOptions) -> Vec<GpuDirectory> {
     listing.latest(Instant::now() + SAMPLE_LIMIT).unwrap_or_default()
 }
 
-/// Whether the driver of the GPU in `dir` shows sensors.
+/// Returns whether the driver of the GPU in `dir` provides sensors.
 fn has_sensors(dir: &Path) -> bool {
     dir.join("hwmon").is_dir() || dir.join("gpu_busy_percent").is_file() || gpu::intel::is_here(dir)
 }
 
-/// The GPU at `pci_address`, such as `0000:03:00.0`.
+/// Returns the GPU at `pci_address`, such as `0000:03:00.0`.
 pub fn gpu_at(options: &ProbeOptions, pci_address: &str) -> Option<GpuDirectory> {
     gpus_at(options, &[Some(pci_address)]).pop().flatten()
 }
 
-/// The GPUs at `pci_addresses`, in their order: the machine is searched once, however many there
-/// are.
+/// Returns the GPUs at `pci_addresses`, in their order. The machine is searched only once.
 pub fn gpus_at(
     options: &ProbeOptions,
     pci_addresses: &[Option<&str>],
@@ -125,8 +124,8 @@ pub fn gpus_at(
     found
 }
 
-/// The GPU at `pci_address`, or the whole one that it is a partition of. The keys of `known` are in
-/// lower case.
+/// Returns the GPU at `pci_address`, or the whole GPU of which it is a partition. The keys of
+/// `known` are in lower case.
 fn find_known<'a>(
     known: &'a HashMap<String, GpuDirectory>,
     pci_address: &str,
@@ -139,8 +138,8 @@ fn find_known<'a>(
     known.get(&format!("{device}.0")).filter(|gpu| gpu.is_split())
 }
 
-/// A GPU of NVIDIA's, where its library knows it. The library is asked on this machine alone, and
-/// about such GPUs.
+/// Returns an NVIDIA GPU, if NVIDIA's library knows it. The library is only used on this machine,
+/// and for such GPUs.
 #[cfg(feature = "cuda")]
 fn by_library(options: &ProbeOptions, pci_address: &str) -> Option<GpuDirectory> {
     let gpu = GpuDirectory::new(Some(pci_address.to_owned()), Source::Nvml(pci_address.to_owned()));
@@ -152,7 +151,7 @@ fn by_library(_: &ProbeOptions, _: &str) -> Option<GpuDirectory> {
     None
 }
 
-/// Reads `gpu` now. Sensors that do not answer in time are absent, with the reason.
+/// Reads `gpu` now. Sensors that do not answer in time are listed as absent, with the reason.
 pub fn sample(gpu: &GpuDirectory) -> GpuSample {
     sample_within(gpu, SAMPLE_LIMIT)
 }
@@ -168,16 +167,16 @@ fn sample_within(gpu: &GpuDirectory, limit: Duration) -> GpuSample {
     if is_whole {
         return sample;
     }
-    let late = format!("sensors that had not answered within {} ms", limit.as_millis());
+    let late = format!("sensors that did not respond within {} ms", limit.as_millis());
     let absent = sample.absent.iter().cloned().chain([late]).collect();
     GpuSample { absent, ..sample }
 }
 
-/// Reads the files, those that are quickest first, and says each time whether that was all.
+/// Reads the files, fastest first, and reports after each group whether the sample is complete.
 fn read(dir: &Path, energy: &intel::Energy, report: &dyn Fn((GpuSample, bool))) {
     let mut sample = GpuSample::default();
     if details::asleep(dir) == Some(true) {
-        sample.absent.push("every sensor: the GPU sleeps".to_owned());
+        sample.absent.push("every sensor: the GPU is asleep".to_owned());
         report((sample, true));
         return;
     }
@@ -206,13 +205,13 @@ fn read(dir: &Path, energy: &intel::Energy, report: &dyn Fn((GpuSample, bool))) 
     report((sample, true));
 }
 
-/// Reads a number of bytes, in MB; all ones are none.
+/// Reads a number of bytes, in MB; all ones are treated as unknown.
 fn read_megabytes(file: &Path) -> Option<f64> {
     let bytes = read_number::<u64>(file).filter(|bytes| *bytes != u64::MAX)?;
     Some(bytes as f64 / 1e6)
 }
 
-/// The sensors in a directory of hwmon.
+/// Reads the sensors in a hwmon directory.
 fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
     for file in entries(monitor) {
         let Some(stem) = file.strip_suffix("_label") else { continue };
@@ -223,7 +222,7 @@ fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
             "edge" => sample.temperature_c.edge = read_celsius(&input),
             "junction" => sample.temperature_c.junction = read_celsius(&input),
             "mem" => sample.temperature_c.memory = read_celsius(&input),
-            // Intel's xe, which calls voltage and energy of the chip by the same name.
+            // Intel's xe, which uses the same label for voltage and energy of the chip.
             "pkg" if is_temperature => sample.temperature_c.junction = read_celsius(&input),
             "vram" if is_temperature => sample.temperature_c.memory = read_celsius(&input),
             "sclk" => sample.sclk_mhz = read_megahertz(&input),
@@ -239,36 +238,36 @@ fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
     }
     sample.fan_rpm = read_number(&monitor.join("fan1_input"))
         .and_then(|turns| plausible::now(turns, plausible::turns));
-    // Intel's i915 has one temperature, of the package, without a label.
+    // Intel's i915 has a single temperature, of the package, without a label.
     if sample.temperature_c == Temperatures::default() && !monitor.join("temp1_label").exists() {
         sample.temperature_c.junction = read_celsius(&monitor.join("temp1_input"));
     }
-    // What the GPU draws now, where it tells; else its own short average.
+    // Current power if available, or else the GPU's own short average.
     sample.power_w = read_watts(&monitor.join("power1_input"))
         .or_else(|| read_watts(&monitor.join("power1_average")));
 }
 
-/// Reads a temperature, which hwmon gives in thousandths.
+/// Reads a temperature in °C; hwmon stores thousandths.
 fn read_celsius(file: &Path) -> Option<f64> {
     metrics::celsius(read_number::<f64>(file)? / 1e3)
 }
 
-/// Reads a clock, which hwmon gives in Hz.
+/// Reads a clock in MHz; hwmon stores Hz.
 fn read_megahertz(file: &Path) -> Option<f64> {
     plausible::now(read_number::<f64>(file)? / 1e6, plausible::megahertz)
 }
 
-/// Reads a voltage, which hwmon gives in mV.
+/// Reads a voltage in mV, the unit of hwmon.
 fn read_millivolts(file: &Path) -> Option<f64> {
     plausible::now(read_number(file)?, plausible::millivolts)
 }
 
-/// Reads a power, which hwmon gives in µW.
+/// Reads a power in W; hwmon stores µW.
 fn read_watts(file: &Path) -> Option<f64> {
     plausible::now(read_number::<f64>(file)? / 1e6, plausible::watts)
 }
 
-/// Fills what the other files lack, and adds what they do not know.
+/// Fills in values that other files lack, and adds values that only `metrics` has.
 fn complete(sample: &mut GpuSample, metrics: Metrics) {
     let Temperatures { edge, junction, memory } = sample.temperature_c;
     sample.temperature_c = Temperatures {

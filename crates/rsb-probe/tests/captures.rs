@@ -1,5 +1,5 @@
-//! The probe against trees captured from real machines. They lie outside of the repository: without
-//! them (`RSB_SHARED`, or `../shared` beside it) these tests print that they were skipped.
+//! Tests of the probe with trees captured from real machines, which are outside the repository.
+//! Without them (`RSB_SHARED`, or `../shared` next to it) these tests print that they were skipped.
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
 
@@ -26,7 +26,7 @@ fn capture(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Unpacks a capture and lays it out as `/sys` is.
+/// Unpacks a capture and arranges it like `/sys`.
 fn tree(name: &str, layout: &[(&str, &str)]) -> Option<TempDir> {
     let archive = capture(name)?;
     let dir = tempfile::tempdir().unwrap();
@@ -58,7 +58,7 @@ fn probe(tree: &TempDir) -> Vec<Gpu> {
     found.gpus
 }
 
-/// What a captured GPU must be read as.
+/// Expected facts about a captured GPU.
 struct Expected {
     capture: &'static str,
     gpu: &'static str,
@@ -74,13 +74,13 @@ struct Expected {
     cap_w: f64,
 }
 
-/// By hand from AMD's product pages, and from what the owners of the GPUs had set: RX 580 with 4
-/// GB: GDDR5 of 7 Gbit/s (4 × 1750 MHz), PCI Express 3.0 x16; the vendor's clock is 1366 MHz at 155
-/// W. RX Vega 56: 8 GB of HBM2, PCI Express 3.0 x16; memory set 15 % above 800 MHz, which is 920.
-/// RX 6900 XT: 16 GB of GDDR6 of 16 Gbit/s (16 × 1000 MHz), PCI Express 4.0 x16. RX 7900 XTX (told
-/// by its board): GDDR6 of 20 Gbit/s (16 × 1250 MHz, which the driver cuts to 1249), PCI Express
-/// 4.0 x16. RX 9070: GDDR6 of 20 Gbit/s, PCI Express 5.0 x16, here in a slot of PCI Express 4.0;
-/// power set from 220 to 200 W.
+/// Entered by hand from AMD's product pages and the settings of the GPUs' owners. RX 580 with 4 GB:
+/// GDDR5 of 7 Gbit/s (4 × 1750 MHz), PCI Express 3.0 x16; the vendor's clock is 1366 MHz at 155 W.
+/// RX Vega 56: 8 GB of HBM2, PCI Express 3.0 x16; memory set 15 % above 800 MHz, which is 920. RX
+/// 6900 XT: 16 GB of GDDR6 of 16 Gbit/s (16 × 1000 MHz), PCI Express 4.0 x16. RX 7900 XTX
+/// (identified by its board): GDDR6 of 20 Gbit/s (16 × 1250 MHz, which the driver cuts to 1249),
+/// PCI Express 4.0 x16. RX 9070: GDDR6 of 20 Gbit/s, PCI Express 5.0 x16, here in a slot of PCI
+/// Express 4.0; power set from 220 to 200 W.
 const GPUS: [Expected; 5] = [
     Expected {
         capture: "rx580",
@@ -192,7 +192,7 @@ fn gpus_of_the_drm_alone() {
             "{name}: {:?}",
             gpu.sensors
         );
-        // The DRM does not tell these: unknown, and no guess from the name.
+        // The DRM does not report these; they are not guessed from the name.
         assert_eq!((gpu.compute_units, gpu.memory.width_bits), (None, None), "{name}");
         assert_eq!(
             (gpu.memory_bandwidth_gb_s, gpu.ecc, gpu.partition),
@@ -322,7 +322,7 @@ fn nodes_of_the_kfd_alone() {
     }
 }
 
-/// `rocminfo` of a real machine says what the table and the rule for targets must say too.
+/// Compares `rocminfo` of a real machine with the table and the rule for targets.
 #[test]
 fn the_table_agrees_with_rocminfo() {
     let Some(file) = capture("rocminfo/MI300X_x4_rocminfo.txt") else { return };

@@ -1,4 +1,4 @@
-//! Python, started in this process as the program of an environment would start it.
+//! Python, started in this process with the configuration of an environment's interpreter.
 #![allow(unsafe_code)] // Its configuration is only reachable through its C interface.
 
 use std::ffi::CString;
@@ -8,19 +8,19 @@ use std::path::Path;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Starts Python as `program` (`venv/bin/python`) is, with its packages, and `sources` in front of
-/// its search path.
+/// Starts Python as if it were `program` (`venv/bin/python`), with its packages, and with `sources`
+/// first in its search path.
 ///
 /// # Errors
-/// What Python says of a configuration that it cannot start with.
+/// Python's message, if it cannot start with this configuration.
 pub(crate) fn start(program: &Path, sources: &Path) -> Result<(), String> {
     let program = CString::new(program.as_os_str().as_bytes())
-        .map_err(|_| "its path holds a zero byte".to_owned())?;
+        .map_err(|_| "its path contains a zero byte".to_owned())?;
     let mut config = std::mem::MaybeUninit::<ffi::PyConfig>::zeroed();
-    // SAFETY: Python is not running in this process, and this is its only thread that knows of it.
-    // The configuration is initialized by the first call, before anything reads it, and cleared
-    // once, after its last use. The strings are alive and end with a zero. The GIL that the
-    // initialization leaves with this thread stays with it.
+    // SAFETY: Python is not running in this process, and no other thread uses it. The configuration
+    // is initialized by the first call, before anything reads it, and cleared once, after its last
+    // use. The strings are alive and end with a zero. The GIL that the initialization leaves with
+    // this thread stays with it.
     let status = unsafe {
         let config = config.as_mut_ptr();
         ffi::PyConfig_InitPythonConfig(config);
@@ -35,7 +35,7 @@ pub(crate) fn start(program: &Path, sources: &Path) -> Result<(), String> {
         ffi::PyConfig_Clear(config);
         status
     };
-    // SAFETY: `status` is what Python just returned.
+    // SAFETY: Python has just returned `status`.
     if unsafe { ffi::PyStatus_Exception(status) } != 0 {
         return Err(status_message(&status));
     }
@@ -49,7 +49,7 @@ pub(crate) fn start(program: &Path, sources: &Path) -> Result<(), String> {
 
 fn status_message(status: &ffi::PyStatus) -> String {
     if status.err_msg.is_null() {
-        return "it did not say why".to_owned();
+        return "no reason given".to_owned();
     }
     // SAFETY: Python's messages are constants that end with a zero.
     unsafe { std::ffi::CStr::from_ptr(status.err_msg) }.to_string_lossy().into_owned()

@@ -1,7 +1,7 @@
-//! The worker of framework cases: Python embedded, a case prepared in it, samples taken of it.
+//! The worker of framework cases: embeds Python, prepares a case in it, and takes samples.
 //!
-//! It speaks `rsb_model::protocol` as any worker does. The workloads are in
-//! `python/rusty_stack_bench/workloads`; their sources are part of this program, so that the two
+//! It uses `rsb_model::protocol` like any worker. The workloads are in
+//! `python/rusty_stack_bench/workloads`; their sources are part of this program, so that both
 //! always have the same version.
 
 mod interpreter;

@@ -1,14 +1,13 @@
-//! How full a kernel that was compiled leaves its GPU: counted from what the compiler says, with no
-//! GPU asked.
+//! Occupancy of a compiled kernel, computed from the compiler's output without access to a GPU.
 
 use rsb_model::Fields;
 use rsb_model::architecture::{Needs, residency};
 
-/// Sizes of a wave or warp; the table of the target knows which of them it is about.
+/// Possible sizes of a wave or warp; the table of the target knows which one applies.
 const WAVES: [u32; 2] = [64, 32];
 
-/// Adds `occupancy_percent` where the fields tell target, registers, shared memory and warps of a
-/// kernel.
+/// Adds `occupancy_percent` if the fields contain the target, registers, shared memory and warps of
+/// a kernel.
 pub(crate) fn add(fields: &mut Fields) {
     if let Some(percent) = percent(fields) {
         fields.set("occupancy_percent", percent);
@@ -33,7 +32,7 @@ fn percent(fields: &Fields) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// The occupancy of a kernel of four warps.
+    /// Returns the occupancy of a kernel of four warps.
     fn occupancy(target: &str, registers: u32, shared_bytes: u32) -> Option<f64> {
         let mut fields = Fields::new().with("gfx_target", target).with("registers", registers);
         fields.set("shared_mem_bytes", shared_bytes);

@@ -1,5 +1,5 @@
-//! The conversation: a line in, its answer out. Python is given the line as it came, but for
-//! samples: they are asked for most often, and what they take beside the work must be little.
+//! The request loop: reads a line, writes its answer. Requests are passed to Python unparsed,
+//! except samples, which are the most frequent and must have little overhead.
 
 use std::io::{BufRead, Write};
 use std::os::fd::AsFd;
@@ -12,13 +12,13 @@ use rsb_model::{CaseId, Reason};
 
 use crate::{interpreter, occupancy, sources};
 
-/// What becomes of the time of a sample: as it was, unless a test of the gate makes a case slower
-/// on purpose.
+/// Adjustment of a sample's time in nanoseconds: unchanged, unless a test of the gate injects a
+/// slowdown.
 pub type Adjust = fn(&CaseId, f64) -> f64;
 
 /// Serves one case on standard input and output, in the Python that the first argument names.
 pub fn serve(adjust: Adjust) -> ExitCode {
-    // Where the system cannot do it, this process still ends when its input does.
+    // If the system does not support it, this process still exits at the end of its input.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let Ok(mut answers) = private_stdout() else { return ExitCode::FAILURE };
     let Some(program) = std::env::args_os().nth(1) else {
@@ -29,7 +29,7 @@ pub fn serve(adjust: Adjust) -> ExitCode {
         return ExitCode::from(2);
     };
     if let Err(reason) = start(Path::new(&program)) {
-        // Nobody may be listening any more: then there is nobody to tell.
+        // Write errors are ignored: the reader may have gone.
         let _ = say(&mut answers, &Response::Failed { reason });
         return ExitCode::FAILURE;
     }
@@ -45,11 +45,11 @@ pub fn serve(adjust: Adjust) -> ExitCode {
 fn start(program: &Path) -> Result<(), Reason> {
     let what = format!("Python at {}", program.display());
     let sources = sources::dir().map_err(|error| {
-        let why = format!("the workloads cannot be written for it: {error}");
-        Reason::new(&what, why, "set XDG_CACHE_HOME to a directory with room")
+        let why = format!("cannot write the workloads: {error}");
+        Reason::new(&what, why, "set XDG_CACHE_HOME to a writable directory with free space")
     })?;
     interpreter::start(program, &sources).map_err(|said| {
-        let cure = "make the environment anew, or choose another with MLSTACK_BENCHMARK_PYTHON";
+        let cure = "recreate the environment, or choose another with MLSTACK_BENCHMARK_PYTHON";
         Reason::new(&what, format!("it cannot be started: {said}"), cure)
     })
 }
@@ -59,7 +59,7 @@ fn converse(py: Python<'_>, answers: &mut impl Write, adjust: Adjust) -> PyResul
     let mut prepared = None;
     loop {
         let mut line = String::new();
-        // A framework's own threads go on while this one waits.
+        // The framework's own threads continue while this one waits.
         if py.detach(|| std::io::stdin().lock().read_line(&mut line))? == 0 {
             return Ok(());
         }
@@ -72,15 +72,15 @@ fn converse(py: Python<'_>, answers: &mut impl Write, adjust: Adjust) -> PyResul
         say(answers, &answer)?;
         match (request, answer) {
             (Ok(Request::Prepare { case }), _) => prepared = Some(case.id),
-            // While the other side reads the answer: it is no part of what a sample takes beside
-            // the work.
+            // Done while the other side reads the answer, so that it is not part of a sample's
+            // overhead.
             (_, Response::Sampled { .. }) => worker.look()?,
             _ => {}
         }
     }
 }
 
-/// The worker of `rusty_stack_bench.workloads`.
+/// A `Worker` of `rusty_stack_bench.workloads`.
 struct Worker<'py> {
     object: Bound<'py, PyAny>,
     sample: Bound<'py, PyAny>,
@@ -94,7 +94,7 @@ impl<'py> Worker<'py> {
         Ok(Self { object, sample, look })
     }
 
-    /// Iterations, without a line parsed and written in Python.
+    /// Takes a sample without parsing or writing JSON in Python.
     fn sample(&self, iters: u64) -> PyResult<Response> {
         match self.sample.call1((iters,)).and_then(|time_ns| time_ns.extract()) {
             Ok(time_ns) => Ok(Response::Sampled { time_ns }),
@@ -107,12 +107,12 @@ impl<'py> Worker<'py> {
         }
     }
 
-    /// What the case holds of memory.
+    /// Records the memory use of the case.
     fn look(&self) -> PyResult<()> {
         self.look.call0().map(drop)
     }
 
-    /// Any other request, as it came.
+    /// Answers any other request, passed on as received.
     fn answer(&self, line: &str) -> PyResult<Response> {
         Ok(understood(
             &self.object.call_method1("answer", (line.trim_end(),))?.extract::<String>()?,
@@ -120,7 +120,7 @@ impl<'py> Worker<'py> {
     }
 }
 
-/// The answer with what this side knows of it.
+/// Adjusts the time of a sample, and adds the occupancy to the fields of a finished case.
 fn adjust_response(response: Response, case: Option<&CaseId>, adjust: Adjust) -> Response {
     match (response, case) {
         (Response::Sampled { time_ns }, Some(case)) => {
@@ -134,11 +134,11 @@ fn adjust_response(response: Response, case: Option<&CaseId>, adjust: Adjust) ->
     }
 }
 
-/// What a workload answered, or that it is none of the words of the protocol.
+/// Parses a workload's answer, or returns a failure if it does not follow the protocol.
 fn understood(answer: &str) -> Response {
     serde_json::from_str(answer).unwrap_or_else(|error| {
-        let why = format!("it answered `{answer}`: {error}");
-        Response::Failed { reason: Reason::new("workload in Python", why, "report this as a bug") }
+        let why = format!("cannot parse its response `{answer}`: {error}");
+        Response::Failed { reason: Reason::new("Python workload", why, "report this as a bug") }
     })
 }
 
@@ -148,7 +148,8 @@ fn say(answers: &mut impl Write, response: &Response) -> std::io::Result<()> {
     answers.write_all(line.as_bytes())
 }
 
-/// Standard output for answers alone: what a framework prints goes to standard error instead.
+/// Returns the original standard output for responses only, and redirects the output of frameworks
+/// to standard error.
 fn private_stdout() -> std::io::Result<std::fs::File> {
     let own = std::io::stdout().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdout(std::io::stderr())?;

@@ -1,4 +1,4 @@
-//! The Python sources that this program carries, and the directory where Python finds them.
+//! The Python sources embedded in this program, and the directory where Python finds them.
 //!
 //! They must be files: compilers such as that of Triton read the source of the functions that they
 //! are given.
@@ -61,11 +61,11 @@ sources![
     "workloads/worker.py"
 ];
 
-/// The directory to put in front of Python's search path. It is written once for each version of
-/// the sources.
+/// Returns the directory to put first in Python's search path. It is written once for each version
+/// of the sources.
 ///
 /// # Errors
-/// When no directory can be written.
+/// If no directory can be written.
 pub(crate) fn dir() -> io::Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     SOURCES.hash(&mut hasher);
@@ -73,13 +73,13 @@ pub(crate) fn dir() -> io::Result<PathBuf> {
     if is_whole(&kept) {
         return Ok(kept);
     }
-    // Several workers may do this at once: each writes a directory of its own, and the first to
+    // Several workers may do this concurrently: each writes its own directory, and the first to
     // rename it wins.
     let own = cache().join(format!("{}.part", std::process::id()));
     write(&own)?;
     let renamed = std::fs::rename(&own, &kept);
     if renamed.is_err() {
-        // Somebody else was first, or what is there is not whole and may be replaced.
+        // Another worker was first, or the existing directory is incomplete and can be replaced.
         write(&kept)?;
         let _ = std::fs::remove_dir_all(&own); // Left behind, it is only a few kilobytes.
     }

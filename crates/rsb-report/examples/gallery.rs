@@ -1,4 +1,4 @@
-//! Writes every chart and the reports made from the sample data into a directory, to look at them:
+//! Writes every chart and the reports for the sample data to a directory, for visual inspection:
 //! `cargo run -p rsb-report --example gallery -- DIR`.
 
 #[path = "../src/sample.rs"]

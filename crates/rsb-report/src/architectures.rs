@@ -1,4 +1,4 @@
-//! The table of architectures as a page of the documentation.
+//! The GPU architecture table as a page of the documentation.
 
 use itertools::Itertools as _;
 use rsb_model::Dtype;
@@ -12,35 +12,35 @@ const HEAD: &str = "\
 
 <!-- Generated from crates/rsb-model/src/architecture/table.rs by `cargo xtask codegen`. -->
 
-What each instruction set can do in a clock. A peak is compute units × operations of a unit in a clock × clock; a
-multiply-add counts as two operations. The engine `sparse` is the matrix unit where two of every four elements of A are zero:
+Operations per clock of each instruction set. A peak is compute units × operations per unit and clock × clock; a
+multiply-add counts as two operations. The engine `sparse` is the matrix unit if two of every four elements of A are zero:
 they count as if they were multiplied, as in data sheets. bf8 is e5m2, fp8 e4m3, fp6 e2m3 and fp4 e2m1. `gpu-capability` prints
-the dense peaks of the GPUs that are here.
+the dense peaks of the GPUs of this machine.
 
-What the figures do not say:
+Notes:
 
 - The clock is the highest that the driver lists. Power and heat keep real clocks below it. RDNA boards also run above it: their
-  peak is at the highest of the listed clock, the boost clock below and the last line of `pp_dpm_sclk`, and the record says which
-  (`peak_clock_mhz`, `peak_clock_source`). A result above the peak at the listed clock has a note.
-- A rate of the vector unit supposes its best instructions: packed on CDNA 2, dual-issued on RDNA 3 and 4, dot products
+  peak is at the highest of the listed clock, the boost clock below and the last line of `pp_dpm_sclk`, and the record has the
+  clock and its source (`peak_clock_mhz`, `peak_clock_source`). A result above the peak at the listed clock has a note.
+- A rate of the vector unit assumes its best instructions: packed on CDNA 2, dual-issued on RDNA 3 and 4, dot products
   for integers. Code without them reaches half or less.
-- Of NVIDIA's GPUs a compute unit is a streaming multiprocessor and a wavefront a warp. Data sheets assume a lower clock
-  for tensor cores than the driver lists as the highest (H100 SXM: 1830 MHz, 1980 MHz), so that a peak here lies above
+- On NVIDIA GPUs, a compute unit is a streaming multiprocessor and a wavefront is a warp. Data sheets assume a lower clock
+  for tensor cores than the highest that the driver lists (H100 SXM: 1830 MHz, 1980 MHz), so a peak here is higher than
   theirs by that ratio. GeForce GPUs sum products of f16, bf16, tf32, fp8 and bf8 in f32 at half the rate shown, and are compared with
   that half; i8, i4 and fp4 keep their rate, as do all types on professional GPUs.
-- On sm\\_100 and sm\\_103 the instruction `mma` reaches a part of the rates other than f64. `tensor-core`, which uses it, gives no
+- On sm\\_100 and sm\\_103 the instruction `mma` reaches only a part of the rates other than f64. `tensor-core`, which uses it, reports no
   share of them.
-- Of Intel's GPUs a compute unit is a Xe core. They are reached by OpenCL and Vulkan, and `gpu-capability` alone shows their peaks.
-- *Compiler since* is the first release whose runtime compiler (hiprtc, NVRTC) is known to make code for the target. CUDA 12.9
-  is the last that does for targets before sm\\_75.
-- An architecture that is not in the table has no peak: results are shown without one, and the reason is said.
+- On Intel GPUs, a compute unit is a Xe core. They are used through OpenCL and Vulkan, and only `gpu-capability` shows their peaks.
+- *Compiler since* is the first release whose runtime compiler (hiprtc, NVRTC) is known to support the target. CUDA 12.9
+  is the last that supports targets before sm\\_75.
+- An architecture that is not in the table has no peak: results are shown without one, with the reason.
 ";
 
-/// The whole page.
+/// Returns the whole page as Markdown.
 pub fn markdown() -> String {
     let mut out = format!("{HEAD}\n## Units\n\n{}", units().markdown());
     out.push_str(&format!("\n## Boost clocks\n\n{}", boards().markdown()));
-    let heading = "Operations of one compute unit in a clock";
+    let heading = "Operations per compute unit and clock";
     out.push_str(&format!("\n## {heading}\n\n{}", rates().markdown()));
     let heading = "Tiles of the matrix instructions (m × n × k, one block)";
     out.push_str(&format!("\n## {heading}\n\n{}", tiles().markdown()));
@@ -89,7 +89,7 @@ fn boards() -> Table {
     table
 }
 
-/// Architectures of the same rates, by their targets.
+/// Groups the architectures that have the same rates, and joins the names of their targets.
 fn alike() -> Vec<(String, &'static Architecture)> {
     let groups = group_by_key(Architecture::all().map(|row| ((row.rates, row.matrix), row)));
     let groups = groups.into_iter();

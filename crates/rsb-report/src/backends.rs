@@ -1,9 +1,9 @@
-//! The backends of one piece of hardware side by side: the same workload and shape through each
-//! runtime, and how they compare with the runtime that the hardware's vendor wrote for it.
+//! Comparison of the backends of one hardware device: the same workload and shape through each
+//! runtime, relative to the runtime of the hardware vendor.
 //!
-//! A run has something to compare when two of its devices are one GPU, or both are the CPU. What
-//! was simulated is shown and never ranked; beside a GPU the CPU stands for orientation, and is not
-//! ranked with it either.
+//! A run contains a comparison if at least two of its devices are the same GPU, or both are the
+//! CPU. Simulated results are shown but never ranked. The CPU is shown next to a GPU as a reference
+//! point and is not ranked with it.
 
 mod show;
 #[cfg(test)]
@@ -21,81 +21,81 @@ use rsb_model::{
 
 use crate::label::{benchmark_of, device_of, headline, is_better};
 
-/// A GPU, or the CPU, with every device of the run that is it.
+/// A GPU or the CPU, with all devices of the run that refer to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hardware<'a> {
-    /// Its name, and its address where it is known.
+    /// Name, with the PCI address if known.
     pub title: String,
-    /// What kind it is.
+    /// Device type.
     pub device_type: DeviceType,
-    /// A column for each device, native runtimes first; beside a GPU the CPU itself comes last.
+    /// One column per device, native runtimes first. For a GPU, the CPU follows as the last column.
     pub columns: Vec<Column<'a>>,
-    /// A row for each workload and shape.
+    /// One row per workload and shape.
     pub rows: Vec<Row<'a>>,
 }
 
 /// A device in the comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column<'a> {
-    /// Backend and position.
+    /// Backend and index.
     pub device: DeviceRef,
-    /// What its driver calls it.
+    /// Device name as reported by the driver.
     pub name: &'a str,
-    /// The backend, or the device where the hardware shows itself twice through one backend.
+    /// Backend name, or the device if one backend lists the hardware more than once.
     pub heading: String,
-    /// Whose figures these are.
+    /// Role in the comparison.
     pub standing: ColumnRole,
 }
 
-/// How a column takes part.
+/// Role of a column in the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnRole {
-    /// The runtime of the hardware's vendor, which others are compared with.
+    /// Runtime of the hardware vendor: the reference.
     Native,
-    /// Another way to the same hardware.
+    /// Another runtime for the same hardware.
     Other,
-    /// The CPU beside a GPU.
+    /// The CPU, shown next to a GPU.
     Aside,
 }
 
 /// One workload and shape.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row<'a> {
-    /// The benchmark.
+    /// Benchmark name.
     pub benchmark: &'a str,
-    /// The rest of the ids but for the device: `f32/256x256x256`.
+    /// Rest of the case id without the device: `f32/256x256x256`.
     pub case: String,
-    /// One for each column.
+    /// One entry per column.
     pub cells: Vec<Entry<'a>>,
 }
 
-/// What one device made of a workload.
+/// Result of a workload on one device.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry<'a> {
-    /// It was not planned there.
+    /// Not planned on this device.
     Nothing,
-    /// Its figure.
+    /// A value.
     Figure {
-        /// The field.
+        /// Field that the value belongs to.
         field: &'static Field,
-        /// Its value.
+        /// The value.
         value: f64,
-        /// How many times as good as the native runtime, or else as the best; `None` for what is
-        /// not ranked.
+        /// Speed relative to the native runtime, or to the best value if there is none; above 1 is
+        /// better. `None` if not ranked.
         speed: Option<f64>,
-        /// Whether it was measured, or simulated.
+        /// Measured or simulated.
         outcome: Outcome,
     },
-    /// Why there is none.
+    /// No value.
     Absent {
-        /// Skipped or failed.
+        /// Usually skipped or failed.
         outcome: Outcome,
-        /// What, why, cure, where it was recorded.
+        /// The recorded reason.
         reason: Option<&'a Reason>,
     },
 }
 
-/// The comparisons that `run` holds, GPUs first.
+/// Returns the comparisons that `run` contains, GPUs first.
 pub fn group_by_hardware(run: &Run) -> Vec<Hardware<'_>> {
     let mut groups: Vec<Vec<&RunDevice>> = Vec::new();
     for device in &run.devices {
@@ -111,8 +111,9 @@ pub fn group_by_hardware(run: &Run) -> Vec<Hardware<'_>> {
     several.filter_map(|group| hardware(run, group)).collect()
 }
 
-/// Whether `device` is the hardware of `group`. Of a device without an address its backend must not
-/// have shown that hardware yet: a vendor's name alone does not tell twins apart.
+/// Returns whether `device` belongs to the hardware in `group`. Without a PCI address, a device
+/// belongs only if no other device of its backend is in the group: the vendor does not distinguish
+/// two identical GPUs.
 fn belongs(device: &RunDevice, group: &[&RunDevice]) -> bool {
     if group.iter().any(|known| device.alike(known) == HardwareMatch::SameGpu) {
         return true;
@@ -157,8 +158,8 @@ fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
     (ways > 1).then(|| Hardware { title: title(&devices, device_type), device_type, columns, rows })
 }
 
-/// The backend that others are compared with: the CPU itself, or the runtime of the GPU's vendor,
-/// where it is here.
+/// Returns the reference backend: the CPU backend, or the native runtime of the GPU's vendor.
+/// `None` if the run has no device of that backend.
 fn native(devices: &[&RunDevice]) -> Option<BackendId> {
     let wanted = match devices.first()?.device_type {
         DeviceType::Cpu => Some(BackendId::Cpu),
@@ -174,7 +175,8 @@ fn title(devices: &[&RunDevice], device_type: DeviceType) -> String {
     address.map_or_else(|| format!("{kind}{name}"), |address| format!("{name} at {address}"))
 }
 
-/// A case's id without what differs between devices: the device, and the CPU's threads.
+/// Returns the case id without the parts that differ between devices: the device and the CPU thread
+/// count.
 fn case_of(id: &CaseId) -> String {
     let point = id.parts().map_or("", |parts| parts.point);
     point.split('/').filter(|part| !part.starts_with("threads=")).join("/")
@@ -182,7 +184,7 @@ fn case_of(id: &CaseId) -> String {
 
 fn rows<'a>(run: &'a Run, columns: &[Column<'a>]) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
-    // What could not run is recorded before what could; the order is that of the figures.
+    // Skipped cases are recorded before measured ones; rows follow the order of the measured ones.
     let (with, without): (Vec<_>, Vec<_>) =
         run.benchmarks.iter().partition(|result| !result.results.is_empty());
     for result in with.into_iter().chain(without) {
@@ -222,7 +224,7 @@ fn entry(result: &BenchmarkResult) -> Entry<'_> {
     }
 }
 
-/// Fills in the speeds of what may be ranked: measured, by the same field, on this hardware.
+/// Sets the speeds of the values that may be ranked: measured, of the same field, on this hardware.
 fn rank(row: &mut Row<'_>, columns: &[Column<'_>]) {
     let figures: Vec<Option<(&'static Field, f64)>> =
         row.cells.iter().zip(columns).map(|(cell, column)| ranked_figure(cell, column)).collect();
@@ -262,9 +264,9 @@ fn best<'f>(
 }
 
 impl Hardware<'_> {
-    /// What a speed of 1 is, in words.
+    /// Returns the name of the reference, which has a speed of 1.
     pub fn reference(&self) -> String {
         let native = self.columns.iter().find(|column| column.standing == ColumnRole::Native);
-        native.map_or_else(|| "the best of them".to_owned(), |column| column.heading.clone())
+        native.map_or_else(|| "the best backend".to_owned(), |column| column.heading.clone())
     }
 }

@@ -1,4 +1,4 @@
-//! What the GPUs here can do: a row for each, and their peaks.
+//! Capabilities of the GPUs of this machine: one row per GPU, and their peak rates.
 
 use rsb_model::{BenchmarkResult, Dtype, Fields, Outcome, Run};
 
@@ -10,7 +10,7 @@ use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
 use crate::unmeasured;
 
-/// For a terminal.
+/// Formats the capabilities for a terminal.
 pub fn text(run: &Run, style: Style) -> String {
     let mut out = String::new();
     let known: Vec<&BenchmarkResult> =
@@ -34,7 +34,7 @@ pub fn text(run: &Run, style: Style) -> String {
     out + &unmeasured::text(run, style)
 }
 
-/// The GPU's place in the list of the machine: the last part of the id.
+/// Returns the GPU's name in the machine's list, such as `gpu:0`: the last part of the id.
 fn name(result: &BenchmarkResult) -> &str {
     result.benchmark_id.as_str().rsplit('/').next().unwrap_or_default()
 }
@@ -73,17 +73,17 @@ fn gpus(results: &[&BenchmarkResult]) -> Table {
     table
 }
 
-/// Returns the number called `name` with three digits, or nothing.
+/// Returns the number in field `name` with three digits, or an empty string.
 fn format_field(fields: &Fields, name: &str, unit: &str) -> String {
     fields.number(name).map_or_else(String::new, |value| format_quantity(value, unit))
 }
 
-/// Returns the number called `name` rounded to a whole one, or nothing.
+/// Returns the number in field `name` rounded to an integer, or an empty string.
 fn format_whole(fields: &Fields, name: &str, unit: &str) -> String {
     fields.number(name).map_or_else(String::new, |value| format!("{value:.0}{unit}"))
 }
 
-/// A row for each engine of GPUs that have the same peaks.
+/// Returns a table with one row per engine for each group of GPUs with the same peaks.
 fn peaks(results: &[&BenchmarkResult]) -> Table {
     let names = ["GPUs", "engine"].map(Column::left).into_iter();
     let mut table = Table::new(names.chain(Dtype::ALL.map(|dtype| Column::right(dtype.as_str()))));
@@ -104,8 +104,8 @@ fn peaks(results: &[&BenchmarkResult]) -> Table {
     table
 }
 
-/// All figures of the table have one unit, so that columns can be compared.
-/// Returns the peak of `engine` in `dtype`, or nothing.
+/// Returns the peak of `engine` in `dtype`, or an empty string. All values are in TFLOP/s, so that
+/// columns can be compared.
 fn peak_text(peaks: &[Fields], engine: &str, dtype: Dtype) -> String {
     let peak = peaks.iter().find(|fields| {
         fields.text("operation") == Some(engine) && fields.text("dtype") == Some(dtype.as_str())

@@ -1,18 +1,18 @@
-//! A chart as data: axes with their labels, and datasets of points. It is built from runs by pure
-//! functions in [`crate::charts`] and knows nothing of pixels or fonts; [`crate::svg`] draws it,
-//! and so can a terminal or a page.
+//! A chart as data: axes with labels, and datasets of points. Pure functions in [`crate::charts`]
+//! build it from runs. It is independent of pixels and fonts: [`crate::svg`] draws it, and so can a
+//! terminal or a page.
 
 use serde::Serialize;
 
-/// The part of a report that a chart belongs to.
+/// Part of a report that a chart belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChartPlace {
-    /// Beside the results of this benchmark.
+    /// Next to the results of this benchmark.
     Benchmark(String),
-    /// Beside the backends of one piece of hardware.
+    /// Next to the backend comparison.
     Backends,
-    /// Beside the comparison.
+    /// Next to the comparison of runs.
     Comparison,
     /// After the results.
     Other,
@@ -21,110 +21,107 @@ pub enum ChartPlace {
 /// A chart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chart {
-    /// Short, unique in a report, fit for a file's name; without an ending.
+    /// Short name, unique in a report and valid as a file name, without extension.
     pub name: String,
-    /// For people.
+    /// Human-readable title.
     pub title: String,
-    /// What the title does not say: the number of samples, which way is better.
+    /// Details that complete the title: number of samples, which direction is better.
     pub subtitle: String,
-    /// Where it belongs.
+    /// Part of the report that the chart belongs to.
     pub place: ChartPlace,
-    /// From left to right.
+    /// Horizontal axis, from left to right.
     pub x_axis: Axis,
-    /// From bottom to top, or rows from top to bottom.
+    /// Vertical axis, from bottom to top; rows go from top to bottom.
     pub y_axis: Axis,
-    /// What is drawn, the first lowest.
+    /// Datasets in drawing order, bottom layer first.
     pub datasets: Vec<Dataset>,
-    /// Where the names of the datasets stand.
+    /// Position of the legend.
     pub legend_position: Legend,
 }
 
 /// One axis.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Axis {
-    /// What it counts, with the unit of the points' coordinates.
+    /// Title, with the unit of the coordinates.
     pub title: String,
-    /// Lowest and highest coordinate that is shown; what lies outside is drawn at the edge.
+    /// Lowest and highest visible coordinate. Points outside are drawn at the edge.
     pub bounds: [f64; 2],
-    /// Where it is labeled, in ascending order and within the bounds.
+    /// Labels in ascending order, within the bounds.
     pub labels: Vec<Label>,
-    /// How coordinates become positions.
+    /// Mapping from coordinates to positions.
     pub scale: AxisScale,
 }
 
 /// A label of an axis.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Label {
-    /// The coordinate.
+    /// Coordinate.
     pub at: f64,
-    /// What it says there.
+    /// Label text.
     pub text: String,
 }
 
-/// How coordinates become positions.
+/// Mapping from coordinates to positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AxisScale {
-    /// Equal differences are equally far apart.
+    /// Equal differences have equal distances.
     Linear,
-    /// Equal ratios are equally far apart; every coordinate is above zero.
+    /// Equal ratios have equal distances. All coordinates are positive.
     Log,
-    /// Rows at 0, 1, 2 … from top to bottom, each with its label; columns from left to right, where
-    /// x has it.
+    /// Labeled rows at 0, 1, 2 … from top to bottom; on the x axis, columns from left to right.
     Rows,
 }
 
-/// Points that are drawn alike.
+/// Points that are drawn in the same style.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Dataset {
-    /// What the legend says; empty where it says nothing.
+    /// Name in the legend; empty if not listed there.
     pub name: String,
-    /// The shape.
+    /// Shape.
     pub kind: DatasetKind,
-    /// The color.
+    /// Color.
     pub paint: Paint,
-    /// In the order in which they are joined.
+    /// Points in the order in which they are connected.
     pub points: Vec<Point>,
 }
 
 /// A point, in the coordinates of the axes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Point {
-    /// From left to right.
+    /// Coordinate from left to right.
     pub x: f64,
-    /// From bottom to top, or the row.
+    /// Coordinate from bottom to top, or the row.
     pub y: f64,
-    /// From where to where it reaches along x: its error interval, the edges of a column, the ends
-    /// of a part of a bar.
+    /// Range along x: an error interval, the edges of a column, or the ends of a bar segment.
     pub extent: Option<[f64; 2]>,
-    /// From where to where the true value may lie, along the axis that the shape measures on: x of
-    /// a bar, else y.
+    /// Error interval along the measured axis: x for bars, otherwise y.
     pub error: Option<[f64; 2]>,
-    /// What stands beside it, for people.
+    /// Text next to the point.
     pub text: String,
 }
 
 impl Point {
-    /// A point without an extent or a text.
+    /// Returns a point without extent, error or text.
     pub fn at(x: f64, y: f64) -> Self {
         Self { x, y, ..Self::default() }
     }
 
-    /// Reaching from `low` to `high` along x.
+    /// Sets the extent along x from `low` to `high`.
     #[must_use]
     pub const fn over(mut self, low: f64, high: f64) -> Self {
         self.extent = Some([low, high]);
         self
     }
 
-    /// With a true value between `low` and `high`.
+    /// Sets the error interval from `low` to `high`.
     #[must_use]
     pub const fn within(mut self, low: f64, high: f64) -> Self {
         self.error = Some([low, high]);
         self
     }
 
-    /// With `text` beside it.
+    /// Sets the text next to the point.
     #[must_use]
     pub fn saying(mut self, text: impl Into<String>) -> Self {
         self.text = text.into();
@@ -132,46 +129,47 @@ impl Point {
     }
 }
 
-/// The shape of a dataset.
+/// Shape of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DatasetKind {
-    /// A mark at each point, and a line from each to the next.
+    /// A mark at each point, connected by lines.
     Line,
     /// A mark at each point.
     Marks,
-    /// A line from each point to the next, without marks.
+    /// A line through the points, without marks.
     Path,
-    /// A small dot at each point, of which there may be many.
+    /// A small dot at each point, for many points.
     Dots,
-    /// A horizontal bar from 0 to `x` in row `y`; over the extent, where it is a part of a stack.
+    /// A horizontal bar in row `y`, from 0 to `x`, or over the extent if the point has one (part of
+    /// a stack).
     Bars {
-        /// Its height in rows.
+        /// Height in rows.
         thickness: f64,
     },
-    /// The room from 0 to `x` in row `y` that a bar could fill.
+    /// The background of a bar in row `y`, from 0 to `x`.
     Tracks {
-        /// Its height in rows.
+        /// Height in rows.
         thickness: f64,
     },
     /// A vertical bar from 0 to `y` over the extent.
     Columns,
-    /// A field in column `x` of row `y`, its text in it.
+    /// A cell in column `x` of row `y`, with the text in it.
     Cells,
-    /// What lies between the errors of its points.
+    /// The area between the error intervals of the points.
     Band,
     /// A dot at `x` in row `y`, and a line over the extent.
     Intervals,
-    /// A short strong line across row `y` at `x`.
+    /// A short thick line across row `y` at `x`.
     Ticks,
-    /// A broken line across row `y` at `x`.
+    /// A dashed line across row `y` at `x`.
     Limits,
-    /// A broken line at `x` from bottom to top, its text over it.
+    /// A dashed line at `x` from bottom to top, with the text above it.
     Rules,
 }
 
-/// What a dataset stands for. A [`crate::Theme`] gives it a color, and its [`Marker`] says the same
-/// by shape.
+/// Role of a dataset. A [`crate::Theme`] assigns its color, and its [`Marker`] expresses the same
+/// role by shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Paint {
@@ -179,100 +177,100 @@ pub enum Paint {
     Series(usize),
     /// Plain data.
     Plain,
-    /// The run that is compared with.
+    /// Baseline run of a comparison.
     Baseline,
-    /// The run that is compared.
+    /// Current run of a comparison.
     Current,
-    /// Figures in f32.
+    /// Values in f32.
     Fp32,
-    /// Figures in f16.
+    /// Values in f16.
     Fp16,
-    /// Figures in bf16.
+    /// Values in bf16.
     Bf16,
-    /// Figures in tf32.
+    /// Values in tf32.
     Tf32,
-    /// Copies within the memory of a device.
+    /// Copies within device memory.
     DeviceCopy,
-    /// Reads of the memory of a device.
+    /// Reads of device memory.
     DeviceRead,
-    /// The memory of the host.
+    /// Host memory.
     Host,
-    /// A change for the better.
+    /// An improvement.
     Good,
-    /// A change for the worse, or what must be seen.
+    /// A change for the worse, or an emphasized mark.
     Bad,
-    /// A change of less than 5 %.
+    /// A change of at most 5 %.
     Even,
-    /// What has no verdict.
+    /// No verdict.
     Caution,
-    /// What asks for attention.
+    /// A warning.
     Warning,
-    /// What failed.
+    /// A failure.
     Error,
-    /// What is no data: limits and marks.
+    /// Not data: limits and marks.
     Faded,
-    /// A share of the highest value of a heat map, from 0 to [`HEAT_LEVELS`] less one.
+    /// Level in a heat map relative to the highest value, from 0 to [`HEAT_LEVELS`] - 1.
     Heat(u8),
 }
 
-/// Steps of a heat map.
+/// Number of color levels of a heat map.
 pub const HEAT_LEVELS: u8 = 5;
 
-/// The mark of a dataset: no two roles of one chart share it, whatever their colors.
+/// Mark of a dataset. No two roles in one chart share a mark, whatever their colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Marker {
-    /// A filled circle.
+    /// Filled circle.
     Circle,
-    /// A filled triangle that points up.
+    /// Filled triangle pointing up.
     Triangle,
-    /// A filled square.
+    /// Filled square.
     Square,
-    /// A filled diamond.
+    /// Filled diamond.
     Diamond,
-    /// An open circle.
+    /// Open circle.
     Ring,
-    /// An open triangle.
+    /// Open triangle.
     OpenTriangle,
-    /// An open square.
+    /// Open square.
     OpenSquare,
-    /// An open diamond.
+    /// Open diamond.
     OpenDiamond,
-    /// An arrow up: better.
+    /// Arrow up: better.
     Up,
-    /// An arrow down: worse.
+    /// Arrow down: worse.
     Down,
-    /// A dash: as it was.
+    /// Dash: no change.
     Dash,
-    /// A question: no verdict.
+    /// Question mark: no verdict.
     Question,
 }
 
-/// Where the names of the datasets stand.
+/// Position of the legend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Legend {
-    /// Nowhere.
+    /// No legend.
     Hidden,
-    /// Right of the chart, one below the other.
+    /// Right of the chart, entries stacked vertically.
     Right,
-    /// Below the chart, side by side.
+    /// Below the chart, entries side by side.
     Below,
 }
 
-/// A chart as a document refers to it.
+/// A reference to a chart from a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChartLink {
-    /// For people.
+    /// Human-readable title.
     pub title: String,
-    /// Of the SVG file, relative to the document, with slashes.
+    /// Path of the SVG file relative to the document, with slashes.
     pub path: String,
-    /// Where it belongs.
+    /// Part of the report that the chart belongs to.
     pub place: ChartPlace,
 }
 
 impl Paint {
-    /// The shape that says the same as the color.
+    /// Returns the mark that expresses the same role as the color.
     pub const fn marker(self) -> Marker {
         const SERIES: [Marker; 8] = [
             Marker::Circle,
@@ -300,14 +298,14 @@ impl Paint {
         }
     }
 
-    /// Whether it says what became of a figure: better, worse, as it was, unknown.
+    /// Returns whether this is the outcome of a change: better, worse, even or no verdict.
     pub const fn is_change(self) -> bool {
         matches!(self, Self::Good | Self::Bad | Self::Even | Self::Caution)
     }
 }
 
 impl Axis {
-    /// The part of the axis below `value`, from 0 to 1.
+    /// Returns the position of `value` along the axis, from 0 to 1.
     pub fn share(&self, value: f64) -> f64 {
         let [low, high] = self.bounds.map(|bound| self.scaled(bound));
         let share = (self.scaled(value) - low) / (high - low);
@@ -318,7 +316,7 @@ impl Axis {
         if self.scale == AxisScale::Log { value.max(f64::MIN_POSITIVE).ln() } else { value }
     }
 
-    /// Whether `value` is shown where it is, and not at the edge.
+    /// Returns whether `value` is within the bounds, so that it is not drawn at the edge.
     pub fn shows(&self, value: f64) -> bool {
         let [low, high] = self.bounds;
         (low..=high).contains(&value)
@@ -326,12 +324,12 @@ impl Axis {
 }
 
 impl Dataset {
-    /// Points of the shape `kind` that the legend does not name.
+    /// Returns a dataset of shape `kind` without a legend entry.
     pub fn new(kind: DatasetKind, paint: Paint, points: Vec<Point>) -> Self {
         Self { name: String::new(), kind, paint, points }
     }
 
-    /// With a name for the legend.
+    /// Sets the name in the legend.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
@@ -340,14 +338,14 @@ impl Dataset {
 }
 
 impl Chart {
-    /// The datasets that the legend names: those with a name and at least one point.
+    /// Returns the datasets that the legend lists: those with a name and at least one point.
     pub fn legend_datasets(&self) -> impl Iterator<Item = &Dataset> {
         self.datasets
             .iter()
             .filter(|dataset| !dataset.name.is_empty() && !dataset.points.is_empty())
     }
 
-    /// Whether every coordinate and bound is finite: what is not cannot be drawn.
+    /// Returns whether all coordinates and bounds are finite, as drawing requires.
     pub fn is_finite(&self) -> bool {
         let mut labels = self.x_axis.labels.iter().chain(&self.y_axis.labels);
         let mut points = self.datasets.iter().flat_map(|dataset| &dataset.points);
@@ -360,12 +358,12 @@ impl Chart {
             })
     }
 
-    /// The file's name: `bars-gemm.svg`.
+    /// Returns the file name: `bars-gemm.svg`.
     pub fn file_name(&self) -> String {
         format!("{}.svg", self.name)
     }
 
-    /// A link to the chart once it is written to `dir`, which is relative to the document.
+    /// Returns a link to the chart in directory `dir`, which is relative to the document.
     pub fn link(&self, dir: &str) -> ChartLink {
         let path = match dir.trim_end_matches('/') {
             "" => self.file_name(),

@@ -1,12 +1,12 @@
-//! A chart's figures as a table: for who does not see the picture, and for a spreadsheet.
+//! The values of a chart as a table, for screen readers and spreadsheets.
 
 use crate::chart::{Axis, AxisScale, Chart, Dataset, DatasetKind, Point};
 use crate::document::{ReportError, csv, csv_number};
 use crate::number::format_quantity;
 use crate::table::{Cell, Column, Table};
 
-/// Every point that stands for a figure. What helps the eye has none: the room around a bar, a
-/// level's line, its noise.
+/// Returns the points that represent values. Decoration has none: bar backgrounds, level lines,
+/// noise bands.
 fn points(chart: &Chart) -> impl Iterator<Item = (&Dataset, &Point)> {
     let data = chart.datasets.iter().filter(|dataset| !is_decoration(dataset));
     data.flat_map(|dataset| dataset.points.iter().map(move |point| (dataset, point)))
@@ -20,13 +20,13 @@ fn is_decoration(dataset: &Dataset) -> bool {
     }
 }
 
-/// What both columns are called: by the axes, else by their letters.
+/// Returns the names of the x and y columns: the axis titles, or `x` and `y` without them.
 fn titles(chart: &Chart) -> [&str; 2] {
     let [x, y] = [&chart.x_axis.title, &chart.y_axis.title].map(String::as_str);
     [if x.is_empty() { "x" } else { x }, if y.is_empty() { "y" } else { y }]
 }
 
-/// `value` as its axis tells it: the label of a row, else the figure as `told`.
+/// Formats `value` as its axis does: the label of a row, or the number formatted by `told`.
 fn coordinate(axis: &Axis, value: f64, told: impl Fn(f64) -> String) -> String {
     match axis.scale {
         AxisScale::Rows => {
@@ -42,7 +42,8 @@ fn ends(point: &Point) -> [Option<f64>; 2] {
     [low, high]
 }
 
-/// The first `most` figures of `chart`, a row for each point, and how many there are beyond them.
+/// Returns a table of the first `most` values of `chart`, one row per point, and the number of
+/// values left out.
 pub fn chart_table(chart: &Chart, most: usize) -> (Table, usize) {
     let [x, y] = titles(chart);
     let mut table = Table::new([
@@ -72,16 +73,16 @@ fn format_figure(value: f64) -> String {
     format_quantity(value, "")
 }
 
-/// Where along x the rows of [`chart_table`] lie.
+/// Returns the x coordinates of the rows of [`chart_table`].
 pub fn chart_places(chart: &Chart, most: usize) -> Vec<f64> {
     points(chart).take(most).map(|(_, point)| point.x).collect()
 }
 
-/// Every figure of `chart` with every digit: `series,x,y,from,to,said`, with the titles of the axes
-/// in the place of x and y.
+/// Formats all values of `chart` at full precision as CSV: `series,x,y,from,to,said`, with the axis
+/// titles instead of x and y.
 ///
 /// # Errors
-/// Never for data that a chart can hold.
+/// Never for data that a chart can contain.
 pub fn chart_csv(chart: &Chart) -> Result<String, ReportError> {
     let [x, y] = titles(chart);
     let rows = points(chart).map(|(dataset, point)| {

@@ -1,11 +1,12 @@
-//! Charts on a page of their own: SVG within HTML, for a browser, without script or network.
+//! A standalone HTML page of charts: inline SVG, without scripts or network access.
 
 use crate::chart::Chart;
 use crate::markdown::escape_xml;
 use crate::svg::svg_in;
 use crate::theme::Theme;
 
-/// A page with `charts` in the colors of `theme`; those that cannot be drawn are named.
+/// Returns a page with `charts` in the colors of `theme`. Lists the titles of charts that cannot be
+/// drawn.
 pub fn chart_page(title: &str, charts: &[Chart], theme: &Theme) -> String {
     let ground = theme.ground();
     let [sheet, ink] = [ground.sheet, ground.ink]
@@ -15,7 +16,7 @@ pub fn chart_page(title: &str, charts: &[Chart], theme: &Theme) -> String {
         figures.push_str(&match svg_in(chart, theme) {
             Some(picture) => format!("<figure>\n{picture}</figure>\n"),
             None => format!(
-                "<p>{}: not drawn, a figure in it is not finite</p>\n",
+                "<p>{}: not drawn, a value in it is not finite</p>\n",
                 escape_xml(&chart.title)
             ),
         });

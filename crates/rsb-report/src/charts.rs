@@ -1,6 +1,5 @@
-//! Charts of results, each a pure function of what is stored; [`CHART_KINDS`] names them all. Each
-//! function turns a run, a comparison or a series into the view model of [`crate::chart`], and
-//! draws nothing.
+//! Charts of results; [`CHART_KINDS`] lists them all. Each function is pure: it turns a run, a
+//! comparison or a series into the view model of [`crate::chart`] and draws nothing.
 
 mod axis;
 mod backends;
@@ -49,14 +48,14 @@ use crate::label::{measured_results, spread_percent};
 use crate::number::format_count;
 use crate::report::Report;
 
-/// Distributions are drawn for this many of the noisiest cases.
+/// Number of cases, those with the widest spread, whose distribution is drawn.
 const NOISIEST: usize = 3;
 
-/// Every chart that says something about `report`.
+/// Returns all charts for `report`.
 pub fn all(report: &Report<'_>) -> Vec<Chart> {
     let run = report.run();
     let mut charts = throughput_by_size(run);
-    // Where a chart by size says it all, forty bars add nothing.
+    // A chart by size already shows these cases; bars would repeat them.
     let by_size: Vec<ChartPlace> = charts.iter().map(|chart| chart.place.clone()).collect();
     charts.extend(bars(run).into_iter().filter(|chart| !by_size.contains(&chart.place)));
     charts.extend(device_grids(run, None));
@@ -69,25 +68,26 @@ pub fn all(report: &Report<'_>) -> Vec<Chart> {
     charts
 }
 
-/// Charts that say more than the tables of `report` do, few enough to stand over them: throughput
-/// by size, and the changes.
+/// Returns a few charts for the top of `report` that show more than its tables: throughput by size,
+/// and the changes.
 pub fn glance(report: &Report<'_>) -> Vec<Chart> {
     let throughput = throughput_by_size(report.run()).into_iter().take(1);
     throughput.chain(report.comparison.and_then(comparison)).collect()
 }
 
-/// Lowest and highest of `values`, NaN left out.
+/// Returns the lowest and highest of `values`, ignoring NaN.
 fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     let numbers = values.into_iter().filter(|value| !value.is_nan());
     numbers.minmax_by(f64::total_cmp).into_option()
 }
 
-/// `; 3 cases are not drawn`, or nothing if none is left out.
+/// Returns a note on omitted items, such as `; 3 cases are not drawn`. Empty if `count` is 0.
 fn left_out(count: usize, one: &str, many: &str, how: &str) -> String {
     if count == 0 { String::new() } else { format!("; {} {how}", format_count(count, one, many)) }
 }
 
-/// `; higher is better`, where it is known.
+/// Returns `; higher is better` or `; lower is better`, or an empty string if the direction is
+/// unknown.
 fn better_words(field: &Field) -> &'static str {
     match field.better() {
         Some(Better::Higher) => "; higher is better",
@@ -96,7 +96,7 @@ fn better_words(field: &Field) -> &'static str {
     }
 }
 
-/// The results, those with the widest spread first.
+/// Returns the results that have a spread, widest first.
 fn noisiest<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Vec<&'a BenchmarkResult> {
     let mut noisiest: Vec<_> =
         results.filter_map(|result| Some((spread_percent(result)?, result))).collect();
@@ -104,7 +104,7 @@ fn noisiest<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Vec<&'a B
     noisiest.into_iter().map(|(_, result)| result).collect()
 }
 
-/// `text` as part of a file's name.
+/// Converts `text` to a part of a file name.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     for c in text.chars() {
@@ -121,14 +121,14 @@ fn slug(text: &str) -> String {
     slug.trim_end_matches(['-', '.']).to_owned()
 }
 
-/// No two charts have one file: of those that would, the later ones are counted.
+/// Makes chart names, and so file names, unique: adds a number to later duplicates.
 fn tell_apart(charts: &mut [Chart]) {
     let mut known: HashMap<String, usize> = HashMap::new();
     for chart in charts {
         let count = known.entry(chart.name.clone()).or_default();
         *count += 1;
         if *count > 1 {
-            // What is replaced in a slug makes no such name.
+            // Slugs contain no underscore, so this name cannot collide with one.
             chart.name = format!("{}_{count}", chart.name);
         }
     }

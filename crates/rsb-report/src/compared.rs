@@ -1,5 +1,5 @@
-//! The textbook statistics of a comparison, a block for each case. They inform; verdicts do not
-//! rest on them, and the text says so.
+//! Textbook statistics of a comparison, one block per case. They are informational: verdicts do not
+//! depend on them, and the text states this.
 
 use rsb_model::record::{Comparison, ComparisonStatistics, OutlierCounts, TTest};
 
@@ -9,17 +9,15 @@ use crate::number::{format_percent, format_quantity};
 use crate::style::{Style, Tone, clean};
 
 const HEADING: &str = "Statistics";
-const ABOUT: &str = "For information; no verdict rests on them. Tests and effect sizes compare one \
-                     median for each \
-     process, the paired t test the n-th process of one side with the n-th of the other, which \
-     means something only \
-     where the two sides were measured interleaved. Outliers and percentiles are of all samples. \
-     The difference is \
-     current less baseline.";
+const ABOUT: &str = "For information; verdicts do not depend on them. Tests and effect sizes \
+                     compare one median per process; the paired t test pairs the n-th processes of \
+                     both sides, which is meaningful only if the sides were measured interleaved. \
+                     Outliers and percentiles are of all samples. The difference is current minus \
+                     baseline.";
 
 type Line = (&'static str, String);
 
-/// For a terminal, a block for each of `shown` that has statistics. Nothing when none has.
+/// Formats a block for each of `shown` that has statistics, for a terminal. Empty if none has.
 pub(crate) fn text(shown: &[&Comparison], style: Style) -> String {
     let blocks: Vec<(String, Vec<Line>)> = blocks(shown);
     if blocks.is_empty() {
@@ -108,12 +106,12 @@ fn outliers(side: &str, counts: OutlierCounts) -> String {
     format!("{side} {} by IQR and {} by MAD, of {}", counts.iqr, counts.mad, counts.samples)
 }
 
-/// A figure without a unit at two decimals, whole numbers without.
+/// Formats a value without a unit: with two decimals, or without decimals for integers.
 fn figure(value: f64) -> String {
     if value.fract().abs() < 1e-9 { format!("{value:.0}") } else { format!("{value:.2}") }
 }
 
-/// A probability at two significant digits: `p = 0.036`, `p < 0.0001`.
+/// Formats a probability with two significant digits: `p = 0.036`, `p < 0.0001`.
 fn probability(p: f64) -> String {
     match p {
         p if p < 1e-4 => "p < 0.0001".to_owned(),
@@ -163,7 +161,7 @@ mod tests {
         insta::assert_snapshot!(said);
         let markdown = markdown(&shown);
         assert!(
-            markdown.contains("no verdict rests on them")
+            markdown.contains("verdicts do not depend on them")
                 && markdown.contains("  - Welch's t: t(4.23) = 3.02")
         );
         assert_eq!(text(&shown[1..], Style::PLAIN), "", "nothing without statistics");

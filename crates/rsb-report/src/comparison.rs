@@ -1,4 +1,4 @@
-//! A comparison: one line a case, the worst first, and the verdict in words.
+//! A comparison: one line per case, worst first, and the verdict as a sentence.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -19,20 +19,20 @@ use crate::table::{Cell, Column, Table};
 use crate::targets;
 use crate::trend::short;
 
-/// How much to show.
+/// Level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// What is Unchanged is counted, and cases without a verdict for one common reason are counted
-    /// together.
+    /// Unchanged cases are only counted, as are groups of cases that have no verdict for the same
+    /// reason.
     Brief,
     /// Every case.
     Full,
 }
 
-/// Cases without a verdict that share a reason are folded from this many on.
+/// Minimum number of cases without a verdict that are folded if they share a reason.
 const FOLD: usize = 4;
 
-/// How `verdict` looks.
+/// Returns the color of `verdict`.
 pub const fn tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Improved => Tone::Good,
@@ -42,7 +42,7 @@ pub const fn tone(verdict: Verdict) -> Tone {
     }
 }
 
-/// The difference in the bad direction in percent: positive is worse.
+/// Returns the difference in percent, positive if worse.
 pub fn worsening(comparison: &Comparison) -> Option<f64> {
     comparison.difference_percent.map(|percent| match comparison.better {
         Better::Lower => percent,
@@ -50,7 +50,7 @@ pub fn worsening(comparison: &Comparison) -> Option<f64> {
     })
 }
 
-/// Every comparison, the worst first: Regressed, undecided, Improved, Unchanged; the largest change
+/// Returns all comparisons, worst first: Regressed, undecided, Improved, Unchanged; largest change
 /// first within each.
 pub fn by_importance(result: &ComparisonResult) -> Vec<&Comparison> {
     let mut sorted: Vec<&Comparison> = result.comparisons.iter().collect();
@@ -73,14 +73,14 @@ const fn importance_rank(verdict: Verdict) -> u8 {
     }
 }
 
-/// How large a change is: beyond every percentage where something came of nothing.
+/// Returns the absolute change in percent; infinite for a change from zero.
 fn size(comparison: &Comparison) -> f64 {
     let from_nothing = comparison.baseline_value == Some(0.0)
         && comparison.current_value.is_some_and(|now| now != 0.0);
     comparison.difference_percent.map_or(if from_nothing { f64::INFINITY } else { 0.0 }, f64::abs)
 }
 
-/// What is said one by one, and what is only counted.
+/// Comparisons that are listed individually, and those that are only counted.
 #[derive(Default)]
 pub(crate) struct Listing<'a> {
     pub(crate) shown: Vec<&'a Comparison>,
@@ -105,7 +105,7 @@ pub(crate) fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> 
             && !comparison.verdict.is_decided()
             && common.contains(&group_key(comparison))
         {
-            // The first of a group speaks for all of it.
+            // The first of a group represents all of it.
             if let Some(count) = alike.remove(&group_key(comparison)) {
                 listing.folded.push((comparison.verdict, &comparison.reason, count));
             }
@@ -116,7 +116,7 @@ pub(crate) fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> 
     listing
 }
 
-/// Returns the verdict and the reason, which rows that are counted together share.
+/// Returns the verdict and the reason, which identify rows that are counted together.
 fn group_key(comparison: &Comparison) -> (&'static str, String) {
     (comparison.verdict.as_str(), comparison.reason.clone())
 }
@@ -124,7 +124,7 @@ fn group_key(comparison: &Comparison) -> (&'static str, String) {
 /// Index of the case column in [`table()`].
 pub const CASE_COLUMN: usize = 0;
 
-/// The metric of most rows, which need not name it.
+/// Metric of most rows; not shown if all rows have it.
 const TIME: &str = "time_ms";
 
 /// Returns a row for each of `shown`, with the whole reason as its note.
@@ -161,7 +161,8 @@ fn table_with_reasons(shown: &[&Comparison], style: Style) -> (Table, Vec<String
         }
         table.push(cells(comparison, names.full(&comparison.id), &verdict, has_metrics));
     }
-    // The value of one side says little without the other.
+    // If the table is too narrow for both values, drop both: one is of little use without the
+    // other.
     if !table.shows(NOW_COLUMN, style.width) {
         table.clear(BEFORE_COLUMN);
     }
@@ -206,12 +207,13 @@ pub(crate) fn quantity_or_empty(value: Option<f64>, unit: &str) -> String {
     value.map_or_else(String::new, |value| format_quantity(value, unit))
 }
 
-/// Whether the reason is worth showing: "within the noise" on each Unchanged row is not.
+/// Returns whether the reason is worth showing: "within the noise" on each Unchanged row is not.
 fn is_explained(comparison: &Comparison) -> bool {
     comparison.verdict != Verdict::Unchanged || comparison.reason_code == ReasonCode::BelowThreshold
 }
 
-/// `30 cases: the cpus differ`, for each folded group, and the count of what is Unchanged.
+/// Returns a line for each folded group, such as `30 cases: the cpus differ`, and the counts of
+/// Unchanged rows.
 pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
     let mut lines: Vec<(Tone, String)> = Vec::new();
     for (verdict, reason, count) in &listing.folded {
@@ -224,7 +226,7 @@ pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
     let excused = listing.hidden.iter().filter(is_excused).count();
     if excused > 0 {
         let count = format_count(excused, "comparison is", "comparisons are");
-        let why = "slower than the record, and so is the program that made it: the machine \
+        let why = "slower than the baseline, and so is the program that measured it: the machine \
                    changed, not the code";
         lines.push((Tone::Caution, format!("{count} {why}")));
     }
@@ -235,8 +237,8 @@ pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
     lines
 }
 
-/// Returns the mean change of time and, in full, the slowdown that the measurements could detect in
-/// half of the cases: a pass rules out no smaller one.
+/// Returns the mean change of time and, with [`Detail::Full`], the slowdown that the measurements
+/// could detect in half of the cases: a pass does not rule out smaller ones.
 pub fn overall_line(result: &ComparisonResult, detail: Detail) -> Option<String> {
     let mean = result.summary.weighted_change_percent;
     let mean = mean.map(|percent| format!("mean change of time {}", format_percent(percent)));
@@ -251,7 +253,7 @@ fn detectable(result: &ComparisonResult) -> Option<String> {
     found.sort_by(f64::total_cmp);
     let median = *found.get(found.len() / 2)?;
     let percent = match median {
-        // Little was measured, and the number says no more.
+        // Too few measurements for a meaningful number.
         100.0.. => "> 100".to_owned(),
         10.0.. => format!("≥ {median:.0}"),
         _ => format!("≥ {median:.1}"),
@@ -259,7 +261,7 @@ fn detectable(result: &ComparisonResult) -> Option<String> {
     Some(format!("could detect {percent} % (median case)"))
 }
 
-/// What only one side has: `(title, ids)`, without empty ones.
+/// Returns the ids that only one side has, as (title, tone, ids), without empty lists.
 pub fn one_sided(result: &ComparisonResult) -> Vec<(&'static str, Tone, Vec<&str>)> {
     [
         ("Missing from the current run", Tone::Caution, &result.missing),
@@ -271,7 +273,7 @@ pub fn one_sided(result: &ComparisonResult) -> Vec<(&'static str, Tone, Vec<&str
     .collect()
 }
 
-/// The verdict in a sentence, and how it looks.
+/// Returns the verdict as a sentence, and its color.
 pub fn verdict_sentence(result: &ComparisonResult) -> (Tone, String) {
     let all = format_count(result.comparisons.len(), "comparison", "comparisons");
     let sentence = match result.verdict {
@@ -324,7 +326,8 @@ fn describe_regressions(result: &ComparisonResult, all: &str) -> String {
     parts.join("; ")
 }
 
-/// Returns the rows that Regressed, the worst first. A missed target is counted with the targets.
+/// Returns the rows that Regressed, worst first. Missed targets are excluded: they are counted
+/// separately.
 pub(crate) fn regressions(result: &ComparisonResult) -> Vec<&Comparison> {
     by_importance(result)
         .into_iter()
@@ -334,7 +337,7 @@ pub(crate) fn regressions(result: &ComparisonResult) -> Vec<&Comparison> {
         .collect()
 }
 
-/// ` (+12.3 %)`; ` (10 % after 0 %)` where there is no percentage of nothing.
+/// Formats a change: ` (+12.3 %)`, or ` (10 % after 0 %)` if the baseline is zero.
 pub fn change_told(comparison: &Comparison) -> String {
     let unit = &comparison.unit;
     match (comparison.difference_percent, comparison.baseline_value, comparison.current_value) {
@@ -367,7 +370,7 @@ fn missing(result: &ComparisonResult) -> Option<String> {
     })
 }
 
-/// Causes that the verdict names; the footnotes have the rest.
+/// Maximum number of causes that the verdict names; the footnotes list the rest.
 const MAX_CAUSES: usize = 3;
 
 /// Returns why rows are undecided, the most common cause first: `20 too noisy`, without the count
@@ -390,7 +393,8 @@ fn cause(row: &Comparison) -> String {
     row.reason_code.cause().to_owned()
 }
 
-/// `another machine: rocm differs`, from `another machine: rocm (5.2 before, none now) differs`.
+/// Removes parentheses and their contents: `another machine: rocm (5.2 before, none now) differs`
+/// becomes `another machine: rocm differs`.
 fn without_parentheses(text: &str) -> String {
     let mut depth = 0_usize;
     let mut out = String::new();
@@ -405,7 +409,7 @@ fn without_parentheses(text: &str) -> String {
     out.split_whitespace().collect::<Vec<_>>().join(" ").replace(" ,", ",")
 }
 
-/// `RUN against BASELINE, threshold 10 %`.
+/// Formats the heading: `RUN against BASELINE, threshold 10 %`.
 pub fn head(result: &ComparisonResult) -> String {
     let (now, before) = (clean(&result.current_run_id), clean(&result.baseline_run_id));
     format!("{now} against {before}, threshold {}", format_threshold(result.threshold_percent))
@@ -413,7 +417,7 @@ pub fn head(result: &ComparisonResult) -> String {
 
 const TITLE: &str = "Comparison";
 
-/// For a terminal; the verdict comes last.
+/// Formats the comparison for a terminal, with the verdict last.
 pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
     let listing = listing(result, detail);
     let head = style.wrap(&format!("{TITLE} {}", head(result)), 0);
@@ -453,12 +457,13 @@ pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
     out
 }
 
-/// In Markdown, the verdict first; the targets are not in it.
+/// Formats the comparison as Markdown, with the verdict first and without the targets.
 pub fn markdown(result: &ComparisonResult, detail: Detail) -> String {
     format!("**{}**\n\n{}", escape(&verdict_sentence(result).1), markdown_body(result, detail))
 }
 
-/// [`markdown`] without the verdict, for a document that begins with it.
+/// Formats the comparison as [`markdown`] does, without the verdict, for a document that begins
+/// with it.
 pub(crate) fn markdown_body(result: &ComparisonResult, detail: Detail) -> String {
     let listing = listing(result, detail);
     let mut out = format!("{}\n\n", escape(&head(result)));
@@ -500,10 +505,11 @@ const COLUMNS: [CsvColumn<Comparison>; 15] = [
     ("detectable_percent", |row| csv_number(row.detectable_percent)),
 ];
 
-/// A row for each metric of each case, in the order of the comparison.
+/// Formats the comparison as CSV: a row for each metric of each case, in the order of the
+/// comparison.
 ///
 /// # Errors
-/// Never for data that the model can hold.
+/// Never for data that the model can contain.
 pub fn csv_rows(result: &ComparisonResult) -> Result<String, ReportError> {
     csv_of(&COLUMNS, &result.comparisons)
 }
@@ -548,7 +554,7 @@ mod tests {
             (vec![missed], "REGRESSED: 1 target is missed"),
         ] {
             let mut result = sample::comparison();
-            // An improvement that is larger than any of them.
+            // An improvement that is larger than any regression.
             let improved =
                 Comparison { difference_percent: Some(-98.0), ..result.comparisons[1].clone() };
             result.comparisons = rows.into_iter().chain([improved]).collect();

@@ -1,4 +1,4 @@
-//! What an examination of the machine found: the worst first, each with its cure.
+//! Findings of a machine check, each with its cure.
 
 use itertools::Itertools as _;
 use rsb_model::finding::{Finding, FindingSeverity};
@@ -8,10 +8,10 @@ use crate::document::{ReportError, json as write};
 use crate::number::format_count;
 use crate::style::{Style, Tone};
 
-/// Columns for the severity and the gap behind it.
+/// Columns for the severity and the gap after it.
 const INDENT: usize = 9;
 
-/// For a terminal.
+/// Formats the findings for a terminal.
 pub fn text(findings: &[Finding], style: Style) -> String {
     let mut out = String::new();
     for finding in findings {
@@ -30,7 +30,7 @@ pub fn text(findings: &[Finding], style: Style) -> String {
     out + &summary(findings) + "\n"
 }
 
-/// The document for programs: every finding, and how many of each severity.
+/// Formats the findings as JSON, with the count of each severity.
 ///
 /// # Errors
 /// As [`crate::json`].
@@ -51,12 +51,12 @@ fn count(findings: &[Finding], severity: FindingSeverity) -> usize {
     findings.iter().filter(|finding| finding.severity == severity).count()
 }
 
-/// One sentence for the whole.
+/// Summarizes the findings in one sentence.
 pub fn summary(findings: &[Finding]) -> String {
     let errors = count(findings, FindingSeverity::Error);
     let good = match count(findings, FindingSeverity::Ok) {
         0 => String::new(),
-        good => format!(", {good} as it should be"),
+        good => format!(", {good} ok"),
     };
     let counted = [
         (errors, "error", "errors"),
@@ -66,13 +66,13 @@ pub fn summary(findings: &[Finding]) -> String {
     let known = counted.into_iter().filter(|(count, ..)| *count > 0);
     let words = known.map(|(count, one, many)| format_count(count, one, many)).join(", ");
     if words.is_empty() {
-        return format!("Nothing is wrong{good}.");
+        return format!("No problem found{good}.");
     }
     let lead = if errors == 0 { "No error: " } else { "" };
     format!("{lead}{words}{good}.")
 }
 
-/// How a finding looks.
+/// Returns the color of a severity.
 pub const fn tone(severity: FindingSeverity) -> Tone {
     match severity {
         FindingSeverity::Ok => Tone::Good,
@@ -91,19 +91,19 @@ mod tests {
             Finding::new(
                 FindingSeverity::Error,
                 "ada may not use /dev/kfd",
-                "it is of the group render, and this process may not read and write it",
+                "its group is render, and this process may not read and write it",
                 "sudo usermod -aG render ada, and log in again",
             ),
             Finding::new(
                 FindingSeverity::Warning,
                 "GPU 0 (AMD Radeon RX 7900 XTX): its link runs at 16 GT/s x4 (7.9 GB/s) of 16 GT/s \
                  x16 (31.5 GB/s)",
-                "transfers between CPU and GPU are that much slower than they could be",
-                "look again under load; when it stays, seat the GPU anew",
+                "transfers between CPU and GPU are slower by the same factor",
+                "check again under load; if it stays slow, reseat the GPU",
             ),
             Finding::ok(
                 "GPU 0 (AMD Radeon RX 7900 XTX): amdgpu 6.12.1 is bound",
-                "the kernel driver has taken the GPU",
+                "the GPU uses the kernel driver that compute needs",
             ),
         ]
     }
@@ -112,16 +112,16 @@ mod tests {
     fn the_page() {
         insta::assert_snapshot!(text(&sample_findings(), Style { width: 80, ..Style::PLAIN }), @r"
         error    ada may not use /dev/kfd
-                 it is of the group render, and this process may not read and write it
+                 its group is render, and this process may not read and write it
                  cure: sudo usermod -aG render ada, and log in again
         warning  GPU 0 (AMD Radeon RX 7900 XTX): its link runs at 16 GT/s x4 (7.9 GB/s)
                  of 16 GT/s x16 (31.5 GB/s)
-                 transfers between CPU and GPU are that much slower than they could be
-                 cure: look again under load; when it stays, seat the GPU anew
+                 transfers between CPU and GPU are slower by the same factor
+                 cure: check again under load; if it stays slow, reseat the GPU
         ok       GPU 0 (AMD Radeon RX 7900 XTX): amdgpu 6.12.1 is bound
-                 the kernel driver has taken the GPU
+                 the GPU uses the kernel driver that compute needs
 
-        1 error, 1 warning, 1 as it should be.
+        1 error, 1 warning, 1 ok.
         ");
     }
 
@@ -129,13 +129,10 @@ mod tests {
     fn the_last_line_says_it_all() {
         assert_eq!(
             last_line(&sample_findings()[1..]).as_deref(),
-            Some("No error: 1 warning, 1 as it should be.")
+            Some("No error: 1 warning, 1 ok.")
         );
-        assert_eq!(
-            last_line(&sample_findings()[2..]).as_deref(),
-            Some("Nothing is wrong, 1 as it should be.")
-        );
-        assert_eq!(last_line(&[]).as_deref(), Some("Nothing is wrong."));
+        assert_eq!(last_line(&sample_findings()[2..]).as_deref(), Some("No problem found, 1 ok."));
+        assert_eq!(last_line(&[]).as_deref(), Some("No problem found."));
     }
 
     fn last_line(findings: &[Finding]) -> Option<String> {

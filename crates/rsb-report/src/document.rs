@@ -1,25 +1,25 @@
-//! Documents for programs: JSON and CSV.
+//! Machine-readable documents: JSON and CSV.
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::shown::{is_disguise, to_cell};
 use serde::Serialize;
 
-/// A document that could not be written.
+/// An error while writing a document.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The data has no form in JSON.
+    /// The data cannot be represented in JSON.
     #[error("the document cannot be written as JSON ({0}); please report this as a bug")]
     Json(#[from] serde_json::Error),
-    /// The data has no form in CSV.
+    /// The data cannot be represented in CSV.
     #[error("the table cannot be written as CSV ({0}); please report this as a bug")]
     Csv(#[from] csv::Error),
 }
 
-/// `value` as indented JSON with a line end: what `--json` writes for every type that carries its
-/// own `format_version` (a run, a comparison, a trend).
+/// Formats `value` as indented JSON with a final newline, as `--json` prints types that contain
+/// their own `format_version` (a run, a comparison, a trend).
 ///
 /// # Errors
-/// When `value` has no form in JSON.
+/// If `value` cannot be represented in JSON.
 pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, ReportError> {
     let mut text =
         escape_control_chars(serde_json::to_string_pretty(&serde_json::to_value(value)?)?);
@@ -27,8 +27,8 @@ pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, ReportError> {
     Ok(text)
 }
 
-/// JSON in which what a terminal would obey is written as its number. It stands in strings alone,
-/// and means the same.
+/// Replaces characters that a terminal could interpret with `\uXXXX` escapes. They occur only in
+/// strings, so the document has the same meaning.
 fn escape_control_chars(text: String) -> String {
     if !text.contains(is_hidden) {
         return text;
@@ -48,10 +48,11 @@ fn is_hidden(c: char) -> bool {
     c != '\n' && is_disguise(c)
 }
 
-/// `{format_version, <name>: value}`, for lists and other values that carry no version themselves.
+/// Formats `{format_version, <name>: value}`, for lists and other values without a version of their
+/// own.
 ///
 /// # Errors
-/// When `value` has no form in JSON.
+/// If `value` cannot be represented in JSON.
 pub fn document<T: Serialize + ?Sized>(name: &str, value: &T) -> Result<String, ReportError> {
     let mut map = serde_json::Map::new();
     map.insert("format_version".to_owned(), FORMAT_VERSION.into());
@@ -59,36 +60,37 @@ pub fn document<T: Serialize + ?Sized>(name: &str, value: &T) -> Result<String, 
     json(&map)
 }
 
-/// [`document()`] of a list, written item by item: of a long one only an item is in memory.
+/// A writer of the [`document()`] of a list, item by item: only one item is in memory at a time.
 #[derive(Debug)]
 pub struct ItemWriter {
     items: usize,
 }
 
 impl ItemWriter {
-    /// The list `name`, and how its document begins.
+    /// Returns a writer for the list `name`, and the start of its document.
     pub fn begin(name: &str) -> (Self, String) {
         (Self { items: 0 }, format!("{{\n  \"format_version\": {FORMAT_VERSION},\n  \"{name}\": ["))
     }
 
-    /// The next item.
+    /// Returns the text of the next item.
     ///
     /// # Errors
-    /// When `value` has no form in JSON.
+    /// If `value` cannot be represented in JSON.
     pub fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<String, ReportError> {
         let comma = if self.items > 0 { "," } else { "" };
         self.items += 1;
-        // No line breaks within a text: they are written as `\n` there.
+        // This cannot change strings: they contain newlines as `\n`.
         Ok(format!("{comma}\n    {}", json(value)?.trim_end().replace('\n', "\n    ")))
     }
 
-    /// How the document ends.
+    /// Returns the end of the document.
     pub fn end(self) -> &'static str {
         if self.items > 0 { "\n  ]\n}\n" } else { "]\n}\n" }
     }
 }
 
-/// Rows under `header` as CSV. No text in it is a formula. Every row must be as long as the header.
+/// Formats rows under `header` as CSV, escaping text that a spreadsheet would run as a formula.
+/// Every row must have as many cells as the header.
 pub(crate) fn csv(
     header: &[&str],
     rows: impl IntoIterator<Item = Vec<String>>,
@@ -102,7 +104,7 @@ pub(crate) fn csv(
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A column of CSV: its name, and its cell in the row of a `T`.
+/// A CSV column: its name, and a function that returns its cell for a `T`.
 pub(crate) type CsvColumn<T> = (&'static str, fn(&T) -> String);
 
 pub(crate) fn csv_of<T>(columns: &[CsvColumn<T>], rows: &[T]) -> Result<String, ReportError> {
@@ -110,7 +112,7 @@ pub(crate) fn csv_of<T>(columns: &[CsvColumn<T>], rows: &[T]) -> Result<String, 
     csv(&header, rows.iter().map(|row| columns.iter().map(|(_, cell)| cell(row)).collect()))
 }
 
-/// A number in CSV: every digit, or nothing when it is unknown.
+/// Formats a number for CSV with all digits; empty if unknown or not finite.
 pub(crate) fn csv_number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
 }

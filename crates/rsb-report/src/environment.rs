@@ -1,4 +1,4 @@
-//! The machine: one line for the head of a report, a page for `probe`.
+//! The machine: one line for the head of a report, and a page for `probe`.
 
 use rsb_model::Environment;
 use rsb_model::environment::{Cache, Cpu, MachineState, RocmInstallation, UnreadGpu};
@@ -12,7 +12,7 @@ use crate::table::{Column, Table};
 
 const UNKNOWN: &str = "unknown";
 
-/// The machine in a line: CPU, memory, GPUs, system.
+/// Returns the machine in one line: CPU, memory, GPUs, operating system.
 pub fn line(environment: &Environment) -> String {
     let mut parts = Vec::new();
     if let Some(cpu) = &environment.cpu {
@@ -21,7 +21,7 @@ pub fn line(environment: &Environment) -> String {
     }
     parts.extend(environment.memory_gb.map(|gb| format!("{} memory", format_quantity(gb, "GB"))));
     parts.push(match environment.gpus.as_slice() {
-        [] if !environment.unread_gpus.is_empty() => "no GPU that could be read".to_owned(),
+        [] if !environment.unread_gpus.is_empty() => "no readable GPU".to_owned(),
         [] => "no GPU".to_owned(),
         [one] => one.label().to_owned(),
         [first, ..] => format!("{} × {}", environment.gpus.len(), first.label()),
@@ -65,7 +65,7 @@ fn sections(environment: &Environment) -> Vec<Section> {
             .branch
             .as_deref()
             .map_or_else(|| "detached".to_owned(), |branch| format!("branch {branch}"));
-        let dirty = if git.dirty { ", with changes that are not committed" } else { "" };
+        let dirty = if git.dirty { ", with uncommitted changes" } else { "" };
         sections.push((
             "Source".to_owned(),
             vec![entry("commit", Some(format!("{} ({branch}{dirty})", git.commit)))],
@@ -77,20 +77,20 @@ fn sections(environment: &Environment) -> Vec<Section> {
     sections
 }
 
-/// Whether more than GPUs was read. Of a tree that stands for /sys alone, the rest is not "unknown"
-/// or "not found": it was not looked at.
+/// Returns whether anything other than GPUs was read. If a directory tree replaced /sys, the rest
+/// was not examined and must not be shown as "unknown" or "not found".
 pub(crate) fn has_host(environment: &Environment) -> bool {
     let gpus = environment.clone();
     *environment
         != Environment { gpus: gpus.gpus, unread_gpus: gpus.unread_gpus, ..Environment::default() }
 }
 
-/// Whether it is known that there is no GPU. One that does not answer is one.
+/// Returns whether the machine is known to have no GPU. A GPU that does not answer counts as one.
 fn has_no_gpu(environment: &Environment) -> bool {
     environment.gpus.is_empty() && environment.unread_gpus.is_empty()
 }
 
-/// `card0 does not answer; asked for its clocks`.
+/// Returns a line such as `card0 does not answer; asked for its clocks`.
 fn unread(gpu: &UnreadGpu) -> (String, Option<String>) {
     entry("GPU", Some(format!("{} {}; asked for {}", gpu.place, gpu.answer.describe(1), gpu.asked)))
 }
@@ -110,7 +110,7 @@ fn machine(environment: &Environment) -> Vec<(String, Option<String>)> {
 }
 
 fn no_gpus() -> (String, Option<String>) {
-    entry("GPUs", Some("none of AMD, NVIDIA or Intel".to_owned()))
+    entry("GPUs", Some("no AMD, NVIDIA or Intel GPU".to_owned()))
 }
 
 fn cpu_lines(cpu: &Cpu) -> Vec<(String, Option<String>)> {
@@ -203,12 +203,12 @@ fn state_lines(state: &MachineState) -> Vec<(String, Option<String>)> {
     gpus::known_entries(known).collect()
 }
 
-/// What is likely to have disturbed the figures, a sentence each.
+/// Returns the conditions that probably disturbed the measurements, one sentence each.
 pub fn warnings(environment: &Environment) -> &[String] {
     environment.state.as_ref().map_or(&[], |state| &state.warnings)
 }
 
-/// The page, for a terminal.
+/// Formats the page for a terminal.
 pub fn text(environment: &Environment, style: Style) -> String {
     let mut out = String::new();
     let sections = sections(environment);
@@ -217,8 +217,7 @@ pub fn text(environment: &Environment, style: Style) -> String {
     for (title, lines) in sections {
         out.push_str(&format!("{}\n", style.paint(Tone::Strong, &title)));
         for (name, value) in lines {
-            // Wrapped as if the name were part of the indent, so that values stand under each
-            // other.
+            // Wraps as if the name were part of the indent, so that values align.
             let indent = width + 4;
             let body = match value {
                 Some(value) => style.wrap(&value, indent),
@@ -235,7 +234,7 @@ pub fn text(environment: &Environment, style: Style) -> String {
     out + "\n"
 }
 
-/// As sections of a Markdown document, a list each.
+/// Formats the page as sections of a Markdown document, each with a list.
 pub fn markdown(environment: &Environment) -> String {
     let mut out = String::new();
     for (title, lines) in sections(environment) {
@@ -250,7 +249,7 @@ pub fn markdown(environment: &Environment) -> String {
     out
 }
 
-/// A line of the page: its section, its name, and how many lines of that name stand before it.
+/// Position of a line on the page: section, name, and number of earlier lines with that name.
 type Place = (String, String, usize);
 
 fn lines(environment: &Environment) -> Vec<(Place, String)> {
@@ -268,8 +267,8 @@ fn lines(environment: &Environment) -> Vec<(Place, String)> {
     lines
 }
 
-/// What stands where one of two machines has no such line.
-const ABSENT: &str = "not there";
+/// Value shown for a line that one of two machines does not have.
+const ABSENT: &str = "absent";
 
 fn value_at(lines: &[(Place, String)], place: &Place) -> String {
     lines
@@ -278,13 +277,16 @@ fn value_at(lines: &[(Place, String)], place: &Place) -> String {
         .map_or_else(|| ABSENT.to_owned(), |(_, value)| value.clone())
 }
 
-/// What differs between two machines, or one machine at two times: a row for each line of the page.
-/// No rows when nothing does.
+/// Returns the differences between two machines, or one machine at two times: one row per line of
+/// the page that differs.
 pub fn differences(before: &Environment, now: &Environment) -> Table {
     let (before, now) = (lines(before), lines(now));
     let gone = before.iter().filter(|(place, _)| now.iter().all(|(known, _)| known != place));
-    let mut table =
-        Table::new([Column::left("what"), Column::left("in the baseline"), Column::left("now")]);
+    let mut table = Table::new([
+        Column::left("property"),
+        Column::left("in the baseline"),
+        Column::left("now"),
+    ]);
     for (place, _) in now.iter().chain(gone) {
         let sides = [&before, &now].map(|side| value_at(side, place));
         if sides[0] != sides[1] {
@@ -296,7 +298,7 @@ pub fn differences(before: &Environment, now: &Environment) -> Table {
     table
 }
 
-/// The page as a table for each part, and what was otherwise `before`.
+/// Returns the page as one table per section, with the differing values of `before`.
 pub fn tables(now: &Environment, before: Option<&Environment>) -> Vec<(String, Table)> {
     let before = before.map(lines);
     let mut tables: Vec<(String, Table)> = Vec::new();
@@ -306,7 +308,7 @@ pub fn tables(now: &Environment, before: Option<&Environment>) -> Vec<(String, T
         let (section, name, _) = place;
         if tables.last().is_none_or(|(title, _)| *title != section) {
             let columns =
-                [Column::left("what"), Column::left("value"), Column::left("in the baseline")];
+                [Column::left("property"), Column::left("value"), Column::left("in the baseline")];
             tables.push((section, Table::new(columns)));
         }
         if let Some((_, table)) = tables.last_mut() {
@@ -339,7 +341,7 @@ mod tests {
         assert_eq!(rows[0], ["Machine: kernel", "6.1.0-18-amd64", "6.12.0"]);
         assert_eq!(rows[1], ["Machine: memory", "8.15 GB", "unknown"]);
         assert_eq!(rows[2][0], "Software: frameworks");
-        assert_eq!((rows[3][0], rows[3][2], rows.len()), ("Source: commit", "not there", 4));
+        assert_eq!((rows[3][0], rows[3][2], rows.len()), ("Source: commit", "absent", 4));
         let tables = tables(&now, Some(&before));
         let (title, machine) = &tables[0];
         let then: Vec<&str> = machine.rows().iter().map(|row| row.cells[2].text.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The first day of a card: a table of its checks, with each value next to what is expected of it.
+//! The first-day checks of a card: a table with each value next to its expected range.
 
 use rsb_model::record::{
     CheckResult, CheckStatus, CheckValue, CheckedDevice, ExpectedRange, FirstDayDocument,
@@ -11,7 +11,7 @@ use crate::table::{Cell, Column, Table};
 
 const MOST_ROWS: usize = 24;
 
-/// For a terminal: the devices, a table of the checks, and a sentence for the whole.
+/// Formats the checks for a terminal: the devices, a table of the checks, and a summary sentence.
 pub fn text(document: &FirstDayDocument, style: Style) -> String {
     let mut out = String::new();
     for device in &document.devices {
@@ -25,9 +25,8 @@ pub fn text(document: &FirstDayDocument, style: Style) -> String {
     out.push('\n');
     out.push_str(&style.wrap(&sentence(document), 0));
     if document.summary.look > 0 {
-        let note = "look: outside the range that is expected of this card. It is no failure; find \
-                    the cause before you \
-                    trust that value.";
+        let note = "look: outside the expected range of this card. It is not a failure; find the \
+                    cause before you trust that value.";
         out.push_str(&style.wrap(note, 0));
     }
     out
@@ -37,11 +36,11 @@ fn describe(device: &CheckedDevice) -> String {
     let arch = device.arch.as_ref().map(|arch| format!(", {arch}")).unwrap_or_default();
     let ranges = match (&device.ranges_of, device.device_type) {
         (_, DeviceType::Simulated) => {
-            "simulated: its times mean nothing, so none is expected".to_owned()
+            "simulated: its times are meaningless, so none is expected".to_owned()
         }
-        (Some(card), _) => format!("expected ranges: those of {card}"),
+        (Some(card), _) => format!("expected ranges: {card}"),
         (None, DeviceType::Cpu) => "runs on the CPU: no expected ranges".to_owned(),
-        (None, _) => "no expected ranges: the table lacks this card".to_owned(),
+        (None, _) => "no expected ranges: this card is not in the table".to_owned(),
     };
     let units = format_count(device.units as usize, "unit", "units");
     format!("{}{arch}, {units}; {ranges}", device.name)
@@ -71,8 +70,8 @@ fn table(checks: &[CheckResult], names_devices: bool) -> Table {
     table
 }
 
-/// The values of `check`: those that are not as expected first lose no row; skipped ones are
-/// counted.
+/// Adds the values of `check`. Omits expected values from [`MOST_ROWS`] rows on, but no others;
+/// skipped values are only counted.
 fn add_values(table: &mut Table, check: &CheckResult, names_devices: bool) {
     let mut shown = 0;
     let mut left_out = 0;
@@ -134,7 +133,7 @@ fn expected_text(value: &CheckValue) -> String {
     match &value.expected {
         Some(ExpectedRange { low: Some(low), high: Some(high), .. }) => {
             let (low, high) = (quantity(*low, unit), quantity(*high, unit));
-            // `5 to 20 µs` where both have one unit.
+            // `5 to 20 µs` if both have the same unit.
             match (low.split_once(' '), high.split_once(' ')) {
                 (Some((number, first)), Some((_, second))) if first == second => {
                     format!("{number} to {high}")
@@ -150,7 +149,7 @@ fn expected_text(value: &CheckValue) -> String {
     }
 }
 
-/// One line for a check that has ended: `ok`, `look: 2 of 9 values`.
+/// Summarizes a finished check in one line: `ok, 2 values`, `look: 2 of 9 values`.
 pub fn summary_of(check: &CheckResult) -> String {
     let word = check.status.as_str();
     let known = check.values.len() - count_status(check, CheckStatus::Skipped);
@@ -168,7 +167,7 @@ fn count_status(check: &CheckResult, status: CheckStatus) -> usize {
     check.values.iter().filter(|value| value.status == status).count()
 }
 
-/// One sentence: `11 ok, 2 to look at, 3 skipped.`
+/// Summarizes all checks in one sentence: `16 checks: 2 to look at, 11 ok, 3 skipped.`
 pub fn sentence(document: &FirstDayDocument) -> String {
     let summary = document.summary;
     let parts = [
@@ -308,9 +307,9 @@ mod tests {
     #[test]
     fn an_unknown_card_says_that_nothing_is_expected() {
         for (device_type, words) in [
-            (DeviceType::Gpu, "no expected ranges: the table lacks this card"),
+            (DeviceType::Gpu, "no expected ranges: this card is not in the table"),
             (DeviceType::Cpu, "runs on the CPU"),
-            (DeviceType::Simulated, "its times mean nothing"),
+            (DeviceType::Simulated, "its times are meaningless"),
         ] {
             let mut unknown = document();
             unknown.devices[0].ranges_of = None;

@@ -1,5 +1,5 @@
-//! What a new user sees of `run` and `list` on a machine without a GPU: on terminals of 80 and 120
-//! columns, and piped.
+//! Tests of the output of `run` and `list` for a new user on a machine without a GPU: on terminals
+//! of 80 and 120 columns, and piped.
 
 use rsb_model::{Outcome, Reason, Run};
 

@@ -1,5 +1,4 @@
-//! The forms in which a verdict can be had. A new form is a variant here and one arm in
-//! [`write()`].
+//! Output formats of a verdict. A new format is a variant here and one arm in [`write()`].
 
 mod comment;
 mod finding;
@@ -19,18 +18,18 @@ use crate::style::Style;
 
 pub use comment::MARKER;
 
-/// A form of a verdict.
+/// Output format of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GateFormat {
-    /// For a terminal.
+    /// Text for a terminal.
     Text,
-    /// The whole comparison, for programs.
+    /// The whole comparison as JSON.
     Json,
-    /// For a comment on a pull request; begins with [`MARKER`], so that one comment can be updated
-    /// in place.
+    /// Markdown for a comment on a pull request. Begins with [`MARKER`], so that one comment can be
+    /// updated in place.
     Markdown,
-    /// XML as CI servers read it: a test for each comparison.
+    /// JUnit XML for CI servers: one test per comparison.
     Junit,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
@@ -39,11 +38,11 @@ pub enum GateFormat {
 }
 
 impl GateFormat {
-    /// Every form.
+    /// All formats.
     pub const ALL: [Self; 6] =
         [Self::Text, Self::Json, Self::Markdown, Self::Junit, Self::Sarif, Self::Github];
 
-    /// The name used on the command line.
+    /// Returns the name used on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -56,9 +55,9 @@ impl GateFormat {
     }
 }
 
-/// Text that names no form.
+/// A text that names no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a format of a verdict; use text, json, markdown, junit, sarif or github")]
+#[error("`{text}` is not a verdict format; use text, json, markdown, junit, sarif or github")]
 pub struct UnknownFormat {
     text: String,
 }
@@ -73,11 +72,11 @@ impl FromStr for GateFormat {
     }
 }
 
-/// `result` in `format`. `style` and `detail` are for people only, as text or Markdown: the other
-/// forms leave nothing out but what a reader of theirs could not show.
+/// Formats `result` as `format`. `style` and `detail` apply only to text and Markdown. The other
+/// formats are complete, within the limits of their readers.
 ///
 /// # Errors
-/// When the comparison has no form in JSON.
+/// If the comparison cannot be represented in JSON.
 pub fn write(
     result: &ComparisonResult,
     format: GateFormat,

@@ -1,4 +1,4 @@
-//! GPUs on the page of a machine: what they have in common once, then what differs.
+//! GPUs on the machine page: common properties once, followed by those that differ.
 
 use itertools::Itertools as _;
 use rsb_model::gpu::{EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, Pcie, PcieLink};
@@ -9,15 +9,15 @@ use crate::number::format_quantity;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BackendDiscovery {
-    /// The runtimes of the host were looked at.
+    /// The runtimes of the host were examined.
     Looked,
-    /// Only a tree was read.
+    /// Only a directory tree was read.
     Unknown,
 }
 
 type Lines = Vec<(String, Option<String>)>;
 
-/// A titled part of the page: name and value of each line. A value that is not known is `None`.
+/// A titled section of the page, with the name and value of each line. An unknown value is `None`.
 pub(crate) type Section = (String, Lines);
 
 pub(crate) fn sections(gpus: &[Gpu], reach: BackendDiscovery) -> Vec<Section> {
@@ -35,7 +35,7 @@ fn title(members: &[&Gpu]) -> String {
     format!("{name} {}", ranges(&indices))
 }
 
-/// `0 to 3, 7`.
+/// Formats indices as ranges: `0 to 3, 7`.
 pub(crate) fn ranges(indices: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for &index in indices {
@@ -69,7 +69,7 @@ fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
         entry("compute", compute(gpu)),
         entry("memory", memory(gpu)),
     ];
-    // Inside of a CPU there is no link worth a word.
+    // The link of an integrated GPU is not worth showing.
     if gpu.kind != Some(GpuKind::Integrated) {
         lines.push(entry("PCIe", pcie(&gpu.pcie)));
     }
@@ -85,7 +85,7 @@ fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
             "state",
             gpu.asleep
                 .filter(|asleep| *asleep)
-                .map(|_| "asleep; clocks, links and sensors were not asked".to_owned()),
+                .map(|_| "asleep; clocks, links and sensors were not read".to_owned()),
         ),
         ("reached by", reachable_backends(gpu, reach)),
     ];
@@ -135,10 +135,11 @@ fn memory(gpu: &Gpu) -> Option<String> {
     parts.extend(
         gpu.memory_bandwidth_gb_s.map(|rate| format!("at most {}", format_quantity(rate, "GB/s"))),
     );
-    // Every GPU may map memory of the machine; it is worth a word where there is hardly any other.
+    // Any GPU may map host memory; it matters only for integrated GPUs, which have little of their
+    // own.
     let shares = gpu.kind == Some(GpuKind::Integrated);
     let shared = memory.shared_gb.filter(|_| shares);
-    parts.extend(shared.map(|gb| format!("{} of the machine's shared", format_quantity(gb, "GB"))));
+    parts.extend(shared.map(|gb| format!("{} shared with the machine", format_quantity(gb, "GB"))));
     if gpu.vram_gb.is_none() && !parts.is_empty() {
         parts.push("size unknown".to_owned());
     }
@@ -190,11 +191,11 @@ fn reachable_backends(gpu: &Gpu, reach: BackendDiscovery) -> Option<String> {
     }
 }
 
-/// What each of the GPUs has for itself: its place, and whom it is joined to.
+/// Returns the properties that differ between the GPUs: their addresses and links.
 fn own(members: &[&Gpu]) -> Lines {
     let mut addresses: Vec<&str> =
         members.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
-    // The partitions of a GPU lie side by side, all at its address.
+    // Partitions of one GPU are adjacent and share its address.
     addresses.dedup();
     let mut lines = Vec::new();
     if members.iter().all(|gpu| gpu.partitions.is_some()) {
@@ -217,8 +218,8 @@ fn own(members: &[&Gpu]) -> Lines {
     lines
 }
 
-/// The GPUs that links of one kind join. Where they form closed groups, the groups are named, else
-/// each GPU's peers.
+/// Returns the GPUs connected by links of one kind: as groups if the groups are closed, otherwise
+/// the peers of each GPU.
 fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
     let mut linked: Vec<(u32, Vec<u32>)> = Vec::new();
     for gpu in members {
@@ -246,7 +247,7 @@ fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
     let mut lines: Lines = Vec::new();
     let said = group_by_key(linked.into_iter().map(|(index, peers)| (peers, index)));
     for (place, (to, from)) in said.iter().enumerate() {
-        // What was said from the other side is not said again.
+        // Do not repeat a connection from its other end.
         let is_mirrored =
             said.iter().take(place).any(|(peers, earlier)| earlier == to && peers == from);
         if !is_mirrored {
@@ -257,7 +258,7 @@ fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
     lines
 }
 
-/// `; 50.0 GB/s each way`, where every link of the kind carries the same.
+/// Returns `; 50.0 GB/s each way` if all links of the kind have the same rate.
 fn rate(members: &[&Gpu], kind: &str) -> String {
     let mut rates = members
         .iter()

@@ -1,4 +1,4 @@
-//! One page: how the benchmarks of a machine stand.
+//! The health page: the state of a machine's benchmarks.
 
 use rsb_model::CaseId;
 use rsb_model::record::{HealthDocument, HealthItem, OverallStatus};
@@ -9,7 +9,7 @@ use crate::style::{Style, Tone};
 
 const SHOWN: usize = 10;
 
-/// For a terminal.
+/// Formats the page for a terminal.
 pub fn text(page: &HealthDocument, style: Style) -> String {
     let (word, tone) = status(page.status);
     let mut out = format!("{}: {}\n", style.paint(tone, word), sentence(page));
@@ -33,7 +33,7 @@ pub fn text(page: &HealthDocument, style: Style) -> String {
         }
     }
     if !page.recommendations.is_empty() {
-        out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, "What to do")));
+        out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, "Recommendations")));
     }
     for advice in &page.recommendations {
         out.push_str(&style.wrap(&advice.action, 2));
@@ -42,7 +42,7 @@ pub fn text(page: &HealthDocument, style: Style) -> String {
     out
 }
 
-/// As a Markdown document.
+/// Formats the page as a Markdown document.
 pub fn markdown(page: &HealthDocument) -> String {
     use crate::markdown::escape;
     let mut out = format!("# Health: {}\n\n{}\n", status(page.status).0, escape(&sentence(page)));
@@ -56,7 +56,7 @@ pub fn markdown(page: &HealthDocument) -> String {
         }
     }
     if !page.recommendations.is_empty() {
-        out.push_str("\n## What to do\n\n");
+        out.push_str("\n## Recommendations\n\n");
     }
     for advice in &page.recommendations {
         let (action, evidence) = (escape(&advice.action), escape(&advice.evidence));
@@ -65,25 +65,29 @@ pub fn markdown(page: &HealthDocument) -> String {
     out
 }
 
-/// The items of one kind.
+/// Items of one kind.
 #[derive(Debug, Clone, Copy)]
 pub struct HealthSection<'a> {
-    /// The kind.
+    /// Title of the kind.
     pub title: &'static str,
-    /// Its items.
+    /// Items.
     pub items: &'a [HealthItem],
     /// Whether the percentages of the items are changes, which have a sign.
     has_changes: bool,
 }
 
-/// Returns the items that need attention by their kind.
+/// Returns the items that need attention, grouped by kind.
 pub fn sections(page: &HealthDocument) -> [HealthSection<'_>; 5] {
     [
         HealthSection { title: "Degraded", items: &page.degraded, has_changes: true },
         HealthSection { title: "Improving", items: &page.improving, has_changes: true },
         HealthSection { title: "Noisy", items: &page.noisy, has_changes: false },
         HealthSection { title: "Missing", items: &page.missing, has_changes: false },
-        HealthSection { title: "Unmeasured for long", items: &page.unmeasured, has_changes: false },
+        HealthSection {
+            title: "Not measured recently",
+            items: &page.unmeasured,
+            has_changes: false,
+        },
     ]
 }
 
@@ -102,7 +106,7 @@ impl HealthSection<'_> {
     }
 }
 
-/// The state of a machine in a word, and how it looks.
+/// Returns the state of a machine as a word, and its color.
 pub const fn status(status: OverallStatus) -> (&'static str, Tone) {
     match status {
         OverallStatus::Healthy => ("healthy", Tone::Good),
@@ -111,8 +115,8 @@ pub const fn status(status: OverallStatus) -> (&'static str, Tone) {
     }
 }
 
-/// `12 runs of amd-epyc-2c, the last on 2026-11-22: 1 degraded, 2 improving, 3 noisy, nothing
-/// missing.`
+/// Summarizes the page: `12 runs of amd-epyc-2c, the last on 2026-11-22: 1 degraded, 2 improving, 3
+/// noisy.`
 pub fn sentence(page: &HealthDocument) -> String {
     let (Some(latest), Some(machine)) = (&page.latest, &page.machine) else {
         return "nothing is stored yet; each `rusty-stack-bench run` adds a point to every metric"
@@ -124,11 +128,11 @@ pub fn sentence(page: &HealthDocument) -> String {
         (page.improving.len(), "improving"),
         (page.noisy.len(), "noisy"),
         (page.missing.len(), "missing"),
-        (page.unmeasured.len(), "unmeasured for long"),
+        (page.unmeasured.len(), "not measured recently"),
     ];
     let mut told = count_words(&counts);
     if told.is_empty() {
-        told.push_str("nothing asks for attention");
+        told.push_str("nothing needs attention");
     }
     format!("{runs} of {machine}, the last on {}: {told}.", latest.timestamp.strftime("%Y-%m-%d"))
 }

@@ -1,6 +1,6 @@
-//! Every text of a run, a comparison and a trend replaced, one by one, by one that wants to move
-//! the cursor, to turn the text around, to begin a line of its own, or to be a formula: in no form
-//! of any document does it succeed.
+//! Tests that replace the texts of a run, a comparison and a trend, one at a time, by text that
+//! tries to move the cursor, reverse the text direction, start a new line, or be a formula. It must
+//! have no effect in any document format.
 
 use std::collections::HashSet;
 
@@ -18,13 +18,13 @@ use crate::{
 const HOSTILE: &str = "x\u{1b}]0;title\u{7}\u{202e}\u{2066}\u{9b}31m\r\nFORGED\u{2028}";
 const FORMULA: &str = "=1+cmd|' /C calc'!A0";
 
-/// `value` once for each kind of text in it, with `hostile` in the place of that text; those that
-/// can still be read.
+/// Returns copies of `value`, one for each kind of text in it, with that text replaced by
+/// `hostile`. Omits copies that no longer deserialize.
 pub(crate) fn hostile<T: Serialize + DeserializeOwned>(value: &T, hostile: &str) -> Vec<T> {
     let document = serde_json::to_value(value).unwrap();
     let mut paths = Vec::new();
     collect(&document, &mut Vec::new(), &mut paths);
-    // Of the elements of a list the first that has such a text stands for the others.
+    // Only the first element of a list that has such a text is replaced.
     let mut known = HashSet::new();
     paths.retain(|path| {
         let mut shape = path.clone();

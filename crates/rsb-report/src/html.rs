@@ -1,9 +1,9 @@
-//! The report as one HTML page that needs nothing else: no network, no script, no file beside it.
-//! It reads in light and dark, on paper, on a phone and by ear: every verdict has its word and its
-//! shape beside its color.
+//! The report as a self-contained HTML page: no network, no script, no other file. It is readable
+//! in light and dark, on paper, on a phone and with a screen reader: every verdict has a word and a
+//! shape in addition to its color.
 //!
-//! Every text is escaped where it is written ([`element`]), nothing of it becomes a link or an id,
-//! and the page forbids its own reader to load anything (`Content-Security-Policy`).
+//! Every text is escaped on output ([`element`]), no text becomes a link or an id, and the page
+//! forbids the browser to load anything (`Content-Security-Policy`).
 
 mod blocks;
 pub mod element;
@@ -22,32 +22,32 @@ use blocks::PageSection;
 use element::{escape, prose};
 use inline_svg::Colors;
 
-/// Which colors a page has.
+/// Color scheme of a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PageTheme {
-    /// Those that the reader's system asks for.
+    /// Follows the reader's system.
     #[default]
     Auto,
     /// Dark on light.
     Light,
-    /// Light on dark; on paper dark on light.
+    /// Light on dark; dark on light in print.
     Dark,
 }
 
-/// How a page looks, and whether the run itself is in it.
+/// Appearance of a page, and the embedded run.
 #[derive(Debug, Clone, Copy)]
 pub struct PageLook<'a> {
-    /// The colors.
+    /// Color scheme.
     pub theme: PageTheme,
-    /// The widest that a chart becomes, in pixels.
+    /// Maximum width of a chart in pixels.
     pub chart_width: u32,
-    /// The element that holds the run, as HTML.
+    /// HTML element that contains the run, if it is embedded.
     pub data: Option<&'a str>,
 }
 
 impl PageLook<'_> {
-    /// The widest that a chart becomes unless somebody asks for another width.
+    /// Default maximum width of a chart in pixels.
     pub const CHART_WIDTH: u32 = 900;
 }
 
@@ -57,11 +57,11 @@ impl Default for PageLook<'_> {
     }
 }
 
-/// Nothing is loaded and nothing is run, whatever a text in the page might want.
+/// Policy that forbids loading and executing anything, even if a text injects markup.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri \
                       'none'; form-action 'none'";
 
-/// The page, with its charts.
+/// Returns the page, with its charts.
 pub fn page(report: &Report<'_>, look: &PageLook<'_>) -> String {
     let parts = sections(report, charts(report), &|_, _| None);
     let sections: Vec<PageSection> = parts.iter().map(PageSection::of).collect();

@@ -1,4 +1,4 @@
-//! What a machine reaches with the software on it, for a terminal.
+//! Peak performance of a machine with its installed software, for a terminal.
 
 use rsb_model::record::PerformanceBaseline;
 use rsb_model::shape::rounded_bytes;
@@ -7,9 +7,9 @@ use crate::number::format_quantity;
 use crate::style::Style;
 use crate::table::{Cell, Column, Table};
 
-/// A row for each figure; one that is not known says why.
+/// Formats one row per value; for an unknown value, with the reason.
 pub fn text(document: &PerformanceBaseline, style: Style) -> String {
-    let mut table = Table::new([Column::left("figure"), Column::left("value")]);
+    let mut table = Table::new([Column::left("property"), Column::left("value")]);
     for (name, field, value) in [
         ("device", "", document.device.clone()),
         ("ROCm", "device_info.version", document.device_info.version.clone()),

@@ -1,35 +1,35 @@
-//! What a result is called in a table, and its one figure that says most.
+//! Names of results in tables, and the headline metric of a result.
 
 use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Better, CaseId, DeviceRef, Field, Outcome, Run};
 
 use crate::number::{format_quantity, format_time};
 
-/// The benchmark's name and what is left of the id: (`gemm`, `cpu:0/f32/1024x1024x1024`).
-/// An id of another form is all case, without a benchmark.
+/// Returns the benchmark's name and the rest of the id: (`gemm`, `cpu:0/f32/1024x1024x1024`). For
+/// an id of another form, the whole id is the rest and the name is empty.
 pub fn split_id(id: &CaseId) -> (&str, &str) {
     let parts = id.parts().filter(|parts| !parts.case.is_empty());
     parts.map_or(("", id.as_str()), |parts| (parts.benchmark, parts.case))
 }
 
-/// The benchmark of a result: its category, or what its id says.
+/// Returns the benchmark of a result: its category, or the benchmark in its id.
 pub fn benchmark_of(result: &BenchmarkResult) -> &str {
     result.category.as_deref().unwrap_or_else(|| split_id(&result.benchmark_id).0)
 }
 
-/// The device in an id of this project's form, such as `cpu:0`.
+/// Returns the device in an id of this project's form, such as `cpu:0`.
 pub fn device_of(id: &CaseId) -> Option<DeviceRef> {
     id.device().device()
 }
 
-/// Shortens ids: what all of them share need not be said in each row.
+/// Shortens ids by omitting the device if all of them share it.
 #[derive(Debug, Clone, Default)]
 pub struct Shortener {
     device: Option<DeviceRef>,
 }
 
 impl Shortener {
-    /// For these ids. When all are on one device, its name is left out.
+    /// Returns a shortener for `ids`. Omits the device only if all ids have the same one.
     pub fn of<'a>(ids: impl IntoIterator<Item = &'a CaseId>) -> Self {
         let mut device: Option<DeviceRef> = None;
         for id in ids {
@@ -43,7 +43,8 @@ impl Shortener {
         Self { device }
     }
 
-    /// For the cases of `run` that have figures: what could not run names its device anyway.
+    /// Returns a shortener for the cases of `run` that have results. Others are ignored: their
+    /// reasons name the device.
     pub fn of_run(run: &Run) -> Self {
         Self::of(
             run.benchmarks
@@ -53,12 +54,12 @@ impl Shortener {
         )
     }
 
-    /// The device that all share.
+    /// Returns the shared device, if any.
     pub const fn device(&self) -> Option<DeviceRef> {
         self.device
     }
 
-    /// The case alone: `f32/1024x1024x1024`.
+    /// Returns the case without its benchmark: `f32/1024x1024x1024`.
     pub fn case<'a>(&self, id: &'a CaseId) -> &'a str {
         let point = id
             .parts()
@@ -69,13 +70,13 @@ impl Shortener {
         )
     }
 
-    /// Benchmark and case: `gemm f32/1024x1024x1024`.
+    /// Returns benchmark and case: `gemm f32/1024x1024x1024`.
     pub fn full(&self, id: &CaseId) -> String {
         format!("{} {}", split_id(id).0, self.case(id)).trim_start().to_owned()
     }
 }
 
-/// Fields that can stand for a whole result, the most telling first.
+/// Fields that can represent a whole result, in order of preference.
 const HEADLINES: [&str; 17] = [
     "tokens_per_second",
     "requests_per_second",
@@ -96,20 +97,20 @@ const HEADLINES: [&str; 17] = [
     "utilization_percent",
 ];
 
-/// The figure that says most about `result`, with its field.
+/// Returns the headline metric of `result` and its field.
 pub fn headline(result: &BenchmarkResult) -> Option<(&'static Field, f64)> {
     let fields = result.fields()?;
     HEADLINES.iter().find_map(|name| Some((Field::find(name)?, fields.number(name)?)))
 }
 
-/// [`headline`] for people: `118 GFLOP/s`.
+/// Formats the [`headline`]: `118 GFLOP/s`.
 pub fn headline_text(result: &BenchmarkResult) -> String {
     headline(result).map_or_else(String::new, |(field, value)| {
         format_quantity(value, field.unit.symbol()) + share_of(field.name)
     })
 }
 
-/// A percentage says nothing without what it is a share of.
+/// Returns the noun that a percentage needs to be understood.
 fn share_of(name: &str) -> &'static str {
     match name {
         "allocation_overhead_percent" => " overhead",
@@ -121,7 +122,8 @@ fn share_of(name: &str) -> &'static str {
     }
 }
 
-/// Nanoseconds of one iteration: the estimate where there is one, else the median of the samples.
+/// Returns the time of one iteration in nanoseconds: the recorded estimate, or the median of the
+/// samples.
 pub fn time_ns(result: &BenchmarkResult) -> Option<f64> {
     if let Some(time) = result.fields().and_then(|fields| fields.number("time_ms")) {
         return Some(time * 1e6);
@@ -132,19 +134,19 @@ pub fn time_ns(result: &BenchmarkResult) -> Option<f64> {
     result.statistics.as_ref().map(|statistics| statistics.percentiles.p50 * 1e6)
 }
 
-/// [`time_ns`] for people.
+/// Formats [`time_ns`].
 pub fn time_text(result: &BenchmarkResult) -> String {
     time_ns(result).map_or_else(String::new, format_time)
 }
 
-/// Standard deviation of the samples over their mean, in percent.
+/// Returns the standard deviation of the samples relative to their mean, in percent.
 pub fn spread_percent(result: &BenchmarkResult) -> Option<f64> {
     let statistics = result.statistics.as_ref()?;
     let percent = 100.0 * statistics.std_dev / statistics.mean;
     percent.is_finite().then_some(percent)
 }
 
-/// [`spread_percent`] for people: `±1.2 %`.
+/// Formats [`spread_percent`]: `±1.2 %`.
 pub fn spread_text(result: &BenchmarkResult) -> String {
     spread_percent(result).map_or_else(String::new, |percent| match percent {
         _ if percent < 0.05 => "<0.1 %".to_owned(),
@@ -153,13 +155,13 @@ pub fn spread_text(result: &BenchmarkResult) -> String {
     })
 }
 
-/// Share of the roofline for people.
+/// Formats the share of the roofline.
 pub fn roofline_text(result: &BenchmarkResult) -> String {
     let percent = result.fields().and_then(|fields| fields.number("roofline_percent"));
     percent.map_or_else(String::new, |percent| format_quantity(percent, "%"))
 }
 
-/// The results that have figures which may be compared with one another.
+/// Returns the measured results, which are comparable with each other.
 pub(crate) fn measured_results(run: &Run) -> impl Iterator<Item = &BenchmarkResult> {
     run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured)
 }
@@ -179,7 +181,7 @@ pub(crate) fn is_better(field: &Field, value: f64, known: f64) -> bool {
     if field.better() == Some(Better::Lower) { value < known } else { value > known }
 }
 
-/// Groups values by their keys, in the order of the first of each.
+/// Groups values by key, in the order of first occurrence.
 pub(crate) fn group_by_key<K: PartialEq, V>(
     items: impl IntoIterator<Item = (K, V)>,
 ) -> Vec<(K, Vec<V>)> {

@@ -1,10 +1,10 @@
-//! Reports as Markdown, HTML, text, CSV, JSON, SVG and PNG. Returns strings and bytes, touches no
-//! files.
+//! Reports as Markdown, HTML, text, CSV, JSON, SVG and PNG. Returns strings and bytes, and accesses
+//! no files.
 //!
-//! Every module shows one kind of document, each with the functions `text`, `markdown` and `csv`
-//! where they make sense; [`json`] and [`document()`] write any of them for programs. [`Table`] and
-//! [`Chart`] are view models: data that pure functions build, which text, Markdown and SVG here,
-//! and a terminal interface or a page elsewhere, can draw.
+//! Every module formats one kind of document, with the functions `text`, `markdown` and `csv` if
+//! applicable; [`json`] and [`document()`] write any of them as JSON. [`Table`] and [`Chart`] are
+//! view models: data built by pure functions, which this crate draws as text, Markdown and SVG, and
+//! a terminal interface or a page can draw as well.
 //!
 //! **Invariant:** no input or output, no clock, no random numbers: the same data gives the same
 //! bytes.

@@ -1,4 +1,4 @@
-//! Lists of what is stored. The caller fills the rows; they are plain data.
+//! Lists of stored items. The rows are plain data, filled by the caller.
 
 use rsb_model::{Outcome, Timestamp, Verdict};
 use serde::Serialize;
@@ -13,76 +13,76 @@ use crate::trend::short;
 /// One metric of one case in one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HistoryTableRow {
-    /// The run.
+    /// Run id.
     pub run_id: String,
-    /// When the case ended.
+    /// End time of the case.
     pub timestamp: Timestamp,
-    /// The source that was measured.
+    /// Commit that was measured.
     pub commit: Option<String>,
-    /// The case.
+    /// Case id.
     pub id: String,
-    /// The metric; none when the case has no figure.
+    /// Metric; `None` if the case has no value.
     pub metric: Option<String>,
-    /// The metric's unit.
+    /// Unit of the metric.
     pub unit: Option<String>,
-    /// The figure.
+    /// Value.
     pub value: Option<f64>,
-    /// How the case ended.
+    /// Outcome of the case.
     pub outcome: Outcome,
 }
 
 /// A stored run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRow {
-    /// Its name.
+    /// Run id.
     pub run_id: String,
-    /// When it began.
+    /// Start time.
     pub started: Timestamp,
-    /// The suite.
+    /// Suite.
     pub suite: String,
-    /// The profile.
+    /// Profile.
     pub profile: String,
-    /// The source that was measured.
+    /// Commit that was measured.
     pub commit: Option<String>,
-    /// The machine in a few words, or its slug.
+    /// Short description of the machine, or its slug.
     pub machine: String,
-    /// Cases measured.
+    /// Number of measured cases.
     pub measured: usize,
-    /// Cases skipped.
+    /// Number of skipped cases.
     pub skipped: usize,
-    /// Cases that failed.
+    /// Number of failed cases.
     pub failed: usize,
 }
 
 /// A saved baseline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BaselineRow {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// When it was saved.
+    /// Time when it was saved.
     pub created: Timestamp,
-    /// The source that was measured.
+    /// Commit that was measured.
     pub commit: Option<String>,
-    /// The slug of the machine's fingerprint.
+    /// Slug of the machine's fingerprint.
     pub machine: String,
-    /// Cases measured in it.
+    /// Number of measured cases.
     pub cases: usize,
-    /// Replicates of the measured case with the fewest.
+    /// Smallest number of replicates of a measured case.
     pub replicates: usize,
 }
 
 /// A stored comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparisonRow {
-    /// Its name.
+    /// Comparison id.
     pub comparison_id: String,
-    /// When.
+    /// Time of the comparison.
     pub timestamp: Timestamp,
-    /// What was compared with.
+    /// Baseline side.
     pub baseline: String,
-    /// What was compared.
+    /// Current side.
     pub current: String,
-    /// The conclusion.
+    /// Verdict.
     pub verdict: Verdict,
 }
 
@@ -97,9 +97,9 @@ fn or_nothing(table: &Table, style: Style, nothing: &str) -> String {
     if table.is_empty() { format!("{nothing}\n") } else { table.text(style) }
 }
 
-/// Metrics over time, for a terminal.
+/// Formats metrics over time for a terminal.
 pub fn history(rows: &[HistoryTableRow], style: Style) -> String {
-    or_nothing(&history_table(rows), style, "No results are stored that match.")
+    or_nothing(&history_table(rows), style, "No stored results match.")
 }
 
 fn history_table(rows: &[HistoryTableRow]) -> Table {
@@ -120,13 +120,13 @@ fn history_table(rows: &[HistoryTableRow]) -> Table {
     )
 }
 
-/// Stored runs, for a terminal.
+/// Formats stored runs for a terminal.
 pub fn runs(rows: &[RunRow], style: Style) -> String {
     let nothing = "No runs are stored yet. `rusty-stack-bench run` makes the first.";
     or_nothing(&runs_table(rows), style, nothing)
 }
 
-/// Stored runs: a row for each of `rows`.
+/// Returns a table of stored runs, with a row for each of `rows`.
 pub fn runs_table(rows: &[RunRow]) -> Table {
     Table::of(
         rows,
@@ -147,14 +147,14 @@ fn count_cell(count: usize, tone: Tone) -> Cell {
     Cell::with_tone(count.to_string(), if count > 0 { tone } else { Tone::Dim })
 }
 
-/// Saved baselines, for a terminal.
+/// Formats saved baselines for a terminal.
 pub fn baselines(rows: &[BaselineRow], style: Style) -> String {
     let nothing =
         "No baselines are saved yet. `rusty-stack-bench baseline save NAME` saves the latest run.";
     or_nothing(&baselines_table(rows), style, nothing)
 }
 
-/// Saved baselines: a row for each of `rows`.
+/// Returns a table of saved baselines, with a row for each of `rows`.
 pub fn baselines_table(rows: &[BaselineRow]) -> Table {
     Table::of(
         rows,
@@ -169,13 +169,13 @@ pub fn baselines_table(rows: &[BaselineRow]) -> Table {
     )
 }
 
-/// Stored comparisons, for a terminal.
+/// Formats stored comparisons for a terminal.
 pub fn comparisons(rows: &[ComparisonRow], style: Style) -> String {
     let nothing = "No comparisons are stored yet. `rusty-stack-bench gate` makes the first.";
     or_nothing(&comparisons_table(rows), style, nothing)
 }
 
-/// Stored comparisons: a row for each of `rows`.
+/// Returns a table of stored comparisons, with a row for each of `rows`.
 pub fn comparisons_table(rows: &[ComparisonRow]) -> Table {
     Table::of(
         rows,

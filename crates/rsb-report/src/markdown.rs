@@ -1,8 +1,9 @@
-//! Markdown that shows exactly what the data says, whatever it holds.
+//! Markdown that shows arbitrary data verbatim.
 
 use crate::style::clean;
 
-/// `text` as it stands: no markup, no HTML, no cell border, no line end, no mention of a person.
+/// Escapes `text` so that it is shown verbatim: no markup, HTML, cell borders, line breaks or
+/// mentions.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in clean(text).chars() {
@@ -10,8 +11,7 @@ pub fn escape(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // A mark in the middle of a number or a word, as in `cpu_model`, is harmless but for
-            // these.
+            // Other characters are harmless in the middle of a number or word.
             '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '~' | '#' | '$' => out.extend(['\\', c]),
             '@' => out.push_str("&#64;"),
             _ => out.push(c),
@@ -28,7 +28,7 @@ pub(crate) fn escape_xml(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// A picture at `path`, relative to the document.
+/// Returns an image at `path`, which is relative to the document.
 pub fn image(title: &str, path: &str) -> String {
     format!("![{}]({})", escape(title), escape_path(path))
 }

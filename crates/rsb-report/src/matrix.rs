@@ -1,4 +1,4 @@
-//! What can run here and on which backend, and why the rest cannot.
+//! The benchmarks that can run on this machine and their backends, and why the rest cannot.
 
 use itertools::Itertools as _;
 use rsb_model::Reason;
@@ -10,25 +10,25 @@ use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
 use crate::unmeasured::ALL_BENCHMARKS;
 
-/// A family of cases on one backend: a benchmark, and whether it can run here.
+/// The cases of a benchmark on one backend, and whether they can run here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseRow {
-    /// The benchmark.
+    /// Benchmark name.
     pub benchmark: String,
-    /// What it measures, in a line.
+    /// One-line description.
     pub about: String,
-    /// The backend.
+    /// Backend name.
     pub backend: String,
-    /// Its devices here, by their names.
+    /// Names of the backend's devices on this machine.
     pub devices: Vec<String>,
-    /// Cases at the breadth asked for.
+    /// Number of cases at the requested breadth.
     pub cases: usize,
-    /// Why it cannot run here; none when it can.
+    /// Reason why it cannot run here; `None` if it can.
     pub missing: Option<Reason>,
 }
 
 impl Serialize for CaseRow {
-    /// Writes `runnable`, and `what`, `why`, `cure` beside it when it cannot run.
+    /// Writes `runnable`, and `what`, `why` and `cure` if it cannot run.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut row = serializer.serialize_struct("CaseRow", 9)?;
         row.serialize_field("benchmark", &self.benchmark)?;
@@ -46,13 +46,13 @@ impl Serialize for CaseRow {
     }
 }
 
-/// The backend of what needs none of its own, such as a framework.
+/// Backend of benchmarks that need none of their own, such as those of a framework.
 const ANY: &str = "any";
 
-const MORE: &str = "--verbose shows how to add what is missing, and the axes of each benchmark.";
+const MORE: &str = "--verbose shows how to add missing backends, and the axes of each benchmark.";
 
-/// For a terminal: what runs here and on what, then each backend that is missing, then what cannot
-/// run and why. [`Detail::Full`] adds the cures.
+/// Formats the list for a terminal: benchmarks that run here with their backends, then missing
+/// backends, then benchmarks that cannot run and why. [`Detail::Full`] adds the cures.
 pub fn text(rows: &[CaseRow], style: Style, detail: Detail) -> String {
     if rows.is_empty() {
         return "No benchmark matches.\n".to_owned();
@@ -81,7 +81,7 @@ fn distinct<'a>(rows: &[&'a CaseRow], of: fn(&'a CaseRow) -> &'a str) -> Vec<&'a
     rows.iter().map(|row| of(row)).unique().collect()
 }
 
-/// A row for each benchmark that runs here, with the backends it runs on.
+/// Returns a row for each benchmark that runs here, with its backends.
 fn runnable(rows: &[&CaseRow], detail: Detail) -> Table {
     let mut table =
         Table::new([Column::left("runs here"), Column::left("on"), Column::wrapped("measures")]);
@@ -106,7 +106,7 @@ fn gist(about: &str) -> &str {
     about.split([':', ';', ',']).next().unwrap_or(about)
 }
 
-/// One row per backend on which nothing runs, with the missing library or device.
+/// Returns a row for each backend on which nothing runs, with the missing library or device.
 fn missing_backends(absent: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
     let mut table = Table::new([Column::left("missing backend"), Column::wrapped("needs")]);
     for backend in absent {
@@ -115,8 +115,7 @@ fn missing_backends(absent: &[&str], rows: &[&CaseRow], detail: Detail) -> Table
             .filter(|row| row.backend == *backend)
             .filter_map(|row| row.missing.as_ref())
             .collect();
-        // Benchmarks that never run on the backend have reasons of their own, which fewer rows
-        // share.
+        // Benchmarks that never run on the backend have specific reasons, which fewer rows share.
         let most_common = reasons
             .iter()
             .rev()
@@ -130,8 +129,8 @@ fn missing_backends(absent: &[&str], rows: &[&CaseRow], detail: Detail) -> Table
     table
 }
 
-/// A row for each reason why benchmarks run nowhere here; [`Detail::Full`] also has reasons why
-/// they do not run on a backend that is `present`.
+/// Returns a row for each reason why benchmarks cannot run on any backend here. [`Detail::Full`]
+/// also includes reasons why they do not run on a backend that is `present`.
 fn not_runnable(present: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
     let mut groups: Vec<(String, &str, Vec<String>)> = Vec::new();
     for benchmark in distinct(rows, |row| &row.benchmark) {
@@ -141,7 +140,7 @@ fn not_runnable(present: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
         let mut stopped = of_benchmark;
         stopped.retain(|row| row.backend == ANY || present.contains(&row.backend.as_str()));
         stopped.retain(|row| !runs(row));
-        // That it never runs there is only worth saying when there is nothing else to say.
+        // Report that a benchmark never runs on a backend only if there is no other reason.
         if runs_somewhere || stopped.iter().any(|row| !is_unfit(row)) {
             stopped.retain(|row| !is_unfit(row));
         }
@@ -175,19 +174,19 @@ fn not_runnable(present: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
 
 fn why_and_cure(row: &CaseRow) -> (String, &str) {
     match &row.missing {
-        None => ("no case of it suits the device".to_owned(), ""),
+        None => ("no case of it fits the device".to_owned(), ""),
         Some(reason) if is_unfit(row) || row.backend == ANY => (reason.why.clone(), &reason.cure),
         Some(reason) => (format!("{}: {}", reason.what, reason.why), &reason.cure),
     }
 }
 
-/// Whether the benchmark never runs on the backend, whatever is installed.
+/// Returns whether the benchmark never runs on the backend, whatever is installed.
 fn is_unfit(row: &CaseRow) -> bool {
     let unfit = format!("{} on {}", row.benchmark, row.backend);
     row.missing.as_ref().is_some_and(|reason| reason.what == unfit)
 }
 
-/// Backends on which only models run.
+/// Lists the backends that only run models.
 fn models_only(rows: &[&CaseRow], style: Style) -> String {
     if rows.is_empty() {
         return String::new();

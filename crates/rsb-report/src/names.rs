@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::style::{clean, columns};
 
-/// A name of more parts than this is prose rather than an id: it loses its middle.
+/// Names with more parts are treated as prose and shortened in the middle.
 const MAX_PARTS: usize = 10;
 
 /// Returns the short form of each of `names` that takes more than `width` columns.
 ///
-/// Whole parts of a name (between slashes and spaces) are left out, first those that most names
-/// share. No other of `names` fits what is left.
+/// Omits whole parts of a name (between slashes and spaces), starting with those that most names
+/// share. A short form matches no other of `names`.
 pub fn shorten_names<'n>(
     names: impl IntoIterator<Item = &'n str>,
     width: usize,
@@ -30,8 +30,8 @@ pub fn shorten_names<'n>(
     short
 }
 
-/// Each name without the axes whose values are clear without them: `ring` for `algorithm=ring`, but
-/// `num_gpus=4`.
+/// Returns each name without the axis names whose values are clear on their own: `ring` for
+/// `algorithm=ring`, but `num_gpus=4`.
 fn without_axis_names<'n>(names: &BTreeSet<&'n str>) -> BTreeMap<&'n str, String> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for name in names {
@@ -57,7 +57,7 @@ fn plain_value(part: &str) -> &str {
     }
 }
 
-/// Whether `value` is clear without the name of its axis.
+/// Returns whether `value` is clear without the name of its axis.
 fn is_clear(value: &str) -> bool {
     let is_word = value.starts_with(|c: char| c.is_ascii_alphabetic());
     is_word && !["on", "off", "yes", "no", "auto", "any"].contains(&value)
@@ -75,7 +75,7 @@ enum PartDisplay {
         head: String,
         tail: String,
     },
-    /// It is left out, as one with the hidden parts beside it.
+    /// Omitted; adjacent hidden parts share one ellipsis.
     Hidden,
 }
 
@@ -85,7 +85,7 @@ impl<'n> Name<'n> {
         Self { parts: if parts.len() > MAX_PARTS { vec![text] } else { parts } }
     }
 
-    /// How many of `all` lack each part: what most names share says least.
+    /// Returns the number of `all` that lack each part: rare parts carry the most information.
     fn weights(&self, all: &[Self]) -> Vec<usize> {
         let mut weights = Vec::new();
         for part in &self.parts {
@@ -96,8 +96,8 @@ impl<'n> Name<'n> {
         weights
     }
 
-    /// The name without those whole parts that are missed least; none when none fits `width`
-    /// unambiguously.
+    /// Returns the name without the whole parts with the least loss; `None` if no choice fits
+    /// `width` unambiguously.
     fn without_parts(&self, all: &[Self], weights: &[usize], width: usize) -> Option<String> {
         let mut choices = self.choices();
         choices.sort_by_cached_key(|kept| self.loss(*kept, all, weights));
@@ -107,8 +107,8 @@ impl<'n> Name<'n> {
         Some(self.text(&found))
     }
 
-    /// What is missed when only the parts `kept` are shown: their lengths by weight, a bit for each
-    /// gap, then their lengths, then whether early parts are among them.
+    /// Returns the loss of showing only the parts `kept`: hidden lengths by weight plus a penalty
+    /// for each gap, then hidden lengths, then a preference for early parts.
     fn loss(&self, kept: u32, all: &[Self], weights: &[usize]) -> (usize, usize, Reverse<u32>) {
         let (mut weighted, mut length, mut was_kept) = (0, 0, true);
         for (index, (part, weight)) in self.parts.iter().zip(weights).enumerate() {
@@ -122,7 +122,8 @@ impl<'n> Name<'n> {
         (weighted, length, Reverse(kept.reverse_bits()))
     }
 
-    /// The fewest parts that are unambiguous, the longest of them without their middles.
+    /// Returns the fewest parts that are unambiguous, with the longest ones shortened in the
+    /// middle.
     fn squeeze(&self, all: &[Self], width: usize) -> String {
         let mut choices = self.choices();
         choices.sort_by_cached_key(|kept| columns(&self.text(&self.display_parts(*kept))));
@@ -146,7 +147,7 @@ impl<'n> Name<'n> {
         self.text(&shown).chars().take(width.max(1)).collect()
     }
 
-    /// Which parts may be kept, a bit each; at least one.
+    /// Returns all non-empty selections of parts, as bit masks.
     fn choices(&self) -> Vec<u32> {
         (1..1 << self.parts.len()).collect()
     }
@@ -179,7 +180,7 @@ impl<'n> Name<'n> {
         text
     }
 
-    /// Whether what is shown of this name fits no other of `all`.
+    /// Returns whether the shown form of this name matches no other of `all`.
     fn is_unambiguous(&self, shown: &[PartDisplay], all: &[Self]) -> bool {
         let pattern: Vec<(&str, &PartDisplay)> =
             self.parts.iter().map(|part| word(part)).zip(shown).collect();
@@ -187,7 +188,7 @@ impl<'n> Name<'n> {
     }
 }
 
-/// Whether `parts` may be what `pattern` shows.
+/// Returns whether `parts` matches `pattern`.
 fn fits(pattern: &[(&str, &PartDisplay)], parts: &[&str]) -> bool {
     let Some(((whole, shown), rest)) = pattern.split_first() else { return parts.is_empty() };
     let Some((part, others)) = parts.split_first() else { return false };
@@ -214,7 +215,8 @@ fn word(part: &str) -> &str {
     part.trim_end_matches(['/', ' '])
 }
 
-/// The ends of `word` in `room` columns; the end is longer, since ids differ there.
+/// Returns the first and last characters of `word` in `room` columns. The tail is longer, because
+/// ids differ there.
 fn ends(word: &str, room: usize) -> PartDisplay {
     let kept = room.saturating_sub(1);
     let head = kept * 2 / 5;

@@ -1,12 +1,12 @@
-//! Numbers for people: three significant digits, a prefix that fits, and never `0.00` for what is
-//! not zero.
+//! Human-readable numbers: three significant digits, a suitable prefix, and never `0.00` for a
+//! value that is not zero.
 
 use std::time::Duration;
 
 use itertools::Itertools as _;
 use rsb_model::Timestamp;
 
-/// What stands where a figure is unknown.
+/// Placeholder for an unknown value.
 pub const UNKNOWN: &str = "n/a";
 
 const TIMES: [(f64, &str); 6] =
@@ -14,13 +14,13 @@ const TIMES: [(f64, &str); 6] =
 const PREFIXES: [(f64, &str); 6] =
     [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
 
-/// A duration given in nanoseconds: `5.12 ms`.
+/// Formats a duration given in nanoseconds: `5.12 ms`.
 pub fn format_time(nanoseconds: f64) -> String {
     if !nanoseconds.is_finite() {
         return UNKNOWN.to_owned();
     }
     let rounded = round_to_three_digits(nanoseconds);
-    // Minutes begin where seconds would need a fourth digit: 999 s, then 16.7 min.
+    // Minutes start where seconds would need a fourth digit: 999 s, then 16.7 min.
     let unit = TIMES.iter().find(|(factor, name)| match *name {
         "min" => rounded.abs() >= 1e12,
         _ => rounded.abs() >= *factor,
@@ -29,8 +29,8 @@ pub fn format_time(nanoseconds: f64) -> String {
     format!("{} {name}", plain(nanoseconds / factor))
 }
 
-/// `value` in `unit` (a symbol of [`rsb_model::Unit`] or any text), with a prefix that fits: `26.2
-/// GB/s`, `1.07 TFLOP/s`.
+/// Formats `value` in `unit` (a symbol of [`rsb_model::Unit`] or any text) with a suitable prefix:
+/// `26.2 GB/s`, `1.07 TFLOP/s`.
 pub fn format_quantity(value: f64, unit: &str) -> String {
     if !value.is_finite() {
         return UNKNOWN.to_owned();
@@ -50,7 +50,7 @@ pub fn format_quantity(value: f64, unit: &str) -> String {
     }
 }
 
-/// A change in percent with its sign: `+15.9 %`, `-0.4 %`.
+/// Formats a change in percent with its sign: `+15.9 %`, `-0.4 %`.
 pub fn format_percent(percent: f64) -> String {
     let size = percent.abs();
     match percent {
@@ -62,7 +62,7 @@ pub fn format_percent(percent: f64) -> String {
     }
 }
 
-/// An interval in percent: `[+10.1, +14.6] %`.
+/// Formats an interval in percent: `[+10.1, +14.6] %`.
 pub fn format_interval([low, high]: [f64; 2]) -> String {
     format!("[{}, {}] %", percent_without_unit(low), percent_without_unit(high))
 }
@@ -72,7 +72,7 @@ fn percent_without_unit(percent: f64) -> String {
     text.strip_suffix(" %").map(str::to_owned).unwrap_or(text)
 }
 
-/// `1 failed, 2 ok`: those of `counts` that are not zero.
+/// Formats those of `counts` that are not zero: `1 failed, 2 ok`.
 pub fn count_words(counts: &[(usize, &str)]) -> String {
     counts
         .iter()
@@ -81,18 +81,18 @@ pub fn count_words(counts: &[(usize, &str)]) -> String {
         .join(", ")
 }
 
-/// A setting in percent as it was written: `10 %`, `2.5 %`.
+/// Formats a percentage setting as it was written: `10 %`, `2.5 %`.
 pub fn format_threshold(percent: f64) -> String {
     format!("{percent} %")
 }
 
-/// A moment to the minute: `2026-11-21 09:03 UTC`.
+/// Formats a time to the minute: `2026-11-21 09:03 UTC`.
 pub fn format_moment(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-/// What is left at the present pace, when step `step`, counted from 1, of `steps` begins after
-/// `elapsed`: `80 s left`. Nothing is known before the first step is done.
+/// Formats the remaining time at the current pace, if step `step` of `steps`, counted from 1,
+/// starts after `elapsed`: `80 s left`. `None` until the first step has finished.
 pub fn format_left(elapsed: Duration, step: usize, steps: usize) -> Option<String> {
     let done = u32::try_from(step.checked_sub(1)?).ok().filter(|&done| done > 0)?;
     let left = u32::try_from(steps.saturating_sub(done as usize)).ok()?;
@@ -102,12 +102,12 @@ pub fn format_left(elapsed: Duration, step: usize, steps: usize) -> Option<Strin
     })
 }
 
-/// `1 case`, `3 cases`.
+/// Formats a count with its noun: `1 case`, `3 cases`.
 pub fn format_count(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Nanoseconds in one of `unit`, which is a unit of time; else 1.
+/// Returns the number of nanoseconds in `unit`; 1 if it is not a time unit.
 pub(crate) fn nanoseconds_in(unit: &str) -> f64 {
     match unit {
         "µs" | "us" => 1e3,
@@ -124,8 +124,8 @@ fn format_prefixed(value: f64, unit: &str) -> String {
     format!("{} {prefix}{unit}", plain(value / factor))
 }
 
-/// Three significant digits without a unit; powers of ten only where plain digits would be
-/// unreadable.
+/// Formats three significant digits without a unit. Uses powers of ten only for values below 1e-3
+/// or from 1e7.
 fn plain(value: f64) -> String {
     let size = round_to_three_digits(value).abs();
     match size {
@@ -138,8 +138,8 @@ fn plain(value: f64) -> String {
     }
 }
 
-/// `value` at three significant digits. It decides the prefix, so that 999.9 µs becomes 1.00 ms and
-/// not 1000 µs.
+/// Rounds `value` to three significant digits. The result determines the prefix, so that 999.9 µs
+/// becomes 1.00 ms and not 1000 µs.
 fn round_to_three_digits(value: f64) -> f64 {
     format!("{value:.2e}").parse().unwrap_or(value)
 }

@@ -1,9 +1,8 @@
-//! The report as a document that a typesetter puts on pages: the same blocks as the HTML page, as
-//! JSON for the worker that makes a PDF of it. Every text in it is a value; nothing of it is
-//! markup.
+//! The report as a document for a typesetter: the same blocks as the HTML page, as JSON for the
+//! worker that converts it to PDF. All texts are plain values, without markup.
 //!
-//! Typesetting takes time and memory by the row, so that rows are counted: what is left out is said
-//! where it would stand.
+//! Typesetting takes time and memory per row, so the number of rows is limited. A note replaces the
+//! rows that are left out.
 
 use rsb_model::Run;
 use serde::Serialize;
@@ -15,31 +14,31 @@ use crate::report::sections::{charts, sections};
 use crate::report::{Report, content};
 use crate::style::clean;
 
-/// The version of this document; the worker reads no other.
+/// Version of this document; the worker accepts no other.
 const FORMAT_VERSION: u32 = 1;
-/// Rows of one table, and items of one list.
+/// Maximum number of rows of one table, and of items of one list.
 const ROWS: usize = 2_000;
-/// Rows and items of a whole document.
+/// Maximum number of rows and items of a document.
 const ALL_ROWS: usize = 6_000;
 
 #[derive(Debug, Serialize)]
 struct PagedReport {
     format_version: u32,
-    /// Two documents of one run are the same document.
+    /// Equal for all documents of one run.
     id: String,
     language: &'static str,
     title: String,
     subtitle: String,
-    /// When the run began, in UTC: `2026-11-23 06:30:00`.
+    /// Start time of the run in UTC: `2026-11-23 06:30:00`.
     moment: String,
     sections: Vec<BlockSection>,
     footer: Prose,
 }
 
-/// The document of `report` as JSON in one line.
+/// Returns the document of `report` as JSON on one line.
 ///
 /// # Errors
-/// When the data has no form in JSON.
+/// If the data cannot be represented in JSON.
 pub fn json(report: &Report<'_>) -> Result<String, ReportError> {
     let run = report.run();
     let mut room = RowBudget { left: ALL_ROWS, run };
@@ -48,9 +47,8 @@ pub fn json(report: &Report<'_>) -> Result<String, ReportError> {
         section.blocks = room.fit(std::mem::take(&mut section.blocks));
     }
     let footer = format!(
-        "Written by rusty-stack-bench from the run {}. The run itself is not in this file; the \
-         page of \
-         `rusty-stack-bench report --format html` holds it.",
+        "Written by rusty-stack-bench from the run {}. This file does not contain the run; the \
+         page of `rusty-stack-bench report --format html` does.",
         run.run_id
     );
     Ok(serde_json::to_string(&PagedReport {
@@ -65,14 +63,14 @@ pub fn json(report: &Report<'_>) -> Result<String, ReportError> {
     })?)
 }
 
-/// How much may still be shown.
+/// Number of rows that may still be shown.
 struct RowBudget<'a> {
     left: usize,
     run: &'a Run,
 }
 
 impl RowBudget<'_> {
-    /// `blocks` with as many rows and items as there is room for.
+    /// Returns `blocks`, truncated to the remaining number of rows and items.
     fn fit(&mut self, blocks: Vec<Block>) -> Vec<Block> {
         blocks.into_iter().flat_map(|block| self.fit_block(block)).collect()
     }
@@ -107,7 +105,7 @@ impl RowBudget<'_> {
         items
     }
 
-    /// Leaves of `rows` what there is room for, and says what is gone.
+    /// Truncates `rows` to the remaining number, and returns a note on the rows left out.
     fn take<T>(&mut self, rows: &mut Vec<T>, one: &str, many: &str) -> Option<String> {
         let kept = rows.len().min(ROWS).min(self.left);
         self.left -= kept;
@@ -137,7 +135,7 @@ mod tests {
         serde_json::from_str(&json(report).unwrap()).unwrap()
     }
 
-    /// Every text of `value` that people read.
+    /// Collects all human-readable texts of `value`.
     fn texts<'a>(value: &'a Value, all: &mut Vec<&'a str>) {
         match value {
             Value::String(text) => all.push(text),

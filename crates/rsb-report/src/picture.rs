@@ -1,5 +1,5 @@
-//! A [`Chart`] in characters, for a terminal: never wider and never taller than its place. Colors
-//! are left to who shows it; shapes and words say the same without them.
+//! A [`Chart`] drawn with characters, for a terminal, never larger than its area. The caller
+//! applies the colors; shapes and words express the same without them.
 
 mod bars;
 mod frame;
@@ -13,40 +13,40 @@ use crate::chart::{AxisScale, Chart, Marker, Paint};
 use crate::style::{Color, Style};
 use crate::theme::{Theme, ThemeName};
 
-/// The characters to draw with.
+/// Character set to draw with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Glyphs {
     /// Blocks, Braille patterns, box drawing.
     #[default]
     Unicode,
-    /// What every terminal and font has. Names in the data stay as they are.
+    /// ASCII only. Names in the data are unchanged.
     Ascii,
 }
 
-/// Characters of one paint.
+/// Text in one paint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StyledText {
-    /// Without control characters.
+    /// Text without control characters.
     pub text: String,
-    /// What they stand for; none is the terminal's own color.
+    /// Role of the text; `None` for the terminal's default color.
     pub paint: Option<Paint>,
 }
 
-/// A chart as lines of characters, without spaces at their ends.
+/// A chart as lines of characters, without trailing spaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Picture {
-    /// From top to bottom.
+    /// Lines from top to bottom.
     pub lines: Vec<Vec<StyledText>>,
 }
 
 impl Picture {
-    /// For a terminal, a line end each, in the colors of the theme for dark grounds.
+    /// Formats the picture for a terminal, one line per line, in the colors of the dark theme.
     pub fn text(&self, style: Style) -> String {
         self.themed_text(style, &Theme::from(ThemeName::Dark))
     }
 
-    /// For a terminal, a line end each, in the colors of `theme`.
+    /// Formats the picture for a terminal, one line per line, in the colors of `theme`.
     pub fn themed_text(&self, style: Style, theme: &Theme) -> String {
         let mut out = String::new();
         for line in &self.lines {
@@ -66,8 +66,8 @@ impl Picture {
     }
 }
 
-/// `chart` within `width` columns and `height` lines. A chart whose coordinates are not finite says
-/// so in its place.
+/// Draws `chart` within `width` columns and `height` lines. If a coordinate is not finite, draws a
+/// message instead.
 pub fn picture(chart: &Chart, width: usize, height: usize, glyphs: Glyphs) -> Picture {
     let place = PictureArea {
         width: width.min(MAX_PICTURE_SIDE),
@@ -87,7 +87,7 @@ pub fn picture(chart: &Chart, width: usize, height: usize, glyphs: Glyphs) -> Pi
 
 const MAX_PICTURE_SIDE: usize = 1000;
 
-/// Where a picture goes.
+/// Area of a picture.
 #[derive(Debug, Clone, Copy)]
 struct PictureArea {
     width: usize,
@@ -99,7 +99,7 @@ struct PictureArea {
 type Line = Vec<StyledText>;
 
 impl Glyphs {
-    /// One of two characters.
+    /// Returns the character of this character set.
     const fn pick(self, unicode: char, ascii: char) -> char {
         match self {
             Self::Unicode => unicode,
@@ -124,7 +124,7 @@ impl Glyphs {
         }
     }
 
-    /// `text` cut at its end to `room` columns.
+    /// Truncates `text` to `room` columns.
     fn cut(self, text: &str, room: usize) -> String {
         if crate::style::columns(text) <= room {
             return text.to_owned();
@@ -141,7 +141,7 @@ impl Glyphs {
         if room > 0 { format!("{out}{mark}") } else { out }
     }
 
-    /// `text` cut in its middle to `room` columns, since names differ at their ends.
+    /// Shortens `text` to `room` columns in the middle, because names differ at their ends.
     fn elide(self, text: &str, room: usize) -> String {
         if crate::style::columns(text) <= room {
             return text.to_owned();
@@ -152,7 +152,7 @@ impl Glyphs {
     }
 }
 
-/// The end of `text` that fits `room` columns.
+/// Returns the end of `text` that fits in `room` columns.
 fn ending(text: &str, room: usize) -> String {
     let (mut tail, mut left) = (Vec::new(), room);
     for c in text.chars().rev() {

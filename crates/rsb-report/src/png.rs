@@ -1,41 +1,40 @@
-//! A picture as PNG. The font is in the program, so a chart has the same pixels on every machine,
-//! also where no font is installed.
+//! Converts an SVG picture to PNG. The font is embedded, so a chart has the same pixels on every
+//! machine, even if no font is installed.
 
 use std::sync::Arc;
 
 use resvg::{tiny_skia, usvg};
 
-/// Pixels along each unit of the picture: sharp on today's screens.
+/// Pixels per unit of the picture; 2 is sharp on current screens.
 const SCALE: f32 = 2.0;
-/// The font of charts that has everything they say: arrows, marks, Greek, Cyrillic.
+/// Font of charts, with all characters that they use: arrows, marks, Greek, Cyrillic.
 const FAMILY: &str = "DejaVu Sans";
 
-/// A picture that has no PNG.
+/// An error while converting a picture.
 #[derive(Debug, thiserror::Error)]
 pub enum PngError {
-    /// It is no SVG.
-    #[error("the picture is no SVG that can be drawn ({0}); please report this as a bug")]
+    /// Not an SVG picture.
+    #[error("the SVG cannot be drawn ({0}); please report this as a bug")]
     Svg(#[from] usvg::Error),
-    /// It has more pixels than there can be.
+    /// Too many pixels.
     #[error("a picture of {width} × {height} pixels is too large; draw fewer cases")]
     Size {
-        /// In pixels.
+        /// Width in pixels.
         width: u32,
-        /// In pixels.
+        /// Height in pixels.
         height: u32,
     },
-    /// The pixels could not be packed.
+    /// The pixels could not be encoded.
     #[error("the picture could not be packed as PNG ({0}); please report this as a bug")]
     Pack(String),
 }
 
-/// `picture`, an SVG of [`svg_in`](crate::svg_in), as the bytes of a PNG file, twice as wide and
-/// high as its units.
+/// Converts `picture`, an SVG of [`svg_in`](crate::svg_in), to a PNG file with two pixels per unit.
 ///
-/// Characters that the font lacks, such as Chinese ones in a case's name, become boxes.
+/// Characters that the font lacks, such as Chinese ones in a case's name, are drawn as boxes.
 ///
 /// # Errors
-/// When it is no SVG, or too large.
+/// If it is not an SVG picture, or too large.
 pub fn png(picture: &str) -> Result<Vec<u8>, PngError> {
     let tree = usvg::Tree::from_str(picture, &options())?;
     let [width, height] =
@@ -63,7 +62,7 @@ fn options() -> usvg::Options<'static> {
 mod tests {
     use super::*;
 
-    /// The pixels of `<text>` in black on white, and how many of them are dark.
+    /// Returns the number of dark pixels of `text`, drawn black on white.
     fn dark(text: &str, weight: &str) -> usize {
         let svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"120\" height=\"20\"><rect \

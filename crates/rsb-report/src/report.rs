@@ -1,4 +1,4 @@
-//! The whole report on a run: what a person opens after a night of measuring.
+//! The full report on a run.
 
 pub(crate) mod blocks;
 pub(crate) mod content;
@@ -17,23 +17,23 @@ use crate::{run, targets};
 
 pub use markdown::markdown;
 
-/// A part that a report may leave out. The verdict, the results and what was not measured are
-/// always there.
+/// An optional part of a report. The verdict, the results and the cases that were not measured are
+/// always included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReportPart {
     /// The machine.
     Environment,
-    /// Each case beside the baseline, with what differs on the machine.
+    /// Each case next to its baseline, and the differences between the machines.
     Comparison,
-    /// What to do about what the figures show.
+    /// Recommended actions.
     Recommendations,
     /// The charts.
     Charts,
 }
 
 impl ReportPart {
-    /// Every part.
+    /// All parts.
     pub const ALL: [Self; 4] =
         [Self::Environment, Self::Comparison, Self::Recommendations, Self::Charts];
 }
@@ -70,7 +70,7 @@ impl ReportInput {
     }
 }
 
-/// A run, with what it was compared with and the targets it was held to.
+/// A run, with its comparison and targets.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Report<'a> {
     format_version: u32,
@@ -89,7 +89,7 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// A report on `run` alone.
+    /// Returns a report on `run` only.
     pub const fn new(run: &'a Run) -> Self {
         Self {
             format_version: FORMAT_VERSION,
@@ -104,7 +104,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// With what came out of comparing it. Its targets are taken over, unless others were given.
+    /// Sets the comparison. Its targets are used unless others were set.
     #[must_use]
     pub fn with_comparison(mut self, comparison: &'a ComparisonResult) -> Self {
         self.comparison = Some(comparison);
@@ -114,76 +114,78 @@ impl<'a> Report<'a> {
         self
     }
 
-    /// With the reason why it was compared with nothing.
+    /// Sets the reason why there is no comparison.
     #[must_use]
     pub const fn with_no_comparison(mut self, why: &'a str) -> Self {
         self.not_compared = Some(why);
         self
     }
 
-    /// With the machine as it was when the baseline was measured.
+    /// Sets the environment in which the baseline was measured.
     #[must_use]
     pub const fn with_baseline(mut self, environment: &'a Environment) -> Self {
         self.baseline = Some(environment);
         self
     }
 
-    /// With absolute targets.
+    /// Sets absolute targets.
     #[must_use]
     pub const fn with_checks(mut self, checks: &'a [ThresholdCheck]) -> Self {
         self.threshold_checks = checks;
         self
     }
 
-    /// With what to do, each with the figures it rests on.
+    /// Sets the recommendations, each with the metrics that support it.
     #[must_use]
     pub const fn with_recommendations(mut self, recommendations: &'a [Recommendation]) -> Self {
         self.recommendations = recommendations;
         self
     }
 
-    /// With a title in place of the machine's name, for people.
+    /// Sets a title that replaces the machine's name.
     #[must_use]
     pub const fn with_title(mut self, title: Option<&'a str>) -> Self {
         self.title = title;
         self
     }
 
-    /// With these parts, for people; documents for programs hold everything.
+    /// Sets the parts of human-readable reports; JSON and CSV contain everything.
     #[must_use]
     pub const fn with_parts(mut self, parts: &'a [ReportPart]) -> Self {
         self.parts = parts;
         self
     }
 
-    /// The run.
+    /// Returns the run.
     pub const fn run(&self) -> &'a Run {
         self.run
     }
 
-    /// Whether `part` is shown.
+    /// Returns whether `part` is included.
     pub fn has(&self, part: ReportPart) -> bool {
         self.parts.contains(&part)
     }
 }
 
-/// For programs: `{format_version, run, comparison, threshold_checks, recommendations}`.
+/// Formats the report as JSON: `{format_version, run, comparison, threshold_checks,
+/// recommendations}`.
 ///
 /// # Errors
-/// When the data has no form in JSON.
+/// If the data cannot be represented in JSON.
 pub fn json(report: &Report<'_>) -> Result<String, ReportError> {
     to_json(report)
 }
 
-/// Every metric of every case; see [`run::csv_rows`].
+/// Formats all metrics of all cases as CSV; see [`run::csv_rows`].
 ///
 /// # Errors
-/// Never for data that the model can hold.
+/// Never for data that the model can contain.
 pub fn csv(report: &Report<'_>) -> Result<String, ReportError> {
     run::csv_rows(report.run)
 }
 
-/// For a terminal: the run, then the comparison or the targets; the verdict is the last line.
+/// Formats the report for a terminal: the run, then the targets and the comparison. The verdict is
+/// the last line.
 pub fn text(report: &Report<'_>, style: Style) -> String {
     let mut out = run::text(report.run, style);
     let shown = report

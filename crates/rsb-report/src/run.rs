@@ -1,4 +1,4 @@
-//! One run: what was measured, what was not, and the counts.
+//! One run: measured cases, cases that were not measured, and the counts.
 
 use rsb_model::{BenchmarkResult, Better, DeviceRef, Fields, Outcome, Run};
 
@@ -13,13 +13,13 @@ use crate::style::{Style, Tone, clean, columns};
 use crate::table::{Cell, Column, Table};
 use crate::{backends, unmeasured};
 
-/// For a terminal: the run, the machine, a row for each case with a figure, what was not measured,
-/// the counts.
+/// Formats the run for a terminal: the run, the machine, one row per result, cases that were not
+/// measured, the counts.
 pub fn text(run: &Run, style: Style) -> String {
     with_unmeasured(run, style, &unmeasured::text(run, style))
 }
 
-/// As [`text`], with one line for all backends that are missing here.
+/// Formats as [`text`] does, with one line for all missing backends.
 pub fn brief(run: &Run, style: Style) -> String {
     with_unmeasured(run, style, &unmeasured::brief(run, style))
 }
@@ -40,7 +40,7 @@ fn with_unmeasured(run: &Run, style: Style, unmeasured: &str) -> String {
     out
 }
 
-/// One case while others are still measured: benchmark and case, value, spread, or how it ended.
+/// Formats one case during a run: benchmark and case, value, spread, or its outcome.
 pub fn line(result: &BenchmarkResult, style: Style) -> String {
     const VALUE: usize = 20;
     const SPREAD: usize = 9;
@@ -71,7 +71,7 @@ fn why(result: &BenchmarkResult, outcome: Outcome) -> String {
     format!("{outcome}{}", reason.unwrap_or_default())
 }
 
-/// Columns of the name in [`line()`].
+/// Width of the name in [`line()`].
 const NAME_WIDTH: usize = 56;
 
 fn head(run: &Run, style: Style) -> String {
@@ -91,20 +91,21 @@ fn device_note(run: &Run) -> Option<String> {
     Shortener::of_run(run).device().map(|device| format!("device {device}"))
 }
 
-/// How long the run took; nothing while it runs or when it was cut off.
+/// Formats the duration of the run; `None` if it is not finished or was interrupted.
 pub(crate) fn duration(run: &Run) -> Option<String> {
     let seconds = run.finished?.duration_since(run.started).as_secs_f64();
     (seconds >= 0.0).then(|| format_time(seconds * 1e9))
 }
 
-/// Every case that ran, or broke. Failures stand among the others so that nobody misses them.
+/// Returns a table of all cases that were not skipped. Failures are listed among the others, to be
+/// noticed.
 fn table(run: &Run) -> Table {
     let names = Shortener::of_run(run);
     let mut table = Table::new([
         Column::left("benchmark"),
         Column::elided("case"),
         Column::right("time"),
-        Column::right("figure"),
+        Column::right("value"),
         Column::right("spread"),
         Column::right("roofline").optional(),
         Column::left("outcome"),
@@ -121,8 +122,8 @@ fn table(run: &Run) -> Table {
     table
 }
 
-/// The cells of a result after its name: time, figure, spread, roofline, outcome (blank when
-/// measured).
+/// Returns the cells of a result after its name: time, headline metric, spread, roofline, outcome
+/// (empty if measured).
 pub(crate) fn figures(result: &BenchmarkResult) -> [Cell; 5] {
     [
         Cell::from(time_text(result)),
@@ -133,7 +134,7 @@ pub(crate) fn figures(result: &BenchmarkResult) -> [Cell; 5] {
     ]
 }
 
-/// How a case ended; nothing where it was measured.
+/// Returns the outcome of a case; empty if it was measured.
 pub fn outcome_cell(outcome: Outcome) -> Cell {
     match outcome {
         Outcome::Measured => Cell::default(),
@@ -143,7 +144,7 @@ pub fn outcome_cell(outcome: Outcome) -> Cell {
     }
 }
 
-/// `28 measured · 3 skipped · 1 failed`, each with the tone it has on a terminal.
+/// Returns the counts, such as `28 measured`, `3 skipped` and `1 failed`, with their colors.
 fn counts(run: &Run) -> Vec<(String, Tone)> {
     let counts = run.counts();
     let all = [
@@ -167,7 +168,7 @@ fn counts_text(run: &Run, style: Style) -> String {
     painted.join(" · ") + "\n"
 }
 
-/// The counts in one line of plain text.
+/// Formats the counts as one line of plain text.
 pub fn counts_line(run: &Run) -> String {
     counts_text(run, Style::PLAIN).trim_end().to_owned()
 }
@@ -186,10 +187,11 @@ const COLUMNS: [&str; 11] = [
     "value",
 ];
 
-/// A row for each metric of each case; a case without metrics has one row without a value.
+/// Formats the run as CSV: one row for each metric of each case. A case without metrics has one row
+/// without a value.
 ///
 /// # Errors
-/// Never for data that the model can hold.
+/// Never for data that the model can contain.
 pub fn csv_rows(run: &Run) -> Result<String, ReportError> {
     let commit = run.environment.git.as_ref().map_or("", |git| git.commit.as_str());
     let rows = run.benchmarks.iter().flat_map(|result| {

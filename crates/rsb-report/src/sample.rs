@@ -1,5 +1,5 @@
-//! Sample data for the tests and the gallery: a machine, a run with everything in it, a comparison,
-//! trends.
+//! Sample data for the tests and the gallery: a machine, a run with all kinds of results, a
+//! comparison, trends.
 
 use rsb_model::environment::{Cache, Cpu, Git};
 use rsb_model::random::Generator;
@@ -15,7 +15,7 @@ use rsb_model::{
 };
 use serde_json::json;
 
-/// The moment at which everything in the samples happened.
+/// Returns the time of all events in the samples.
 pub(crate) fn moment() -> Timestamp {
     Timestamp::from_second(1_795_251_792).unwrap()
 }
@@ -70,7 +70,8 @@ pub(crate) fn environment() -> Environment {
     }
 }
 
-/// A measured case whose iteration takes `time_ns`, with three replicates of samples around it.
+/// Returns a measured case whose iteration takes `time_ns`, with three replicates of samples around
+/// it.
 pub(crate) fn measured_case(id: &str, time_ns: f64, fields: &Fields) -> BenchmarkResult {
     let id: CaseId = id.parse().unwrap();
     let mut noise = Generator::new(id.as_str().bytes().map(u64::from).sum());
@@ -80,7 +81,7 @@ pub(crate) fn measured_case(id: &str, time_ns: f64, fields: &Fields) -> Benchmar
         let mut one = Samples::new(replicate);
         let shift = 1.0 + wide * noise.unit();
         for _ in 0..30 {
-            // Noise of timings is one-sided, now and then far off.
+            // Timing noise is one-sided, with occasional outliers.
             let spike = if noise.unit() > 0.97 { 0.2 * noise.unit() } else { 0.0 };
             one.push(4, 4.0 * time_ns * (shift + wide * noise.unit().powi(2) + spike));
         }
@@ -209,7 +210,7 @@ fn tensor(operation: &str, throughput: f64) -> BenchmarkResult {
     measured_case(&id, 134_217_728.0 / throughput, &fields)
 }
 
-/// A run on the CPU with everything that a run can hold.
+/// Returns a run on the CPU with all kinds of results.
 pub(crate) fn run() -> Run {
     let id = RunId("20261121T090312Z_1a2b3c4".into());
     let mut run = Run::begin(id, moment(), "quick", "quick", environment());
@@ -463,7 +464,7 @@ fn change(
     Change { id, metric, percent, interval, verdict, reason }
 }
 
-/// The alert of a series that got slower.
+/// Returns the alert of a series that got slower.
 fn slower_alert(current_value: f64) -> Alert {
     Alert {
         metric: "time_ms".into(),
@@ -480,7 +481,7 @@ fn slower_alert(current_value: f64) -> Alert {
     }
 }
 
-/// A series that got slower, a stable one, and one that is too short to say anything.
+/// Returns a series that got slower, a stable one, and one that is too short to evaluate.
 pub(crate) fn trends() -> TrendDocument {
     let mut noise = Generator::new(7);
     let slower: Vec<f64> = (0..48)

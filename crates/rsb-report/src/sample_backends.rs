@@ -1,10 +1,10 @@
-//! Sample data of GPUs that are reached through several backends.
+//! Sample data of GPUs that are used through several backends.
 
 use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, Reason, Run, RunDevice};
 
 use crate::sample::{measured_case, run, unmeasured_case};
 
-/// A device of a run, at `pci_address` if it has one.
+/// Returns a device of a run, at `pci_address` if it has one.
 pub(crate) fn device(
     device: &str,
     name: &str,
@@ -20,7 +20,7 @@ pub(crate) fn device(
     }
 }
 
-/// A measured case on a device: the benchmark and the rest of its id.
+/// Returns a measured case on a device. `case` is the benchmark and the rest of the id.
 pub(crate) fn figure_on(
     device: &str,
     case: &str,
@@ -55,7 +55,8 @@ const HALF: &str = "gemm/f16/4096x4096x4096";
 const LAUNCH: &str = "launch-latency/single";
 const TRIAD: &str = "memory-bandwidth/triad/f32/64MiB";
 
-/// An AMD GPU through three runtimes, one of which does not tell its address, beside the CPU.
+/// Returns a run on an AMD GPU through three runtimes, one of which does not report its address,
+/// and on the CPU.
 pub(crate) fn gpu_run() -> Run {
     let gpu = DeviceType::Gpu;
     let devices = vec![

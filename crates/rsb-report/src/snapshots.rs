@@ -1,5 +1,5 @@
-//! What people see, in full, from fixed sample data. Color is lost in these, so it is asserted
-//! apart.
+//! Snapshots of the full output for fixed sample data. They do not contain color, so colors are
+//! asserted separately.
 
 use rsb_model::{ComparisonResult, Environment, Fields, Outcome, Reason, Run, Verdict};
 
@@ -17,7 +17,7 @@ use crate::{
 const NARROW: Style = Style { color: Color::Never, width: 80 };
 const COLORED: Style = Style { color: Color::Always, width: 100 };
 
-/// The sample run with its first few results only.
+/// Returns the sample run with only a few results.
 fn short_run() -> Run {
     let mut run = sample::run();
     run.benchmarks.retain(|result| {
@@ -69,7 +69,7 @@ fn a_run_that_measured_nothing() {
         assert_eq!(charts::all(&report), []);
         let markdown = report::markdown(&report, &[]);
         assert!(
-            !markdown.contains("## Key figures") && markdown.contains("## How it was measured"),
+            !markdown.contains("## Key results") && markdown.contains("## Method"),
             "{markdown}"
         );
     }
@@ -88,7 +88,7 @@ fn a_simulated_case_is_called_so_and_never_ranked() {
     assert_eq!(text.matches("simulated").count(), 4, "three rows and the counts: {text}");
     let report = Report::new(&run);
     assert!(
-        charts::all(&report).is_empty() && !report::markdown(&report, &[]).contains("Key figures")
+        charts::all(&report).is_empty() && !report::markdown(&report, &[]).contains("Key results")
     );
 }
 
@@ -131,7 +131,7 @@ fn targets_are_shown_without_a_comparison_too() {
     assert_eq!(text.matches("missed").count(), 2, "{text}");
     assert!(
         report::markdown(&Report::new(&run).with_checks(&checks), &[])
-            .contains("No baseline was compared with")
+            .contains("Not compared with a baseline")
     );
 }
 

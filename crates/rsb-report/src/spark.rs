@@ -2,9 +2,9 @@
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// `values` in at most `width` blocks, lowest to highest; neighbors are averaged when there are
-/// more values than that. A value that is not finite leaves a gap. A constant series is a line in
-/// the middle.
+/// Formats `values` as at most `width` blocks, scaled from lowest to highest. If there are more
+/// values, neighbors are averaged. A value that is not finite leaves a gap. A constant series is a
+/// line in the middle.
 pub fn sparkline(values: &[f64], width: usize) -> String {
     let points = thin(values, width.max(1));
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -15,12 +15,12 @@ pub fn sparkline(values: &[f64], width: usize) -> String {
     points.iter().map(|value| block(*value, low, high)).collect()
 }
 
-/// Returns the block that stands for `value` in a series from `low` to `high`.
+/// Returns the block for `value` in a series from `low` to `high`.
 fn block(value: f64, low: f64, high: f64) -> char {
     if !value.is_finite() {
         return ' ';
     }
-    // Divided before the difference is taken, so that no range overflows.
+    // Halved before subtraction, so that no range overflows.
     let share = if high > low { (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0) } else { 0.5 };
     let top = (BLOCKS.len() - 1) as f64;
     BLOCKS.get((share * top).round() as usize).copied().unwrap_or(' ')

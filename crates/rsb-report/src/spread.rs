@@ -1,24 +1,24 @@
-//! What the samples of a case say of one of its figures: a time is what they are, a rate is as much
-//! higher as they are shorter.
+//! The spread of a metric, derived from the samples of its case. Times are proportional to the
+//! samples; rates are inversely proportional.
 
 use rsb_model::samples::quantile_of_sorted;
 use rsb_model::{BenchmarkResult, Field};
 
 use crate::label::time_ns;
 
-/// A figure by the samples of its case.
+/// Spread of a metric over the samples of its case.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FigureSpread {
-    /// One in ten samples lies below.
+    /// 10th percentile.
     pub(crate) low: f64,
-    /// One in ten lies above.
+    /// 90th percentile.
     pub(crate) high: f64,
-    /// What each sample would make of the figure, in ascending order.
+    /// The metric's value for each sample, in ascending order.
     pub(crate) values: Vec<f64>,
 }
 
-/// The spread of `field`, which is `value` in the record; nothing where no sample tells anything of
-/// it.
+/// Returns the spread of `field`, whose recorded value is `value`. `None` if the case has no
+/// samples, or if the metric does not depend on time.
 pub(crate) fn spread_of(
     result: &BenchmarkResult,
     field: &Field,

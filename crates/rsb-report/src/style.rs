@@ -1,41 +1,42 @@
-//! How text looks in a terminal: its width, and color where it is wanted.
+//! Appearance of text in a terminal: width and color.
 
 pub use rsb_model::shown::{clean, is_disguise};
 
 use crate::theme::code_at;
 
-/// Columns that `text` takes on a terminal: some characters take two, some none.
+/// Returns the number of columns that `text` takes on a terminal. Some characters take two, some
+/// none.
 pub fn columns(text: &str) -> usize {
     unicode_width::UnicodeWidthStr::width(text)
 }
 
-/// Every sequence that [`Style::paint`] writes.
+/// All escape sequences that [`Style::paint`] writes.
 const COLORS: [&str; 6] = ["\x1b[32m", "\x1b[1;31m", "\x1b[33m", "\x1b[2m", "\x1b[1m", "\x1b[0m"];
 
-/// Whether to color.
+/// Whether to use color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Color {
-    /// With ANSI sequences, whatever the output is.
+    /// ANSI escape sequences, whatever the output is.
     Always,
     /// Plain text.
     Never,
 }
 
-/// How text looks in a terminal.
+/// Appearance of text in a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Whether to color.
+    /// Whether to use color.
     pub color: Color,
-    /// Columns to stay within, where that is possible; `usize::MAX` for no limit.
+    /// Maximum number of columns, if possible; `usize::MAX` for no limit.
     pub width: usize,
 }
 
 impl Style {
-    /// No color and a hundred columns, as for a file.
+    /// No color and 100 columns, as for a file.
     pub const PLAIN: Self = Self { color: Color::Never, width: 100 };
 }
 
-/// What a piece of text means; color follows from it.
+/// Meaning of a piece of text, which determines its color.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
@@ -48,14 +49,14 @@ pub enum Tone {
     Bad,
     /// Undecided, noisy.
     Caution,
-    /// Of less interest.
+    /// Less important.
     Dim,
     /// A heading.
     Strong,
 }
 
 impl Tone {
-    /// What makes a terminal write in it, without what begins and ends a sequence.
+    /// Returns the parameters of the SGR escape sequence, without its start and end.
     pub const fn code(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,
@@ -69,7 +70,7 @@ impl Tone {
 }
 
 impl Style {
-    /// `text` in the color of `tone`.
+    /// Returns `text` in the color of `tone`.
     pub fn paint(self, tone: Tone, text: &str) -> String {
         match (self.color, tone.code()) {
             (Color::Always, Some(code)) if !text.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
@@ -77,20 +78,20 @@ impl Style {
         }
     }
 
-    /// Breaks `text` at spaces to stay within the width, and indents every line by `indent`. Words
-    /// are never cut.
+    /// Breaks `text` at spaces to stay within the width, and indents every line by `indent`. Never
+    /// breaks words.
     pub fn wrap(self, text: &str, indent: usize) -> String {
         let lines = wrap_words(text, self.width.saturating_sub(indent).max(20));
         lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
     }
 
-    /// `text` in the color of `tone`, broken at spaces.
+    /// Returns `text` in the color of `tone`, broken at spaces.
     pub(crate) fn line(self, tone: Tone, text: &str) -> String {
         self.paint(tone, self.wrap(text, 0).trim_end()) + "\n"
     }
 
-    /// Breaks those lines of `text` at spaces that are wider than the width. They continue with two
-    /// more spaces of indentation; other lines stay as they are.
+    /// Breaks lines of `text` that exceed the width at spaces. Continuation lines are indented by
+    /// two more spaces; other lines are unchanged.
     pub fn wrap_long_lines(self, text: &str) -> String {
         text.split('\n').map(|line| self.wrap_long_line(line)).collect::<Vec<_>>().join("\n")
     }
@@ -104,8 +105,8 @@ impl Style {
         format!("{:indent$}{}", "", lines.join(&format!("\n{:1$}", "", indent + 2)))
     }
 
-    /// Breaks `text`, which follows `head`, at spaces. Further lines are indented to where `text`
-    /// begins.
+    /// Breaks `text`, which follows `head`, at spaces. Continuation lines are aligned with the
+    /// start of `text`.
     pub fn hang(self, head: &str, text: &str) -> String {
         let indent = columns(head);
         let wrapped = self.wrap(text, indent);
@@ -113,8 +114,7 @@ impl Style {
     }
 }
 
-/// Breaks `text` at spaces into lines of at most `width` columns. A longer word has a line of its
-/// own.
+/// Breaks `text` at spaces into lines of at most `width` columns. A longer word gets its own line.
 pub fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in clean(text).split_whitespace() {
@@ -129,9 +129,9 @@ pub fn wrap_words(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// `text`, a whole page or document, with nothing for a terminal to obey but line ends, tabs, the
-/// colors of [`Style::paint`] and of charts. What its parts quote is cleaned where it is quoted;
-/// this is for what was forgotten there.
+/// Removes all control characters from `text`, a whole page or document, except newlines, tabs, and
+/// the colors of [`Style::paint`] and of charts. Quoted text is cleaned separately; this is a
+/// safety net.
 pub fn presentable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

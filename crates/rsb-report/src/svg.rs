@@ -1,8 +1,8 @@
 //! A [`Chart`] as SVG, drawn with plotters.
 //!
-//! Text is kept as text, so that a reader can search it and a browser sets it in its own font.
-//! Colors are told apart with any kind of color vision; shape or position always says the same
-//! thing again.
+//! Text stays text, so that readers can search it and browsers apply their own fonts. Colors are
+//! distinguishable with any kind of color vision, and shape or position always carries the same
+//! information.
 
 mod canvas;
 mod datasets;
@@ -17,12 +17,12 @@ use crate::chart::{Axis, AxisScale, Chart, Dataset, DatasetKind, Label, Legend};
 use crate::names::shorten_names;
 use crate::theme::Theme;
 
-/// The picture on a light ground; `None` when a coordinate is not finite.
+/// Draws the chart in the light theme; `None` if a coordinate is not finite.
 pub fn svg(chart: &Chart) -> Option<String> {
     svg_in(chart, &Theme::default())
 }
 
-/// The picture in the colors of `theme`; `None` when a coordinate is not finite.
+/// Draws the chart in the colors of `theme`; `None` if a coordinate is not finite.
 pub fn svg_in(chart: &Chart, theme: &Theme) -> Option<String> {
     if !chart.is_finite() {
         return None;
@@ -36,14 +36,14 @@ pub fn svg_in(chart: &Chart, theme: &Theme) -> Option<String> {
     })
 }
 
-/// Where the data of a picture lies on its sheet, in the units of its view box.
+/// Position of the data area in a picture, in units of its view box.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChartFrame {
-    /// Left, top, right and bottom.
+    /// Left, top, right and bottom edge.
     pub edges: [f64; 4],
 }
 
-/// Where [`svg`] draws the data of `chart`.
+/// Returns the area in which [`svg`] draws the data of `chart`.
 pub fn frame(chart: &Chart) -> ChartFrame {
     let Layout { frame, .. } = Layout::of(chart);
     ChartFrame { edges: [frame.left, frame.top, frame.right, frame.bottom] }
@@ -53,7 +53,7 @@ pub(crate) fn size(chart: &Chart) -> (f64, f64) {
     Layout::of(chart).size
 }
 
-/// The horizontal axis with its labels under the frame, the grid through it, and its title below.
+/// Draws the horizontal axis with its labels below the frame, the grid lines, and its title.
 fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let (frame, axis) = (layout.frame, &chart.x_axis);
     let field = (frame.right - frame.left) / axis.labels.len().max(1) as f64;
@@ -77,7 +77,7 @@ fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     canvas.text(&axis.title, (middle, frame.bottom + 38.0), Text::label(Anchor::Middle));
 }
 
-/// The short forms of the labels of `axis` that are wider than `room` pixels.
+/// Returns the short forms of the labels of `axis` that are wider than `room` pixels.
 fn short_labels(axis: &Axis, room: f64, size: f64) -> HashMap<String, String> {
     shorten_names(axis.labels.iter().map(|label| label.text.as_str()), characters_in(room, size))
 }
@@ -86,7 +86,7 @@ fn label_text<'l>(short: &'l HashMap<String, String>, label: &'l Label) -> &'l s
     short.get(&label.text).unwrap_or(&label.text)
 }
 
-/// The vertical axis with its labels left of the frame; a grid only where it is a scale.
+/// Draws the vertical axis with its labels left of the frame, and grid lines if it is numeric.
 fn y_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let (frame, axis) = (layout.frame, &chart.y_axis);
     let is_rows = axis.scale == AxisScale::Rows;
@@ -106,8 +106,8 @@ fn y_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     canvas.text_upwards(&axis.title, middle, Text::label(Anchor::Middle));
 }
 
-/// The name of each dataset that has a name and at least one point, beside a sample of what it
-/// looks like.
+/// Draws the legend: the name of each dataset that has a name and at least one point, next to a
+/// sample of its style.
 fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let look = Text::label(Anchor::Start);
     let (frame, right) = (layout.frame, layout.size.0 - canvas::MARGIN);
@@ -152,7 +152,7 @@ fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, x: f64, y: f64) {
         DatasetKind::Path => canvas.line((left, y), (right, y), paint, 2),
         DatasetKind::Marks => canvas.mark((x, y), paint),
         DatasetKind::Dots => canvas.dot((x, y), 2, paint),
-        // Beside each such bar stands its mark.
+        // Each such bar has this mark next to it.
         DatasetKind::Bars { .. } if paint.is_change() => canvas.mark((x, y), paint),
         DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells => {
             canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), paint);
@@ -173,7 +173,7 @@ fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, x: f64, y: f64) {
     }
 }
 
-/// The width of what the legend says of `dataset`, its sample included.
+/// Returns the width of a legend entry, including its sample.
 fn legend_width(dataset: &Dataset) -> f64 {
     width_of(&dataset.name, Text::label(Anchor::Start).size) + 46.0
 }

@@ -1,5 +1,5 @@
-//! A table as data: columns, rows of cells, a note under a row. It is built by pure functions and
-//! knows nothing of widths or escapes; [`Table::text`] lays it out for a terminal,
+//! A table as data: columns, rows of cells, a note under a row. Pure functions build it,
+//! independent of widths and escaping. [`Table::text`] lays it out for a terminal,
 //! [`Table::markdown`] writes it as Markdown, and a terminal interface or a page can draw the same
 //! columns and rows.
 
@@ -12,64 +12,64 @@ use serde::Serialize;
 
 use crate::style::{Tone, clean};
 
-/// Where text stands in its column.
+/// Alignment of text in its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Align {
-    /// Words.
+    /// Left, for words.
     Left,
-    /// Numbers.
+    /// Right, for numbers.
     Right,
 }
 
-/// What a column does when the table is wider than its place.
+/// Behavior of a column if the table is too wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fit {
-    /// It stays whole.
+    /// Keeps its text whole.
     Keep,
-    /// Its text may lose parts, as [`crate::names::shorten_names`] leaves them out.
+    /// May omit parts of its text, as [`crate::names::shorten_names`] does.
     Elide,
-    /// Its text goes on below, broken at spaces.
+    /// Wraps its text at spaces.
     Wrap,
-    /// It may be left out.
+    /// May be left out.
     Drop,
 }
 
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Column {
-    /// What stands over it.
+    /// Title.
     pub title: String,
-    /// Where its text stands.
+    /// Alignment.
     pub align: Align,
-    /// What it does when room is short.
+    /// Behavior if the table is too wide.
     pub fit: Fit,
 }
 
 impl Column {
-    /// Words, kept whole.
+    /// Returns a left-aligned column for words, kept whole.
     pub fn left(title: &str) -> Self {
         Self { title: title.to_owned(), align: Align::Left, fit: Fit::Keep }
     }
 
-    /// Numbers.
+    /// Returns a right-aligned column for numbers, kept whole.
     pub fn right(title: &str) -> Self {
         Self { title: title.to_owned(), align: Align::Right, fit: Fit::Keep }
     }
 
-    /// Names that may lose parts when room is short, such as ids.
+    /// Returns a column for names whose parts may be omitted if the table is too wide, such as ids.
     pub fn elided(title: &str) -> Self {
         Self { title: title.to_owned(), align: Align::Left, fit: Fit::Elide }
     }
 
-    /// Sentences that continue on the next line when room is short.
+    /// Returns a column for sentences that wrap if the table is too wide.
     pub fn wrapped(title: &str) -> Self {
         Self { title: title.to_owned(), align: Align::Left, fit: Fit::Wrap }
     }
 
-    /// The same, but left out of a terminal that has no room for it; the last such column goes
-    /// first.
+    /// Allows the column to be left out if a terminal is too narrow. The last such column is
+    /// dropped first.
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.fit = Fit::Drop;
@@ -80,14 +80,14 @@ impl Column {
 /// A cell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Cell {
-    /// What it says, units included, free of control characters.
+    /// Text including units, without control characters.
     pub text: String,
-    /// How it looks.
+    /// Meaning of the text, which determines its color.
     pub tone: Tone,
 }
 
 impl Cell {
-    /// `text` in the color of `tone`.
+    /// Returns a cell with `text` in the color of `tone`.
     pub fn with_tone(text: impl AsRef<str>, tone: Tone) -> Self {
         Self { text: clean(text.as_ref()), tone }
     }
@@ -99,32 +99,33 @@ impl<T: AsRef<str>> From<T> for Cell {
     }
 }
 
-/// A row: as many cells as the table has columns.
+/// A row with one cell per column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableRow {
-    /// One for each column, empty where there is nothing to say.
+    /// One cell per column, possibly empty.
     pub cells: Vec<Cell>,
-    /// A sentence about the row.
+    /// Note on the row.
     pub note: Option<String>,
 }
 
-/// A table. A column without a single value is not shown.
+/// A table. Columns whose cells are all empty are not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<TableRow>,
 }
 
-/// Makes the cell of a column from a row.
+/// A function that returns the cell of a column for a row.
 pub type CellOf<'a, T> = &'a dyn Fn(&T) -> Cell;
 
 impl Table {
-    /// A table without rows.
+    /// Returns a table without rows.
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
-    /// A table with a row for each of `rows`: columns, each with its cell in a row.
+    /// Returns a table with a row for each of `rows`. Each column has a function that returns its
+    /// cell.
     pub fn of<T>(rows: impl IntoIterator<Item = T>, columns: &[(Column, CellOf<'_, T>)]) -> Self {
         let mut table = Self::new(columns.iter().map(|(column, _)| column.clone()));
         for row in rows {
@@ -133,43 +134,43 @@ impl Table {
         table
     }
 
-    /// Adds a row, cut or filled up to the number of columns.
+    /// Adds a row, truncated or padded to the number of columns.
     pub fn push(&mut self, cells: impl IntoIterator<Item = Cell>) {
         let mut cells: Vec<Cell> = cells.into_iter().collect();
         cells.resize(self.columns.len(), Cell::default());
         self.rows.push(TableRow { cells, note: None });
     }
 
-    /// Puts a sentence under the last row (in Markdown: into a last column).
+    /// Sets the note of the last row, shown below it; in Markdown, in a last column.
     pub fn note(&mut self, note: impl AsRef<str>) {
         if let Some(row) = self.rows.last_mut() {
             row.note = Some(clean(note.as_ref())).filter(|note| !note.is_empty());
         }
     }
 
-    /// Empties the column at `index`, which then is not shown.
+    /// Clears the column at `index`, so that it is not shown.
     pub(crate) fn clear(&mut self, index: usize) {
         for cell in self.rows.iter_mut().filter_map(|row| row.cells.get_mut(index)) {
             *cell = Cell::default();
         }
     }
 
-    /// Whether there is no row.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The columns from left to right.
+    /// Returns the columns from left to right.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The rows from top to bottom.
+    /// Returns the rows from top to bottom.
     pub fn rows(&self) -> &[TableRow] {
         &self.rows
     }
 
-    /// Columns that hold something, by position.
+    /// Returns the indices of the columns that are not empty.
     pub fn used_columns(&self) -> Vec<usize> {
         (0..self.columns.len())
             .filter(|&index| {

@@ -1,4 +1,4 @@
-//! Absolute targets beside what was achieved.
+//! Absolute targets with the achieved values.
 
 use rsb_model::record::ThresholdCheck;
 
@@ -6,7 +6,8 @@ use crate::number::format_count;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
 
-/// A row for each target; whether what others achieved stands beside it.
+/// Returns a table with one row per target, with a column of reference values from elsewhere if
+/// `has_references`.
 pub(crate) fn table(checks: &[ThresholdCheck], has_references: bool) -> Table {
     let columns = [
         Column::left(""),
@@ -32,8 +33,8 @@ pub(crate) fn table(checks: &[ThresholdCheck], has_references: bool) -> Table {
     table
 }
 
-/// What others achieved, a line for each target that has it and a figure here: a terminal has no
-/// room for it in the table.
+/// Formats the reference values from elsewhere, one line for each target that also has a value
+/// here. On a terminal, they do not fit in the table.
 fn elsewhere(checks: &[ThresholdCheck], style: Style) -> String {
     let mut out = String::new();
     for check in checks.iter().filter(|check| check.has_figure()) {
@@ -46,8 +47,8 @@ fn elsewhere(checks: &[ThresholdCheck], style: Style) -> String {
     out
 }
 
-/// `roofline_percent of tensor-core rocm:0/f16/matrix`: what kind of benchmark it is need not be
-/// said.
+/// Shortens the name of a target: `roofline_percent of tensor-core rocm:0/f16/matrix`, without the
+/// benchmark type.
 pub(crate) fn short(name: &str) -> String {
     match name.split_once(" of ") {
         Some((metric, id)) if !id.contains('*') => {
@@ -62,18 +63,18 @@ fn word(check: &ThresholdCheck) -> (&'static str, Tone) {
         Some(true) => ("met", Tone::Good),
         Some(false) => ("missed", Tone::Bad),
         None if check.simulated => ("simulated", Tone::Dim),
-        None => ("no figure", Tone::Caution),
+        None => ("no value", Tone::Caution),
     }
 }
 
-/// Whether any target has a figure. A table of nothing but `no figure` says no more than the
-/// sentence does: the policy is of another project, or its benchmarks were not asked for.
+/// Returns whether any target has a value. If none has, the summary sentence is enough: the policy
+/// belongs to another project, or its benchmarks were not selected.
 pub(crate) fn is_any_known(checks: &[ThresholdCheck]) -> bool {
     checks.iter().any(ThresholdCheck::has_figure)
 }
 
-/// One sentence: `4 of 6 targets are met, 1 is missed, 1 has no figure.` Nothing when there are
-/// none.
+/// Summarizes the targets: `4 of 6 targets are met, 1 is missed, 1 has no figure.` Empty if there
+/// are none.
 pub fn sentence(checks: &[ThresholdCheck]) -> String {
     let simulated = checks.iter().filter(|check| check.simulated).count();
     let met = count_passed(checks, Some(true));
@@ -83,7 +84,7 @@ pub fn sentence(checks: &[ThresholdCheck]) -> String {
     let mut sentence = match checks.len() {
         0 => return String::new(),
         1 if met == 1 => return "The one target is met.".to_owned(),
-        all if all == unknown => return format!("No figure for any of {total}."),
+        all if all == unknown => return format!("No value for any of {total}."),
         all if all == met => return format!("All {total} are met."),
         _ => format!("{met} of {total} {} met", verb(met, "is", "are")),
     };
@@ -92,10 +93,10 @@ pub fn sentence(checks: &[ThresholdCheck]) -> String {
     }
     if simulated > 0 {
         let verb = verb(simulated, "is", "are");
-        sentence.push_str(&format!(", {simulated} {verb} simulated, which counts for nothing"));
+        sentence.push_str(&format!(", {simulated} {verb} simulated, which does not count"));
     }
     if unknown > 0 {
-        sentence.push_str(&format!(", {unknown} {} no figure", verb(unknown, "has", "have")));
+        sentence.push_str(&format!(", {unknown} {} no value", verb(unknown, "has", "have")));
     }
     sentence + "."
 }
@@ -108,7 +109,7 @@ const fn verb(count: usize, one: &'static str, many: &'static str) -> &'static s
     if count == 1 { one } else { many }
 }
 
-/// For a terminal. Nothing when there are none.
+/// Formats the targets for a terminal. Empty if there are none.
 pub fn text(checks: &[ThresholdCheck], style: Style) -> String {
     if checks.is_empty() {
         return String::new();
@@ -120,7 +121,7 @@ pub fn text(checks: &[ThresholdCheck], style: Style) -> String {
     format!("{title}\n{table}{}{}\n\n", elsewhere(checks, style), sentence(checks))
 }
 
-/// As a section of a Markdown document. Nothing when there are none.
+/// Formats the targets as a section of a Markdown document. Empty if there are none.
 pub fn markdown(checks: &[ThresholdCheck]) -> String {
     if checks.is_empty() {
         return String::new();
@@ -160,7 +161,7 @@ mod tests {
     fn a_table_without_a_figure_is_a_sentence() {
         assert_eq!(
             text(&checks(&[None; 9]), Style::PLAIN),
-            "Targets: No figure for any of 9 targets.\n\n"
+            "Targets: No value for any of 9 targets.\n\n"
         );
         assert!(!markdown(&checks(&[None; 9])).contains("expected"));
     }
@@ -181,13 +182,10 @@ mod tests {
         (all[1].actual, all[1].unit, all[1].simulated) = (Some(95.0), Some(Unit::Percent), true);
         let page = text(&all, Style::PLAIN);
         assert!(
-            page.contains("simulated") && page.contains("95 %") && !page.contains("no figure"),
+            page.contains("simulated") && page.contains("95 %") && !page.contains("no value"),
             "{page}"
         );
-        assert_eq!(
-            sentence(&all),
-            "1 of 2 targets is met, 1 is simulated, which counts for nothing."
-        );
+        assert_eq!(sentence(&all), "1 of 2 targets is met, 1 is simulated, which does not count.");
     }
 
     #[test]
@@ -200,7 +198,7 @@ mod tests {
             (&[missed], "0 of 1 target are met, 1 is missed."),
             (
                 &[met, missed, unknown, unknown],
-                "1 of 4 targets is met, 1 is missed, 2 have no figure.",
+                "1 of 4 targets is met, 1 is missed, 2 have no value.",
             ),
         ] {
             assert_eq!(sentence(&checks(passed)), expected);

@@ -1,4 +1,4 @@
-//! The colors of charts, by what they stand for: those of a terminal, and those of a picture.
+//! Colors of charts by role, for terminals and for pictures.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -8,14 +8,14 @@ use crate::chart::Paint;
 /// A color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pigment {
-    /// One of the sixteen that every terminal has and shows in its own way: 0 to 7, and 8 to 15 for
-    /// the light ones.
+    /// One of the sixteen terminal colors, whose appearance each terminal defines: 0 to 7, and 8 to
+    /// 15 for the light ones.
     Ansi(u8),
     /// Red, green and blue.
     Exact([u8; 3]),
 }
 
-/// The sixteen colors of a terminal by name, as most terminals show them.
+/// The sixteen terminal colors by name, as most terminals show them.
 const ANSI: [(&str, [u8; 3]); 16] = [
     ("black", [0x00, 0x00, 0x00]),
     ("red", [0xCD, 0x31, 0x31]),
@@ -37,7 +37,10 @@ const ANSI: [(&str, [u8; 3]); 16] = [
 
 /// A text that names no color.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no color; write one of {names}, or #rrggbb", names = ANSI.map(|(name, _)| name).join(", "))]
+#[error(
+    "`{0}` is not a color; write one of {names}, or #rrggbb",
+    names = ANSI.map(|(name, _)| name).join(", ")
+)]
 pub struct UnknownPigment(String);
 
 impl FromStr for Pigment {
@@ -57,7 +60,7 @@ impl FromStr for Pigment {
 }
 
 impl Pigment {
-    /// Red, green and blue.
+    /// Returns red, green and blue.
     pub fn rgb(self) -> [u8; 3] {
         match self {
             Self::Ansi(index) => ANSI.get(usize::from(index)).map_or([0; 3], |(_, rgb)| *rgb),
@@ -65,7 +68,7 @@ impl Pigment {
         }
     }
 
-    /// What makes a terminal write in it.
+    /// Returns the escape sequence that sets this text color.
     pub(crate) fn code(self) -> String {
         match self {
             Self::Ansi(index @ 0..=7) => format!("\x1b[{}m", 30 + index),
@@ -75,7 +78,8 @@ impl Pigment {
     }
 }
 
-/// The color at the start of `text` as [`Pigment::code`] writes it: its length in bytes.
+/// Returns the length in bytes of the color sequence at the start of `text`, if it is one that
+/// [`Pigment::code`] writes.
 pub(crate) fn code_at(text: &str) -> Option<usize> {
     let (digits, _) = text.strip_prefix("\x1b[")?.split_once('m')?;
     let is_color = match digits.strip_prefix("38;2;") {
@@ -93,24 +97,23 @@ pub(crate) fn code_at(text: &str) -> Option<usize> {
     is_color.then_some(digits.len() + 3)
 }
 
-/// The themes that come with the program.
+/// Built-in themes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThemeName {
-    /// For a dark ground.
+    /// For dark backgrounds.
     Dark,
-    /// For a light ground.
+    /// For light backgrounds.
     #[default]
     Light,
-    /// The strongest colors, on black.
+    /// Highest contrast, on black.
     HighContrast,
 }
 
-/// What a theme says of one role: its color on a terminal, and in a picture.
+/// A role of a theme: its name, its color on a terminal, and its color in a picture.
 type Entry = (&'static str, u8, [u8; 3]);
 
-/// The grounds of a picture: its sheet, the words on it, words of less interest, the grid, the
-/// axes.
+/// Colors of a picture other than data: background, text, less important text, grid, axes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ground {
     pub(crate) sheet: [u8; 3],
@@ -120,10 +123,11 @@ pub(crate) struct Ground {
     pub(crate) axis: [u8; 3],
 }
 
-/// Roles by name: those of [`Paint`], series and steps of heat counted from 1.
+/// Number of roles: those of [`Paint`], with series and heat levels counted from 1.
 const ROLES: usize = 30;
 
-// The series are the colors of Okabe and Ito, which people with any color vision can tell apart.
+// The series use the palette of Okabe and Ito, which is distinguishable with any kind of color
+// vision.
 const LIGHT: [Entry; ROLES] = [
     ("series-1", 4, [0x00, 0x72, 0xB2]),
     ("series-2", 1, [0xD5, 0x5E, 0x00]),
@@ -259,16 +263,19 @@ impl ThemeName {
     }
 }
 
-/// A theme, with what people changed of it.
+/// A theme with the user's changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Theme {
     base: ThemeName,
     changed: BTreeMap<&'static str, Pigment>,
 }
 
-/// A name that is no role of a theme.
+/// A name that is not a role of a theme.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is no role of a chart; the roles are {roles}", roles = LIGHT.map(|(role, ..)| role).join(", "))]
+#[error(
+    "`{name}` is not a chart role; the roles are {roles}",
+    roles = LIGHT.map(|(role, ..)| role).join(", ")
+)]
 pub struct UnknownRole {
     name: String,
 }
@@ -280,10 +287,10 @@ impl From<ThemeName> for Theme {
 }
 
 impl Theme {
-    /// With `role`, such as `baseline` or `series-2`, in `pigment`.
+    /// Sets the color of `role`, such as `baseline` or `series-2`, to `pigment`.
     ///
     /// # Errors
-    /// When no role has that name.
+    /// If no role has that name.
     pub fn with(mut self, role: &str, pigment: Pigment) -> Result<Self, UnknownRole> {
         let known = LIGHT.iter().find(|(name, ..)| *name == role);
         let (name, ..) = known.ok_or_else(|| UnknownRole { name: role.to_owned() })?;
@@ -291,25 +298,25 @@ impl Theme {
         Ok(self)
     }
 
-    /// The theme that it is based on.
+    /// Returns the base theme.
     pub const fn name(&self) -> ThemeName {
         self.base
     }
 
-    /// The color of `paint` on a terminal.
+    /// Returns the color of `paint` on a terminal.
     pub fn pigment(&self, paint: Paint) -> Pigment {
         let (name, ansi, _) = self.entry(paint);
         self.changed.get(name).copied().unwrap_or(Pigment::Ansi(*ansi))
     }
 
-    /// The color of `paint` in a picture.
+    /// Returns the color of `paint` in a picture.
     pub fn rgb(&self, paint: Paint) -> [u8; 3] {
         let (name, _, rgb) = self.entry(paint);
         self.changed.get(name).map_or(*rgb, |pigment| pigment.rgb())
     }
 
-    /// Every color of a picture with its name: `sheet`, `ink`, `faded-ink`, `grid`, `axis`, and the
-    /// roles. A page that knows two themes can replace one by the other.
+    /// Returns all colors of a picture by name: `sheet`, `ink`, `faded-ink`, `grid`, `axis`, and
+    /// the roles. A page can use them to replace one theme by another.
     pub fn colors(&self) -> Vec<(&'static str, [u8; 3])> {
         let ground = self.ground();
         let mut colors = vec![
@@ -326,7 +333,7 @@ impl Theme {
         colors
     }
 
-    /// What lies behind and around the data of a picture.
+    /// Returns the colors of a picture other than data.
     pub(crate) const fn ground(&self) -> Ground {
         self.base.ground()
     }
@@ -337,7 +344,7 @@ impl Theme {
     }
 }
 
-/// Where the role of `paint` stands in a theme.
+/// Returns the index of the role of `paint` in a theme.
 const fn position(paint: Paint) -> usize {
     match paint {
         Paint::Series(index) => index % 8,

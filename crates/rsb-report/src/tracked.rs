@@ -1,4 +1,4 @@
-//! Changes of level that are followed: what is new in full, what was told before in a line.
+//! Tracked changes of level: new ones in full, known ones in one line.
 
 use itertools::Itertools as _;
 use rsb_model::record::{AlertState, RunPoint, SeriesMove, Severity, TrackedAlert};
@@ -12,8 +12,8 @@ const SHOWN: usize = 5;
 
 const ABBREVIATED: usize = 10;
 
-/// For a terminal: what `alerts` say at `now`, those that were told before in a line each; what a
-/// person is done with is left out. Empty where there is nothing to say.
+/// Formats `alerts` for a terminal. Alerts first seen at `now`, or in state [`AlertState::New`],
+/// have details; closed ones are omitted. Empty if none is left.
 pub fn text(alerts: &[TrackedAlert], now: Timestamp, style: Style) -> String {
     let open: Vec<&TrackedAlert> = alerts.iter().filter(|alert| !alert.state.is_closed()).collect();
     let mut out = String::new();
@@ -21,7 +21,7 @@ pub fn text(alerts: &[TrackedAlert], now: Timestamp, style: Style) -> String {
         return out;
     }
     let new = open.iter().filter(|alert| alert.first_seen == now).count();
-    let title = format_count(open.len(), "change of level", "changes of level");
+    let title = format_count(open.len(), "change point", "change points");
     let title = if new > 0 { format!("{title}, {new} new") } else { title };
     out.push_str(&format!("{}\n", style.paint(Tone::Strong, &title)));
     for alert in open {
@@ -35,7 +35,7 @@ pub fn text(alerts: &[TrackedAlert], now: Timestamp, style: Style) -> String {
     out
 }
 
-/// `critical a-1f2e3d4c: worse since run X (commit 0123456789), told first on 2026-11-22`.
+/// Returns the headline of `alert`: `critical a-1f2e3d4c: worse since run X (commit 0123456789)`.
 pub fn headline(alert: &TrackedAlert) -> String {
     headline_since(alert, &alert.range.first_after)
 }
@@ -76,14 +76,14 @@ fn details(alert: &TrackedAlert, style: Style) -> String {
         out.push_str(&style.wrap(&line, 4));
     }
     if let Some(more) = alert.moves.len().checked_sub(SHOWN + 1) {
-        out.push_str(&style.wrap(&format!("and {} more moved with it", more + 1), 4));
+        out.push_str(&style.wrap(&format!("and {} more changed with it", more + 1), 4));
     }
     if !alert.environment_changes.is_empty() {
         let each = alert.environment_changes.iter();
         let each = each
             .map(|change| format!("{} {} → {}", change.field, change.baseline, change.current))
             .join(", ");
-        out.push_str(&style.wrap(&format!("look at the machine first: {each}"), 4));
+        out.push_str(&style.wrap(&format!("check the machine first: {each}"), 4));
     }
     if !alert.commits.is_empty() {
         out.push_str(&style.wrap("commits between the runs:", 4));
@@ -99,7 +99,7 @@ fn run(point: &RunPoint) -> String {
     commit.map_or_else(|| name.clone(), |commit| format!("{name} (commit {commit})"))
 }
 
-/// The severity in a word, and how it looks.
+/// Returns the severity as a word, and its color.
 pub const fn severity(severity: Severity) -> (&'static str, Tone) {
     match severity {
         Severity::Info => ("info", Tone::Good),

@@ -1,5 +1,5 @@
-//! Trends: a row a series with its slope, fit, last change and a sparkline; then the changes of
-//! level, confirmed and suspected, what is expected next, and the alerts.
+//! Trends: one row per series with its slope, fit, last change and a sparkline; then changes of
+//! level, confirmed and suspected, forecasts, and alerts.
 
 use std::collections::BTreeSet;
 
@@ -22,10 +22,10 @@ use crate::tracked::severity;
 const NAMED: usize = 4;
 
 const SPARK_WIDTH: usize = 16;
-/// Stands where a figure cannot be had, such as a slope through two points.
+/// Placeholder for a value that does not exist, such as a slope through two points.
 const NONE: &str = "–";
 
-/// An id without what is said elsewhere; one of another form as it is.
+/// Returns the benchmark and case of an id; an id of another form is unchanged.
 pub fn short(id: &str) -> String {
     id.parse::<CaseId>().map_or_else(|_| id.to_owned(), |id| Shortener::default().full(&id))
 }
@@ -76,7 +76,8 @@ fn slope(series: &SeriesTrend) -> String {
     )
 }
 
-/// With one figure nothing can have gone anywhere, however stable it may be called.
+/// Returns whether the series has fewer than two values, and so no trend, even if its direction is
+/// stable.
 const fn is_alone(series: &SeriesTrend) -> bool {
     series.n < 2
 }
@@ -92,7 +93,7 @@ fn direction(series: &SeriesTrend) -> Cell {
     }
 }
 
-/// Whether a direction is good or bad is for the alerts to say, which know which way is better.
+/// Returns the color of a direction. Only alerts distinguish better from worse.
 fn alert_tone(series: &SeriesTrend) -> Tone {
     if has_alert(series, "worse") {
         return Tone::Bad;
@@ -146,8 +147,8 @@ fn shift(series: &SeriesTrend, point: &ChangePoint) -> String {
     format!("{}{part}: {change} on {} ({levels})", name(series), day(point.timestamp))
 }
 
-/// `two levels (8.10 ms and 10.4 ms, 30 % of the runs in the upper one): probably two machine
-/// types`, if the series alternates between two levels.
+/// Describes the levels of a series that alternates between two: `two levels (8.10 ms and 10.4 ms,
+/// 30 % of the runs in the upper one): probably two machine types`.
 pub fn two_levels(series: &SeriesTrend) -> Option<String> {
     let levels = series.two_levels.as_ref()?;
     let cause = match &levels.separated_by {
@@ -168,7 +169,7 @@ pub fn two_levels(series: &SeriesTrend) -> Option<String> {
     ))
 }
 
-/// The step of many series at once, in one line.
+/// Describes a simultaneous step of many series in one line.
 fn common(change: &CommonChange) -> String {
     let ids: BTreeSet<String> = change.series.iter().map(|one| short(&one.id)).collect();
     let named = ids.iter().take(NAMED).join(", ");
@@ -191,7 +192,7 @@ fn common(change: &CommonChange) -> String {
     )
 }
 
-/// Whether a change of `series` is among those that many series share.
+/// Returns whether a change of `series` for which `tells` holds is part of a common change.
 fn is_common(
     document: &TrendDocument,
     series: &SeriesTrend,
@@ -209,14 +210,14 @@ fn climb(series: &SeriesTrend, ramp: &Ramp) -> String {
 }
 
 fn suspicion(series: &SeriesTrend, point: &ChangePoint) -> String {
-    format!("{}, so far in {}", shift(series, point), format_count(point.points, "point", "points"))
+    format!("{}, seen in {}", shift(series, point), format_count(point.points, "point", "points"))
 }
 
 fn outlook(series: &SeriesTrend, forecast: &Forecast) -> String {
     let unit = &series.unit;
     let interval = forecast.low.zip(forecast.high).zip(forecast.confidence).map(
         |((low, high), confidence)| {
-            // Tenths of a percent, without what rounding of a fraction leaves behind.
+            // Rounded to tenths of a percent.
             let percent = (1000.0 * confidence).round() / 10.0;
             let (low, high) = (format_quantity(low, unit), format_quantity(high, unit));
             format!(", {low} to {high} with {percent} %")
@@ -226,13 +227,13 @@ fn outlook(series: &SeriesTrend, forecast: &Forecast) -> String {
     format!("{}: {value} in {} days{interval}", name(series), forecast.days)
 }
 
-/// The heading of what is foretold.
+/// Heading of the forecasts.
 const EXPECTED: &str = "Expected";
 
 const TWO_LEVELS: &str = "Two levels";
 
-/// Lines under their headings: what changed, what is suspected, what alternates, and what is
-/// expected.
+/// Returns the headings with their lines: changes, suspected changes, alternating levels, and
+/// forecasts.
 fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
     let mut changes: Vec<String> = document.common_changes.iter().map(common).collect();
     let mut suspected: Vec<String> = Vec::new();
@@ -249,27 +250,27 @@ fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
         if let Some(text) = two_levels(series) {
             alternating.push(format!("{}: {text}", name(series)));
         }
-        // Of levels with a step between them the last one is expected, which the table shows.
+        // After a step, the forecast is the last level, which the table shows.
         if matches!(series.shape, TrendShape::Drift | TrendShape::Ramp) {
             expected.extend(series.forecast.iter().map(|forecast| outlook(series, forecast)));
         }
     }
     [
-        ("Changes of level", changes),
+        ("Change points", changes),
         ("Suspected changes, not confirmed yet", suspected),
         (TWO_LEVELS, alternating),
         (EXPECTED, expected),
     ]
 }
 
-/// Every alert with its series, the worst first, except of changes that many series share.
+/// Returns all alerts with their series, worst first, except those of common changes.
 fn alerts(document: &TrendDocument) -> Vec<(&SeriesTrend, &Alert)> {
     let mut alerts: Vec<(&SeriesTrend, &Alert)> = document
         .series
         .iter()
         .flat_map(|series| series.alerts.iter().map(move |alert| (series, alert)))
         .collect();
-    // What many series share is told once, among the changes.
+    // Common changes are listed once, among the changes.
     alerts.retain(|(series, alert)| {
         alert.basis != AlertBasis::Confirmed
             || !is_common(document, series, |one| {
@@ -280,16 +281,16 @@ fn alerts(document: &TrendDocument) -> Vec<(&SeriesTrend, &Alert)> {
     alerts
 }
 
-/// For a terminal. `changes` is what [`crate::tracked::text`] says of the changes of level, where
-/// they are followed: it stands in the place of what each series says of them by itself.
+/// Formats the trends for a terminal. `changes` is the output of [`crate::tracked::text`] if
+/// changes of level are tracked; it replaces the changes and alerts of the individual series.
 pub fn text(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
     if document.series.is_empty() {
-        return "No series: nothing has been stored that can be followed over time.\n".to_owned();
+        return "No series: no stored result has a value over time.\n".to_owned();
     }
     format!("{}{}", table(document).text(style), detail_text(document, changes, style))
 }
 
-/// What [`text`] says without the table.
+/// Formats as [`text`] does, without the table.
 pub fn summary(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
     detail_text(document, changes, style).trim_start_matches('\n').to_owned()
 }
@@ -302,8 +303,8 @@ fn detail_text(document: &TrendDocument, changes: Option<&str>, style: Style) ->
             continue;
         }
         out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, heading)));
-        // A unit stands in such a line up to three times; broken within one, a part of it would
-        // begin a line.
+        // Such a line contains a unit up to three times; wrapping could separate it from its
+        // number.
         let unbroken = Style { width: usize::MAX, ..style };
         out.extend(lines.iter().map(|line| unbroken.wrap(line, 2)));
     }
@@ -326,7 +327,7 @@ fn detail_text(document: &TrendDocument, changes: Option<&str>, style: Style) ->
     out
 }
 
-/// Why series that go somewhere have no slope.
+/// Explains why series with a trend have no slope.
 fn no_slope(document: &TrendDocument) -> Option<String> {
     let count = document
         .series
@@ -334,13 +335,12 @@ fn no_slope(document: &TrendDocument) -> Option<String> {
         .filter(|series| series.slope_per_day.is_none() && series.r_squared.is_some())
         .count();
     let series = format_count(count, "series spans", "series span");
-    (count > 0).then(|| {
-        format!("{series} less than a day: a slope a day would be a guess, and there is none.")
-    })
+    (count > 0)
+        .then(|| format!("{series} less than a day, which is too short for a slope per day."))
 }
 
-/// `12 series: 1 increasing, 2 decreasing, 9 stable; no changes of level.` Those of one run are
-/// counted apart.
+/// Summarizes the trends: `12 series: 1 increasing, 2 decreasing, 9 stable; no changes of level.`
+/// Series with one run are counted separately.
 pub fn sentence(document: &TrendDocument) -> String {
     let alone = document.series.iter().filter(|series| is_alone(series)).count();
     let shifts: usize = document.series.iter().map(|series| series.change_points.len()).sum();
@@ -352,7 +352,7 @@ pub fn sentence(document: &TrendDocument) -> String {
         count_direction(document, Direction::Decreasing),
         count_direction(document, Direction::Stable),
         if alone > 0 { format!(", {alone} with one run and no trend yet") } else { String::new() },
-        format_count(shifts, "change of level", "changes of level"),
+        format_count(shifts, "change point", "change points"),
         if suspected > 0 { format!(", {suspected} suspected") } else { String::new() },
     )
 }
@@ -365,7 +365,7 @@ fn count_direction(document: &TrendDocument, direction: Direction) -> usize {
         .count()
 }
 
-/// As a Markdown document.
+/// Formats the trends as a Markdown document.
 pub fn markdown(document: &TrendDocument) -> String {
     let mut out = format!("# Trends\n\n{}\n\n", sentence(document));
     out.extend(no_slope(document).map(|line| line + "\n\n"));
@@ -409,10 +409,10 @@ const COLUMNS: [CsvColumn<SeriesTrend>; 19] = [
     ("forecast_high", |series| csv_number(series.forecast.as_ref().and_then(|ahead| ahead.high))),
 ];
 
-/// A row for each series.
+/// Formats the trends as CSV, one row per series.
 ///
 /// # Errors
-/// Never for data that the model can hold.
+/// Never for data that the model can contain.
 pub fn csv_rows(document: &TrendDocument) -> Result<String, ReportError> {
     csv_of(&COLUMNS, &document.series)
 }

@@ -1,5 +1,4 @@
-//! Cases without a figure, grouped by what stood in their way: what, why, cure, and how many cases
-//! each.
+//! Cases without a result, grouped by reason: what, why, cure, and the number of cases.
 
 use itertools::Itertools as _;
 use rsb_model::{BackendId, BenchmarkResult, CaseDevice, DeviceType, Outcome, Reason, Run};
@@ -9,16 +8,16 @@ use crate::markdown::escape;
 use crate::number::format_count;
 use crate::style::{Style, Tone};
 
-/// The cases that one thing stood in the way of.
+/// Cases that were not measured for one reason.
 pub(crate) struct UnmeasuredGroup<'a> {
     pub(crate) reason: Option<&'a Reason>,
     pub(crate) cases: Vec<&'a BenchmarkResult>,
 }
 
-/// The benchmark in the entry of a backend that is missing as a whole.
+/// Benchmark name in the entry of a backend that is missing as a whole.
 pub(crate) const ALL_BENCHMARKS: &str = "all";
 
-/// More cases than this are counted by benchmark and not named.
+/// Maximum number of cases that are named; more are counted by benchmark.
 const NAMED: usize = 3;
 
 pub(crate) fn groups(run: &Run, outcome: Outcome) -> Vec<UnmeasuredGroup<'_>> {
@@ -27,7 +26,7 @@ pub(crate) fn groups(run: &Run, outcome: Outcome) -> Vec<UnmeasuredGroup<'_>> {
     groups.into_iter().map(|(reason, cases)| UnmeasuredGroup { reason, cases }).collect()
 }
 
-/// The cases in words: `gemm f32/8x8x8`, or `5 cases: 3 gemm, 2 convolution`.
+/// Describes the cases: `gemm f32/8x8x8`, or `5 cases: 3 gemm, 2 convolution`.
 pub(crate) fn describe_cases(group: &UnmeasuredGroup<'_>, names: &Shortener) -> String {
     if group.cases.len() <= NAMED {
         return group.cases.iter().map(|result| names.full(&result.benchmark_id)).join(", ");
@@ -43,16 +42,16 @@ pub(crate) fn describe_cases(group: &UnmeasuredGroup<'_>, names: &Shortener) -> 
     format!("{total}: {}", each.format(", "))
 }
 
-/// How cases end without a figure, the worst first, with the title of the part.
+/// Outcomes without a result, worst first, with the titles of their sections.
 pub(crate) const OUTCOMES: [(Outcome, &str, Tone); 2] =
     [(Outcome::Failed, "Failed", Tone::Bad), (Outcome::Skipped, "Skipped", Tone::Caution)];
 
-/// For a terminal, failures first. Nothing when everything has a figure.
+/// Formats the cases for a terminal, failures first. Empty if there are none.
 pub fn text(run: &Run, style: Style) -> String {
     with_lines(run, style, |_, group, names| reason_text(group, names, style))
 }
 
-/// As [`text`], with one line for all backends that are missing here.
+/// Formats as [`text`] does, with one line for all missing backends.
 pub fn brief(run: &Run, style: Style) -> String {
     let absent: Vec<BackendId> = run.benchmarks.iter().filter_map(absent_backend).collect();
     let mut is_written = false;
@@ -70,7 +69,7 @@ pub fn brief(run: &Run, style: Style) -> String {
     })
 }
 
-/// Each outcome with its title, then what `lines` makes of each of its groups.
+/// Formats each outcome with its title, followed by the output of `lines` for each of its groups.
 fn with_lines(
     run: &Run,
     style: Style,
@@ -98,7 +97,7 @@ fn reason_text(group: &UnmeasuredGroup<'_>, names: &Shortener, style: Style) -> 
     who + &why + &style.wrap(&format!("cure: {}", reason.cure), 4)
 }
 
-/// The GPU backend that `result` stands for as a whole.
+/// Returns the GPU backend that `result` represents as a whole, if it does.
 fn absent_backend(result: &BenchmarkResult) -> Option<BackendId> {
     match result.benchmark_id.device() {
         CaseDevice::Backend(backend) if benchmark_of(result) == ALL_BENCHMARKS => Some(backend),
@@ -120,7 +119,7 @@ fn absent_text(run: &Run, absent: &[BackendId], style: Style) -> String {
     style.wrap(&text, 2)
 }
 
-/// As sections of a Markdown document. Nothing when everything has a figure.
+/// Formats the cases as sections of a Markdown document. Empty if there are none.
 pub fn markdown(run: &Run) -> String {
     let names = Shortener::of_run(run);
     let mut out = String::new();

@@ -1,10 +1,9 @@
-//! Where the verdicts on sides that were measured apart are weak, on made-up machines whose truth
-//! is known.
+//! Error rates of verdicts on sides that were measured separately, on synthetic machines with known
+//! changes.
 //!
 //! `cargo run --release -p rsb-stats --example blind_spots` prints Markdown. A process of a case
-//! takes the case's floor, longer by what disturbs the whole of its life; what differs between the
-//! tables is what disturbs it. A machine is only as real as this; docs/gate-study.md has recorded
-//! ones.
+//! takes the case's floor plus a disturbance for all of its life; the tables differ in the
+//! disturbance. A machine is only as realistic as this model; docs/gate-study.md has recorded ones.
 #![allow(clippy::print_stdout)] // It is there to print.
 
 use rsb_model::{Better, ReasonCode, Unit, Verdict};
@@ -15,42 +14,42 @@ use rsb_stats::rng::Rng;
 const CASES: usize = 30;
 const SUITES: usize = 400;
 
-/// What disturbs the processes of a suite: the logarithm of process `at` of a side, over the floor
-/// of case `case`.
+/// Disturbance of the processes of a suite: returns the logarithm of the time of a process of case
+/// `case`, relative to the floor of the case.
 type Machine = fn(&mut Rng, &mut SideState, usize) -> f64;
 
-/// What all processes of a side share.
+/// State that all processes of a side share.
 #[derive(Default)]
 struct SideState {
-    /// Of all cases.
+    /// Offset of all cases.
     offset: f64,
 }
 
 fn main() {
     println!(
-        "# Blind spots of verdicts on sides measured apart\n\n{CASES} cases, {SUITES} suites; \
+        "# Blind spots of verdicts on sides measured separately\n\n{CASES} cases, {SUITES} suites; \
          three cases are slower by 20 % in the second half of each table.\n"
     );
     println!(
         "| machine | processes | unchanged cases Regressed | suites with one | undecided | +20 %: \
-         found | found where separate | missed |"
+         found | found if separate | missed |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     let machines: [(&str, Machine); 7] = [
         ("quiet: normal, 1 %", |rng, _, _| 0.01 * rng.normal()),
-        ("busy: excess of 3 % in the mean", |rng, _, _| excess(rng, 0.03)),
-        ("unlike cases: excess of 0.3 to 30 %, by case", |rng, _, case| excess(rng, unlike(case))),
-        ("unlike cases: normal, 0.3 to 10 %, by case", |rng, _, case| {
+        ("busy: excess of 3 % on average", |rng, _, _| excess(rng, 0.03)),
+        ("mixed cases: excess of 0.3 to 30 %, by case", |rng, _, case| excess(rng, unlike(case))),
+        ("mixed cases: normal, 0.3 to 10 %, by case", |rng, _, case| {
             unlike(case) / 3.0 * rng.normal()
         }),
-        ("one in eight disturbed for life by 10 to 80 %", |rng, _, _| {
+        ("one process in eight disturbed for life by 10 to 80 %", |rng, _, _| {
             0.003 * rng.normal()
                 + if rng.uniform() < 0.125 { (1.1 + 0.7 * rng.uniform()).ln() } else { 0.0 }
         }),
         ("an offset of 5 % common to a side, and 1 %", |rng, side, _| {
             side.offset + 0.01 * rng.normal()
         }),
-        ("bimodal: three in ten are 1.3 times as long", |rng, _, _| {
+        ("bimodal: three in ten take 1.3 times as long", |rng, _, _| {
             0.005 * rng.normal() + if rng.uniform() < 0.3 { 1.3_f64.ln() } else { 0.0 }
         }),
     ];
@@ -84,10 +83,11 @@ fn main() {
         }
     }
     println!(
-        "\n| pairs, looked at after each second one, 40 at most | Regressed at 0 % | at +8 % \
+        "\n| pairs, judged after every second one, at most 40 | Regressed at 0 % | at +8 % \
          |\n|---|---|---|"
     );
-    for (name, spread) in [("1 % a pair", 0.01), ("5 % a pair", 0.05), ("15 % a pair", 0.15)] {
+    for (name, spread) in [("1 % per pair", 0.01), ("5 % per pair", 0.05), ("15 % per pair", 0.15)]
+    {
         println!(
             "| {name} | {:.2} % | {:.2} % |",
             ever_regressed_percent(spread, 0.0),
@@ -96,12 +96,12 @@ fn main() {
     }
 }
 
-/// An excess over the floor, on the logarithm.
+/// Returns an excess over the floor, as a logarithm.
 fn excess(rng: &mut Rng, mean: f64) -> f64 {
     -mean * rng.uniform().max(1e-12).ln()
 }
 
-/// From 0.3 to 30 %, evenly on the logarithm.
+/// Returns a value from 0.3 to 30 %, evenly spaced on the logarithm.
 fn unlike(case: usize) -> f64 {
     0.003 * 100_f64.powf(case as f64 / (CASES - 1) as f64)
 }
@@ -148,7 +148,7 @@ fn row(machine: Machine, [before, after]: [usize; 2], earlier: usize) -> String 
     let (mut wrong, mut suites, mut undecided, mut unchanged) = (0, 0, 0, 0);
     let (mut slowed, mut found, mut missed, mut separate, mut found_separate) = (0, 0, 0, 0, 0);
     for suite in 0..SUITES {
-        // Three cases of unlike noise.
+        // Three cases with different noise.
         let slower: Vec<usize> = (0..3).map(|n| (suite + n * CASES / 3) % CASES).collect();
         let baseline = side(&mut rng, machine, CASES, before, &[]);
         let past: Vec<Vec<Vec<f64>>> =
@@ -199,7 +199,7 @@ fn format_share(part: usize, whole: usize) -> String {
     format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
-/// How often the interval of a change does not hold it, in percent.
+/// Returns the share of intervals of a change that do not contain it, in percent.
 fn noncoverage_percent(cases: usize, [before, after]: [usize; 2], machine: Machine) -> f64 {
     let mut rng = Rng::new(15);
     let (mut outside, mut all) = (0_u32, 0_u32);
@@ -214,7 +214,8 @@ fn noncoverage_percent(cases: usize, [before, after]: [usize; 2], machine: Machi
     100.0 * f64::from(outside) / f64::from(all)
 }
 
-/// How often the first of ten cases is ever called Regressed while its pairs grow, in percent.
+/// Returns how often the first of ten cases is ever called Regressed while its pairs increase, in
+/// percent.
 fn ever_regressed_percent(spread: f64, change: f64) -> f64 {
     let mut rng = Rng::new(16);
     let tries = 1000;
@@ -245,7 +246,7 @@ fn ever_regressed_percent(spread: f64, change: f64) -> f64 {
             let told = compare(&each.collect::<Vec<_>>(), ErrorRates::USUAL);
             let Some(first) = told.first() else { continue };
             is_regressed = first.verdict == Verdict::Regressed;
-            // What the program measures on: see `remeasure`.
+            // Condition under which the program continues to measure: see `remeasure`.
             let is_open = first.verdict == Verdict::Inconclusive
                 || first.interval.is_some_and(|[low, high]| low < 0.1 && 0.1 < high);
             if !is_open {

@@ -1,5 +1,5 @@
-//! How long the comparison of two runs of 10,000 cases takes, with three replicates of 30 samples
-//! each: `cargo run --release -p rsb-stats --example ten_thousand`.
+//! Measures the duration of a comparison of two runs of 10,000 cases, with three replicates of 30
+//! samples each: `cargo run --release -p rsb-stats --example ten_thousand`.
 
 use std::time::Instant;
 

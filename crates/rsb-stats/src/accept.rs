@@ -1,5 +1,4 @@
-//! Slow-downs and removals that somebody accepted before they are judged, in a file from outside
-//! the tree under test.
+//! Slowdowns and removals that were accepted in advance, in a file outside the tree under test.
 
 use rsb_model::record::{Comparison, ComparisonNote, ComparisonNoteCode, ComparisonResult};
 use rsb_model::{Better, ReasonCode, Verdict};
@@ -9,7 +8,8 @@ use crate::gate::summary;
 use crate::glob;
 use crate::policy::Policy;
 
-/// The file of `gate --accept`, with at least one entry; the first that fits a case decides.
+/// The file of `gate --accept`, with at least one entry; the first entry that matches a case is
+/// used.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "AcceptFile")]
 pub struct AcceptList(Vec<AcceptEntry>);
@@ -21,18 +21,18 @@ struct AcceptFile {
     accept: Vec<AcceptEntry>,
 }
 
-/// One thing that is accepted.
+/// One accepted change.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AcceptEntry {
-    /// The id of a case, or a pattern.
+    /// Case id, or a pattern on case ids.
     case: String,
-    /// Up to how many percent slower it may be.
+    /// Largest accepted slowdown in percent.
     limit_percent: Option<f64>,
-    /// Whether it may be removed.
+    /// Whether the case may be removed.
     #[serde(default)]
     removed: bool,
-    /// Why.
+    /// Reason for accepting it.
     because: String,
 }
 
@@ -51,7 +51,7 @@ impl TryFrom<AcceptFile> for AcceptList {
 }
 
 impl AcceptList {
-    /// Lets what is accepted pass in `result`, with a note for each.
+    /// Makes the accepted changes in `result` pass, with a note for each.
     #[must_use]
     pub fn apply(&self, mut result: ComparisonResult, policy: &Policy) -> ComparisonResult {
         for row in &mut result.comparisons {
@@ -74,7 +74,9 @@ impl AcceptEntry {
     fn check(&self) -> Result<(), String> {
         let case = &self.case;
         if self.because.trim().is_empty() {
-            return Err(format!("`{case}`: `because` is empty; say why it is accepted"));
+            return Err(format!(
+                "`{case}`: `because` is empty; give the reason why it is accepted"
+            ));
         }
         match self.limit_percent {
             None if !self.removed => Err(format!(
@@ -87,7 +89,8 @@ impl AcceptEntry {
         }
     }
 
-    /// What of `row` is accepted; `None` if it passes anyway, or is worse than accepted.
+    /// Returns a description of the accepted change of `row`; `None` if it passes anyway, or is
+    /// worse than accepted.
     fn accepts(&self, row: &Comparison) -> Option<String> {
         if row.reason_code == ReasonCode::Missing {
             return self.removed.then(|| "removed".to_owned());
@@ -107,7 +110,7 @@ impl AcceptEntry {
             Verdict::Inconclusive => highest <= limit,
             Verdict::Unchanged | Verdict::Improved | Verdict::NotComparable => false,
         };
-        fits.then(|| format!("{change:.1} % worse, up to {limit} % are"))
+        fits.then(|| format!("{change:.1} % worse, within the limit of {limit} %"))
     }
 }
 
@@ -201,7 +204,7 @@ mod tests {
         for (text, expected) in [
             ("", "accepts nothing"),
             ("[[accept]]\ncase = \"a\"\nbecause = \"b\"\n", "limit_percent = 25"),
-            ("[[accept]]\ncase = \"a\"\nlimit_percent = 20\nbecause = \" \"\n", "say why"),
+            ("[[accept]]\ncase = \"a\"\nlimit_percent = 20\nbecause = \" \"\n", "give the reason"),
             ("[[accept]]\ncase = \"a\"\nlimit_percent = -1\nbecause = \"b\"\n", "above 0"),
             ("[[accept]]\ncase = \"a\"\nlimit = 3\nbecause = \"b\"\n", "unknown field"),
         ] {

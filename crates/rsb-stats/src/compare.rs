@@ -1,9 +1,9 @@
-//! Verdicts on many cases at once, from one value for each fresh process.
+//! Verdicts on many cases at once, from one value per fresh process.
 //!
-//! Everything happens on the logarithm of the values, turned so that up is worse. A change Δ is
-//! then told as the relative change of the value itself in its bad direction: current / baseline −
-//! 1 for a time, and 1 − current / baseline for a throughput. So Δ = 10 % means a tenth longer, or
-//! a tenth less done.
+//! All computation is on the logarithm of the values, oriented so that larger is worse. A change Δ
+//! is reported as the relative change of the value itself in its bad direction: current / baseline
+//! − 1 for a time, and 1 − current / baseline for a throughput. Δ = 10 % means that a time grew by
+//! a tenth, or that a throughput fell by a tenth.
 
 mod agreement;
 mod corrected_levels;
@@ -25,14 +25,15 @@ pub use self::side::{Side, SideFacts};
 use crate::conclusion::{CaseConclusion, Doubt, Evidence};
 use crate::noise_model::{NoiseModel, SurpriseLimits, spreads};
 
-/// The largest change that is told.
+/// Largest change that is reported.
 pub(crate) const LARGEST: f64 = 1e9;
 
-/// From so many cases on the choice of a law for all of them leaves the intervals what they say:
-/// `blind_spots`, an example of this crate, measures it.
+/// Number of cases from which choosing one noise model for all of them does not affect the coverage
+/// of the intervals, as measured by the `blind_spots` example of this crate.
 const FREE_CHOICE: usize = 20;
 
-/// What twenty looks cost: each at 0.75 % together err in 5 % (Pocock, 1977).
+/// Divisor of alpha for twenty interim looks: twenty tests at 0.75 % each have an error rate of 5 %
+/// together (Pocock, 1977).
 const LOOKS: f64 = 20.0 / 3.0;
 
 /// One metric of one case on both sides.
@@ -40,52 +41,53 @@ const LOOKS: f64 = 20.0 / 3.0;
 pub struct Pair {
     /// The baseline.
     pub baseline: Side,
-    /// What is judged.
+    /// The side that is judged.
     pub current: Side,
-    /// Where the n-th process of one side was measured beside the n-th of the other: the logarithm
-    /// of current over baseline, one for each such pair. What the machine did to both is not in it.
+    /// Logarithms of current over baseline, one per pair, if the n-th process of one side was
+    /// measured next to the n-th of the other. Disturbances of the machine that affect both cancel
+    /// in the ratio.
     pub ratios: Option<Vec<f64>>,
     /// Unit of the metric.
     pub unit: Unit,
-    /// Which way the metric improves.
+    /// Direction in which the metric improves.
     pub better: Better,
     /// The threshold T as a fraction: 0.1 is 10 %.
     pub threshold: f64,
 }
 
-/// A conclusion, with what the checks that may withdraw its verdict read.
+/// A conclusion, with the input of the checks that may withdraw its verdict.
 struct Candidate<'a> {
     pair: &'a Pair,
     found: &'a CaseConclusion,
-    /// What the machine did to every case.
+    /// Change common to all cases, caused by the machine.
     shift: Shift,
-    /// How far the medians of all cases with one process in the baseline move; `None` if these are
-    /// too few.
+    /// Spread of the median changes of all cases with a single baseline process; `None` if there
+    /// are too few such cases.
     median_scatter: Option<f64>,
 }
 
 /// A check, which returns a doubt if it withdraws the verdict.
 type Check = fn(&Candidate<'_>) -> Option<Doubt>;
 
-/// Every check. The first doubt counts.
+/// All checks, in order. The first doubt is used.
 const CHECKS: [Check; 2] = [median_check::doubt, rank_test::doubt];
 
-/// How often a comparison may err.
+/// Error rates of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorRates {
-    /// Two-sided, of the intervals: 0.05 gives 95 %. For Regressed it holds over all pairs
-    /// together.
+    /// Two-sided error rate of the intervals: 0.05 gives 95 %. For Regressed it holds over all
+    /// pairs together.
     pub alpha: f64,
-    /// The chance that a detectable change is not called Regressed.
+    /// Probability that a detectable change is not called Regressed.
     pub miss: f64,
 }
 
 impl ErrorRates {
-    /// Intervals of 95 %, and one detectable change in twenty missed.
+    /// Intervals of 95 %, and a 5 % probability of missing a detectable change.
     pub const USUAL: Self = Self { alpha: 0.05, miss: 0.05 };
 }
 
-/// Judges every pair, from its change Δ, the interval [lo, hi] of it and the threshold T:
+/// Judges every pair by its change Δ, the interval [lo, hi] of Δ and the threshold T:
 ///
 /// | Δ and interval | verdict |
 /// |---|---|
@@ -94,18 +96,18 @@ impl ErrorRates {
 /// | otherwise Δ < T and hi < 1.5 T | Unchanged |
 /// | anything else | Inconclusive |
 ///
-/// Where the sides were measured apart and the median is worse by T or more, and by more than the
-/// baseline explains, what would be Unchanged or Improved is Inconclusive: by their least disturbed
-/// samples alone, most of them are not seen.
+/// If the sides were measured separately and the median is worse by at least T, and by more than
+/// the variation of the baseline explains, a result of Unchanged or Improved becomes Inconclusive:
+/// the change Δ depends on the least disturbed samples, which do not show most of these slowdowns.
 ///
-/// For Regressed, lo is corrected after Holm over all pairs: that all of them together hold one
-/// false alarm is rarer than `alpha`.
+/// For Regressed, lo is corrected over all pairs with Holm's method: the probability of one or more
+/// false alarms among all of them is below `alpha`.
 pub fn compare(pairs: &[Pair], rates: ErrorRates) -> Vec<CaseConclusion> {
     compare_less(pairs, rates, Shift::default())
 }
 
-/// What the machine did to everything: a mean change on the logarithm, up being worse, with its
-/// variance.
+/// Mean change of all cases that is caused by the machine, as a logarithm (larger is worse), with
+/// its variance.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Shift {
     /// The change.
@@ -114,12 +116,12 @@ pub struct Shift {
     pub variance: f64,
 }
 
-/// As [`compare`], with `shift` taken out of every change.
+/// Compares like [`compare`], after subtracting `shift` from every change.
 pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<CaseConclusion> {
     let is_paired = pairs.iter().all(|pair| pair.ratios.is_some());
-    // Pairs are looked at again and again while they are measured. Elsewhere the choice of a law is
-    // made by the data that it is then used on: among many cases that costs hardly anything; few
-    // pay for asking twice.
+    // Paired measurements are judged repeatedly while they continue. For other comparisons the
+    // noise model is chosen with the data that it is then applied to: among many cases this costs
+    // hardly anything; for few cases alpha is halved for the two models tried.
     let few = if pairs.len() < FREE_CHOICE { 2.0 } else { 1.0 };
     let asked = if is_paired { LOOKS } else { few };
     let rates = ErrorRates { alpha: rates.alpha / asked, ..rates };
@@ -147,14 +149,14 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Case
     .collect()
 }
 
-/// Every pair's estimate under one law.
+/// The estimates of all pairs under one noise model.
 struct Estimates {
     centers: Vec<Center>,
     each: Vec<Option<Estimate>>,
     strictest: Factor,
-    /// How far the pairs may be off, by the intervals as corrected over all, in the geometric mean:
-    /// the law that tells more is taken. One choice for all pairs, so that hardly any of their
-    /// error rates is spent on it.
+    /// Geometric mean of the half-widths of the intervals corrected over all pairs. The model with
+    /// the smaller value is used. It is chosen once for all pairs, which costs hardly any of their
+    /// error rate.
     reach: f64,
 }
 
@@ -188,8 +190,8 @@ impl Estimates {
     }
 }
 
-/// How far a value at a one-sided `level` lies from the estimate, in errors, by law and degrees of
-/// freedom: few are distinct, and each may cost an inversion.
+/// Half-width of an interval at a one-sided `level`, in standard errors, cached by noise model and
+/// degrees of freedom: few combinations are distinct, and each may cost an inversion.
 struct Factor {
     level: f64,
     known: BTreeMap<(NoiseModel, u64), f64>,
@@ -210,8 +212,8 @@ impl Factor {
     }
 }
 
-/// What turns an estimate into a finding: the factors of an interval, of the first step of the
-/// correction and of a miss, and what the cases tell together.
+/// Parameters that turn an estimate into a conclusion: the factors of the interval, of the first
+/// step of the correction and of the miss rate, and the agreement between cases.
 struct Judging {
     own: Factor,
     strictest: Factor,
@@ -258,8 +260,8 @@ impl Judging {
         }
     }
 
-    /// The change that is called Regressed but for the chance of a miss: the estimate must reach T,
-    /// and exceed T/2 by the reach of the corrected interval.
+    /// Returns the smallest change that is called Regressed except with the probability of a miss:
+    /// the estimate must reach T, and exceed T/2 by the half-width of the corrected interval.
     fn detectable(&mut self, estimate: &Estimate, pair: &Pair) -> f64 {
         let half = log_of_change(pair.threshold / 2.0, pair.better);
         let whole = log_of_change(pair.threshold, pair.better);
@@ -269,7 +271,8 @@ impl Judging {
     }
 }
 
-/// The rule of the table above, for a change whose low end, as corrected, lies above T/2 or not.
+/// Applies the table of [`compare`] to a change; `clear` is whether its corrected low end is above
+/// T/2.
 pub(crate) fn judge(
     change: f64,
     [low, high]: [f64; 2],
@@ -291,8 +294,8 @@ pub(crate) fn judge(
     }
 }
 
-/// A logarithm, or a difference of some, so turned that up is worse; and back, as it is its own
-/// inverse.
+/// Orients a logarithm, or a difference of logarithms, so that larger is worse. The function is its
+/// own inverse.
 pub(crate) fn orient(difference: f64, better: Better) -> f64 {
     match better {
         Better::Lower => difference,
@@ -300,8 +303,8 @@ pub(crate) fn orient(difference: f64, better: Better) -> f64 {
     }
 }
 
-/// Δ of a difference of logarithms that is already turned. Held to what a document can carry: JSON
-/// has no infinity.
+/// Converts an oriented difference of logarithms to a change Δ, clamped to ±[`LARGEST`] because
+/// JSON has no infinity.
 pub(crate) fn change_of_log(worse: f64, better: Better) -> f64 {
     let change = match better {
         Better::Lower => worse.exp_m1(),
@@ -310,7 +313,8 @@ pub(crate) fn change_of_log(worse: f64, better: Better) -> f64 {
     change.clamp(-LARGEST, LARGEST)
 }
 
-/// The inverse of [`change_of_log`]. A throughput cannot fall by 100 % or more: infinite.
+/// Converts a change to a difference of logarithms, the inverse of [`change_of_log`]. Infinite if a
+/// throughput falls by 100 % or more.
 pub(crate) fn log_of_change(change: f64, better: Better) -> f64 {
     match better {
         Better::Lower => change.ln_1p(),
@@ -388,7 +392,7 @@ mod tests {
         );
     }
 
-    /// The finding for the last of `cases`, which became slower by `factor`.
+    /// Returns the conclusion for the last of `cases`, which became slower by `factor`.
     fn judge_slow_case(cases: usize, factor: f64) -> CaseConclusion {
         let mut pairs: Vec<Pair> = (1..cases)
             .map(|at| pair(&wobbling_side(at), &wobbling_side(at + 3), Better::Lower))
@@ -402,7 +406,7 @@ mod tests {
         [100.0 * wobble(at), 100.0 * wobble(at + 5), 100.0 * wobble(at + 9)]
     }
 
-    /// A factor within 2 % of 1.
+    /// Returns a factor within 2 % of 1.
     fn wobble(at: usize) -> f64 {
         1.0 + 0.02 * ((at * 7 % 13) as f64 / 6.0 - 1.0)
     }
@@ -459,7 +463,7 @@ mod tests {
         }
     }
 
-    /// The finding for `last` among `others`.
+    /// Returns the conclusion for `last` among `others`.
     fn judge_last(others: &[Pair], last: Pair) -> CaseConclusion {
         let pairs = [others, &[last]].concat();
         compare(&pairs, ErrorRates::USUAL).pop().unwrap()
@@ -506,7 +510,7 @@ mod tests {
         assert!(wide.interval.unwrap().iter().all(|end| end.is_finite()), "{wide:?}");
     }
 
-    /// The detectable change is what a simulation of the same spread finds as often as promised.
+    /// In a simulation of the same spread, the detectable change is found at the promised rate.
     #[test]
     fn a_detectable_change_is_found_as_often_as_promised() {
         let mut random = Rng::new(7);
@@ -521,7 +525,7 @@ mod tests {
         assert!(half.iter().all(|each| each.verdict != Verdict::Regressed));
     }
 
-    /// Findings for 400 cases that became slower by `factor`.
+    /// Returns conclusions for 400 cases that became slower by `factor`.
     fn simulate_cases(random: &mut Rng, factor: f64) -> Vec<CaseConclusion> {
         let mut pairs = Vec::new();
         for _ in 0..400 {
@@ -532,7 +536,7 @@ mod tests {
         compare(&pairs, ErrorRates::USUAL)
     }
 
-    /// Eight values that scatter by 2 % around `100 × factor`.
+    /// Returns eight values that scatter by 2 % around `100 × factor`.
     fn simulate_side(random: &mut Rng, factor: f64) -> Vec<f64> {
         (0..8).map(|_| 100.0 * factor * (0.02 * random.normal()).exp()).collect()
     }

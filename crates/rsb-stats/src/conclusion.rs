@@ -12,24 +12,25 @@ const BAND: f64 = 0.05;
 pub struct CaseConclusion {
     /// Estimate of the baseline, or level of the earlier runs; NaN if there is none.
     pub baseline: f64,
-    /// Estimate of what is judged.
+    /// Estimate of the judged side.
     pub current: f64,
     /// Relative change in the bad direction, Δ.
     pub change: f64,
     /// Interval of Δ, low then high, for this case alone. `None` if there are too few values.
     pub interval: Option<[f64; 2]>,
-    /// Low end of Δ corrected over all cases, which decides about Regressed. Two sides only.
+    /// Low end of Δ corrected over all cases, which decides whether the case is Regressed. Two
+    /// sides only.
     pub corrected_low: Option<f64>,
     /// The smallest change for the worse that would be called Regressed, except for the chance of
     /// a miss.
     pub detectable: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: ReasonCode,
     /// The check that withdrew the verdict. Two sides only.
     pub doubt: Option<Doubt>,
-    /// What the verdict rests on.
+    /// Basis of the verdict.
     pub evidence: Evidence,
     /// Change of the case beyond that of the other cases, if that is the best evidence of a
     /// slowdown. History only.
@@ -40,7 +41,7 @@ pub struct CaseConclusion {
 /// `12.3 % slower (95 % interval 10.1 to 14.6 %; DETAIL), CONSEQUENCE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doubt {
-    /// Why there is no verdict.
+    /// Reason for the missing verdict.
     pub reason: ReasonCode,
     /// The measurements that raise the doubt.
     pub detail: String,
@@ -48,16 +49,17 @@ pub struct Doubt {
     pub consequence: &'static str,
 }
 
-/// What a verdict rests on.
+/// Basis of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     /// The processes of two sides.
     Sides,
-    /// This number of runs, all there are.
+    /// This number of runs, which are all there are.
     Runs(usize),
     /// This number of runs. The first is left out: it looked slow, which is why it was repeated.
     Repeats(usize),
-    /// At least half of the runs are clearly slow by themselves: the others do not acquit the code.
+    /// At least half of the runs are clearly slow by themselves, so the others do not acquit the
+    /// code.
     Split {
         /// Number of clearly slow runs.
         slow: usize,
@@ -119,7 +121,7 @@ impl CaseConclusion {
     }
 }
 
-/// The display band of a change in the bad direction.
+/// Returns the display band of a change in the bad direction.
 pub(crate) fn band(change: f64) -> ChangeStatus {
     if change > BAND {
         ChangeStatus::Degraded

@@ -1,12 +1,12 @@
-//! Quantiles and tails of the distributions used here: statrs behind a face that never panics and
-//! never returns NaN for an argument that makes sense.
+//! Quantiles and tail probabilities of distributions: a wrapper of statrs that never panics and
+//! never returns NaN for a meaningful argument.
 
 use statrs::distribution::{Beta, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
-/// Beyond this many degrees of freedom Student's t is taken as normal; they agree to six digits.
+/// Degrees of freedom above which Student's t is treated as normal; they agree to six digits.
 const NORMAL_FROM: f64 = 1e7;
 
-/// Chance that a standard normal figure exceeds `x`.
+/// Returns the probability that a standard normal variable exceeds `x`.
 pub fn normal_above(x: f64) -> f64 {
     if x.is_nan() {
         return 1.0;
@@ -14,14 +14,15 @@ pub fn normal_above(x: f64) -> f64 {
     Normal::standard().sf(x)
 }
 
-/// The value that a standard normal figure exceeds with chance `p`, which is held to 0..=1.
+/// Returns the value that a standard normal variable exceeds with probability `p`, which is clamped
+/// to 0..=1.
 pub fn normal_exceeded_with(p: f64) -> f64 {
-    // The lower tail keeps its digits where 1 − p would lose them.
+    // The lower tail keeps the digits that 1 − p would lose.
     -Normal::standard().inverse_cdf(clamp_probability(p))
 }
 
-/// Chance that Student's t with `degrees_of_freedom` degrees exceeds `x`. 1 where either is not a
-/// number, so that nothing becomes significant by accident.
+/// Returns the probability that Student's t with `degrees_of_freedom` degrees exceeds `x`. 1 if
+/// either is NaN, so that nothing becomes significant by accident.
 pub fn t_above(x: f64, degrees_of_freedom: f64) -> f64 {
     if x.is_nan() || degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return 1.0;
@@ -35,8 +36,8 @@ pub fn t_above(x: f64, degrees_of_freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(1.0, |t| t.sf(x))
 }
 
-/// The value that Student's t with `degrees_of_freedom` degrees exceeds with chance `p`; infinite
-/// without a degree of freedom.
+/// Returns the value that Student's t with `degrees_of_freedom` degrees exceeds with probability
+/// `p`; infinite without a degree of freedom.
 pub fn t_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
     if degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return f64::INFINITY;
@@ -48,9 +49,9 @@ pub fn t_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
         .map_or(f64::INFINITY, |t| -t.inverse_cdf(clamp_probability(p)))
 }
 
-/// Chance that the minimum of one side exceeds that of the other by `x` times its scale, which is
-/// known with `degrees_of_freedom` degrees: half of what Fisher's F(2, freedom) leaves above `x`
-/// ([`crate::least`]). 1 where either is not a number.
+/// Returns the probability that the minimum of one side exceeds that of the other by `x` times its
+/// scale, which is known with `degrees_of_freedom` degrees: half of the upper tail of Fisher's F(2,
+/// degrees of freedom) at `x` ([`crate::minimum`]). 1 if either is NaN.
 pub fn least_above(x: f64, degrees_of_freedom: f64) -> f64 {
     if x.is_nan() || degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return 1.0;
@@ -60,8 +61,8 @@ pub fn least_above(x: f64, degrees_of_freedom: f64) -> f64 {
     if x < 0.0 { 1.0 - beyond } else { beyond }
 }
 
-/// The inverse of [`least_above`]: what is exceeded with chance `p`; infinite without a degree of
-/// freedom.
+/// Returns the value that is exceeded with probability `p`, the inverse of [`least_above`];
+/// infinite without a degree of freedom.
 pub fn least_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
     if degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return f64::INFINITY;
@@ -72,15 +73,15 @@ pub fn least_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
     if p > 0.5 { -beyond(1.0 - p) } else { beyond(p) }
 }
 
-/// The value that the ratio of two variances with `above` and `below` degrees of freedom stays
-/// under with chance `p`.
+/// Returns the quantile `p` of the ratio of two variances with `above` and `below` degrees of
+/// freedom (Fisher's F).
 pub fn f_quantile(p: f64, above: f64, below: f64) -> f64 {
     FisherSnedecor::new(above, below).map_or(f64::INFINITY, |f| f.inverse_cdf(clamp_probability(p)))
 }
 
-/// The largest share of which no more than `part` of `whole` tries would still be seen with a
-/// chance of `1 − confidence` (Clopper and Pearson, 1934). 1 where all tries were, or there is
-/// none.
+/// Returns the upper Clopper-Pearson confidence limit (1934) of a share, for `part` successes in
+/// `whole` tries: the largest share for which `part` or fewer successes have a probability of `1 −
+/// confidence`. 1 if every try was a success, or there were none.
 pub fn share_at_most(part: usize, whole: usize, confidence: f64) -> f64 {
     if part >= whole {
         return 1.0;
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     /// SciPy 1.17.1: `scipy.stats.t.isf`, `t.sf`, `norm.isf`, `norm.sf`, `f.ppf`, half of `f.sf`,
-    /// `f.isf` of twice.
+    /// `f.isf` of twice the probability.
     #[test]
     fn figures_agree_with_scipy() {
         for (ours, theirs) in [
@@ -125,8 +126,8 @@ mod tests {
         }
     }
 
-    /// SciPy 1.17.1: `scipy.stats.binomtest(k, n).proportion_ci(0.90, "exact").high`, whose each
-    /// end is one of 95 %.
+    /// SciPy 1.17.1: `scipy.stats.binomtest(k, n).proportion_ci(0.90, "exact").high`, which has 95
+    /// % at each end.
     #[test]
     fn shares_are_bounded_as_scipy_has_it() {
         for (part, whole, theirs) in [

@@ -1,28 +1,28 @@
-//! Estimators of one list of figures. Nothing here fails on odd input: what cannot be estimated is
-//! `None`.
+//! Estimators for one list of values. They do not fail on unusual input: a quantity that cannot be
+//! estimated is `None`.
 
 use rsb_model::Samples;
 use rsb_model::record::{Percentiles, Statistics};
 use rsb_model::samples::SamplesError;
 pub use rsb_model::samples::quantile_of_sorted;
 
-/// What [`location`] does, for the record of a case.
+/// Description of [`location`], for the record of a case.
 pub const ESTIMATOR: &str = "10 % quantile of the time of an iteration, in each replicate";
 
-/// Makes the median absolute deviation of normal figures their standard deviation: 1 / Φ⁻¹(3/4).
+/// Factor that makes the median absolute deviation of normal values their standard deviation: 1 /
+/// Φ⁻¹(3/4).
 pub const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// The time of one iteration in nanoseconds, as one replicate saw it: [`Samples::location`].
+/// Returns the time of one iteration in nanoseconds in one replicate: [`Samples::location`].
 ///
 /// # Errors
-/// When there is no sample, the lists differ in length, or a time is NaN, infinite, zero or
-/// negative.
+/// If there is no sample, the lists differ in length, or a time is NaN, infinite, zero or negative.
 pub fn location(samples: &Samples) -> Result<f64, SamplesError> {
     samples.location()
 }
 
-/// Spread of `times_ns`, the nanoseconds of one iteration in each sample, in milliseconds. `None`
-/// when there is none or one is not finite.
+/// Computes statistics in milliseconds of `times_ns`, the nanoseconds of one iteration in each
+/// sample. `None` if there are no samples or one is not finite.
 pub fn statistics(times_ns: &[f64]) -> Option<Statistics> {
     if times_ns.iter().any(|time| !time.is_finite()) {
         return None;
@@ -43,23 +43,23 @@ pub fn statistics(times_ns: &[f64]) -> Option<Statistics> {
     })
 }
 
-/// Arithmetic mean.
+/// Returns the arithmetic mean, or `None` if there are no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Median.
+/// Returns the median, or `None` if there are no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The value that a share `p` of `values` stays below, by linear interpolation between order
-/// statistics (type 7 of Hyndman and Fan, the default of R and NumPy). `p` is held to 0..=1.
+/// Returns the quantile `p` of `values` by linear interpolation between order statistics (type 7 of
+/// Hyndman and Fan, the default of R and NumPy). `p` is clamped to 0..=1.
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(values), p)
 }
 
-/// Sample variance, with n − 1 below. `None` with fewer than two values.
+/// Returns the sample variance, with n − 1 in the denominator. `None` for fewer than two values.
 pub fn variance(values: &[f64]) -> Option<f64> {
     let center = mean(values)?;
     let degrees_of_freedom = values.len() - 1;
@@ -68,12 +68,13 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     })
 }
 
-/// Sample standard deviation, with n − 1 below. `None` with fewer than two values.
+/// Returns the sample standard deviation, with n − 1 in the denominator. `None` for fewer than two
+/// values.
 pub fn std_dev(values: &[f64]) -> Option<f64> {
     variance(values).map(f64::sqrt)
 }
 
-/// Median absolute deviation from the median, scaled by 1.4826 so that it estimates a standard
+/// Returns the median absolute deviation from the median, scaled by 1.4826 to estimate a standard
 /// deviation.
 pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     let center = median(values)?;
@@ -81,7 +82,7 @@ pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
         .map(|mad| mad * MAD_TO_SIGMA)
 }
 
-/// How to tell an outlier.
+/// Definition of an outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OutlierRule {
     /// Further than this many interquartile ranges outside the quartiles (Tukey's fences: 1.5 mild,
@@ -91,8 +92,7 @@ pub enum OutlierRule {
     Mad(f64),
 }
 
-/// For each value whether it is an outlier. Nothing is one where the spread is zero and every value
-/// agrees.
+/// Returns for each value whether it is an outlier. If all values are equal, none is.
 pub fn outliers(values: &[f64], rule: OutlierRule) -> Vec<bool> {
     let fences = match rule {
         OutlierRule::Iqr(reach) => {
@@ -109,7 +109,7 @@ pub fn outliers(values: &[f64], rule: OutlierRule) -> Vec<bool> {
     values.iter().map(|&value| value < low || value > high).collect()
 }
 
-/// `values` in ascending order.
+/// Returns `values` in ascending order.
 pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,7 +1,7 @@
-//! The gate: two sets of runs and a policy become verdicts, reasons and an exit code.
+//! The gate: turns two sets of runs and a policy into verdicts, reasons and an exit code.
 //!
-//! What has no verdict is never green: a case of the baseline that vanished, failed, cannot be read
-//! or ran on another machine is listed with its reason and decides the exit code.
+//! A case without a verdict never passes: a case of the baseline that is missing, failed, cannot be
+//! read or ran on another machine is listed with its reason and affects the exit code.
 
 mod cases;
 mod compared;
@@ -39,11 +39,11 @@ use crate::policy::Policy;
 use cases::{CaseStatus, Cases};
 use timed::Pairing;
 
-/// Compares `current` with `baseline`. Each run is a set of replicates, and several runs of a side
-/// add up.
+/// Compares `current` with `baseline`. Each run is a set of replicates, and the replicates of
+/// several runs of a side are pooled.
 ///
 /// Runs must share their hardware. A case is comparable if its factors agree, except those in
-/// `across`, whose change is the question. `now` is when the comparison is made.
+/// `across`, whose change is under test. `now` is the time of the comparison.
 pub fn gate(
     baseline: &[Run],
     current: &[Run],
@@ -55,7 +55,7 @@ pub fn gate(
     judge(&sides, policy, across, now)
 }
 
-/// Compares two runs whose replicates were interleaved on one machine, the n-th of one beside the
+/// Compares two runs whose replicates were interleaved on one machine, the n-th of one with the
 /// n-th of the other.
 pub fn gate_paired(
     baseline: &Run,
@@ -67,7 +67,7 @@ pub fn gate_paired(
     judge(&Sides { baseline, current, pairing: Pairing::Paired }, policy, &[], now)
 }
 
-/// What is compared.
+/// Input of a comparison.
 struct Sides<'a> {
     baseline: &'a [Run],
     current: &'a [Run],
@@ -128,13 +128,13 @@ fn judge(
     }
 }
 
-/// The ids of `results` in ascending order, each once.
+/// Returns the ids of `results` in ascending order, without duplicates.
 fn unique_ids<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Vec<&'a str> {
     results.map(|result| result.benchmark_id.as_str()).sorted_unstable().dedup().collect_vec()
 }
 
-/// `result`, with the cases that only one side has and that were therefore not measured: what
-/// vanished has no verdict.
+/// Returns `result` with the cases that only one side has and that were therefore not measured. A
+/// case that vanished has no verdict.
 pub fn with_one_sided(
     result: ComparisonResult,
     vanished: &[CaseId],
@@ -149,8 +149,8 @@ pub fn with_one_sided(
     result
 }
 
-/// `result`, with the cases that were to be measured on both sides and had no turn on one of them:
-/// nothing is known of them, so they have no verdict, and are neither missing nor new.
+/// Returns `result` with the cases that should have been measured on both sides but had no turn on
+/// one of them: they have no verdict, and are neither missing nor new.
 pub fn with_unmeasured(
     result: ComparisonResult,
     unmeasured: &[CaseId],
@@ -165,8 +165,8 @@ pub fn with_unmeasured(
     with_rows(result, unmeasured, Verdict::Inconclusive, ReasonCode::NotMeasured, sentence, policy)
 }
 
-/// `result`, with the cases that were not measured because both sides execute the same machine
-/// code.
+/// Returns `result` with the cases that were not measured because both sides execute the same
+/// machine code.
 pub fn with_same_code(
     result: ComparisonResult,
     ids: &[CaseId],
@@ -176,7 +176,7 @@ pub fn with_same_code(
     with_rows(result, ids, Verdict::Unchanged, ReasonCode::SameMachineCode, sentence, policy)
 }
 
-/// `result`, with a row without figures for each of `ids`, counted again.
+/// Returns `result` with a row without values for each of `ids`, and an updated summary.
 fn with_rows(
     result: ComparisonResult,
     ids: &[CaseId],
@@ -196,12 +196,13 @@ fn with_rows(
     result
 }
 
-/// Each absolute target of `policy` beside what `runs` achieved, without a baseline.
+/// Compares `runs` with each absolute target of `policy`, without a baseline.
 pub fn threshold_checks(runs: &[Run], policy: &Policy) -> Vec<ThresholdCheck> {
     targets::check(&Cases::of(runs, policy), policy).shown
 }
 
-/// The exit code of `gate`: 3 when anything regressed, else 4 when anything has no verdict, else 0.
+/// Returns the exit code of `gate`: 3 if anything regressed, otherwise 4 if anything has no
+/// verdict, otherwise 0.
 pub fn exit_code(result: &ComparisonResult) -> u8 {
     match result.verdict {
         Verdict::Regressed => 3,
@@ -210,20 +211,20 @@ pub fn exit_code(result: &ComparisonResult) -> u8 {
     }
 }
 
-/// A comparison that is ready, or one that needs the spread of all others first.
+/// A finished comparison, or a pair that must be judged together with all others.
 enum Row {
     Ready(Comparison),
     Asked { id: CaseId, metric: &'static str, pair: Pair },
 }
 
-/// How the rows of a case are made.
+/// Options for the rows of a case.
 struct RowRules<'a> {
     policy: &'a Policy,
     pairing: Pairing,
     across: &'a [String],
 }
 
-/// Every metric of one case that the baseline expects.
+/// Returns the rows of one case that the baseline expects, one per metric.
 fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) -> Vec<Row> {
     let &RowRules { policy, pairing, across } = rules;
     let refusal = |verdict, code, sentence: &str| {
@@ -304,7 +305,8 @@ fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) 
     }
 }
 
-/// Whether a case has no figure at all. Where it has some and yet no row, the policy left them out.
+/// Returns whether a case has no value at all. If it has values but no row, the policy leaves them
+/// out.
 fn is_blank(results: &[&rsb_model::BenchmarkResult]) -> bool {
     results.iter().all(|result| {
         result.samples.is_empty()
@@ -312,7 +314,7 @@ fn is_blank(results: &[&rsb_model::BenchmarkResult]) -> bool {
     })
 }
 
-/// Judges what was asked, all cases together, in the order of `rows`.
+/// Judges all pairs together and returns the comparisons in the order of `rows`.
 fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
     let asked: Vec<control::ControlQuestion<'_>> = rows
         .iter()
@@ -338,8 +340,8 @@ fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
         .collect()
 }
 
-/// Puts first in the reason of each regression what about the machine accounts for it, and counts
-/// them in a note.
+/// Puts the machine's part in each regression, if any, first in its reason, and counts these
+/// regressions in a note.
 fn name_causes(
     rows: &mut [Comparison],
     before: &Cases<'_>,
@@ -367,7 +369,7 @@ fn name_causes(
     (explained > 0).then(|| ComparisonNote::new(ComparisonNoteCode::MachineState, text))
 }
 
-/// A comparison without figures.
+/// Creates a comparison without values.
 fn row_without_values(
     id: &CaseId,
     verdict: Verdict,
@@ -399,5 +401,5 @@ fn join_run_ids(runs: &[Run]) -> String {
     if ids.is_empty() { "none".to_owned() } else { ids.join(",") }
 }
 
-/// What a result says about why it was not measured.
+/// Recorded reason why a result was not measured.
 type Why<'a> = Option<&'a Reason>;

@@ -1,11 +1,11 @@
-//! Patterns on ids: `*` is any text, slashes counted in, and `?` is any one character.
+//! Glob patterns on case ids: `*` matches any text, including slashes, and `?` any one character.
 
-/// Whether `pattern` matches the whole of `text`.
+/// Returns whether `pattern` matches the whole of `text`.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut read) = (0, 0);
-    // Where the last star stood and how much text it takes so far: on a mismatch it takes one
+    // Position of the last star and the length of text it matches: on a mismatch it matches one
     // character more.
     let mut star: Option<(usize, usize)> = None;
     while let Some(&character) = text.get(read) {

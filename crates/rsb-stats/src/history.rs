@@ -1,18 +1,18 @@
-//! Verdicts on the newest run from the stored runs before it, one figure a run.
+//! Verdicts on the newest run from the stored runs before it, one value per run.
 //!
 //! A stored series drifts: runners are replaced, toolchains change, and a neighbor makes one run
-//! slow. So the level is that of the last few runs, the noise is what earlier runs strayed from
-//! such levels, and a run is Regressed only when it lies beyond all of them by more than that noise
-//! explains. What looks slow and is not clear is Inconclusive, and asks to be repeated. The repeats
-//! are then judged without the run that raised the suspicion, and corrected over the suspects
-//! alone: they are fresh figures, and few. They acquit a run that was clearly slow by itself only
-//! where most of all runs are not: one fast repeat is no majority.
+//! slow. The level is therefore that of the last few runs, the noise is the distance of earlier
+//! runs from such levels, and a run is Regressed only if it is beyond all of them by more than that
+//! noise explains. A run that looks slow but not clearly so is Inconclusive and should be repeated.
+//! The repeats are then judged without the run that raised the suspicion, and corrected over the
+//! suspects only: they are fresh values, and few. They acquit a run that was clearly slow by itself
+//! only if most of all runs are not slow: one fast repeat is no majority.
 //!
-//! The cases of a run share its machine. What they have in common is judged as a metric of its own,
-//! and what a case changed beyond the others may show that it is slower where its own history is
-//! too noisy to (`common.rs`).
+//! The cases of a run share its machine. Their common change is judged as a separate metric. The
+//! change of a case beyond the others may show a slowdown that its own history is too noisy to show
+//! (`common.rs`).
 //!
-//! Changes are logarithms turned so that up is worse, and told as in [`crate::compare`].
+//! Changes are logarithms oriented so that larger is worse, and reported as in [`crate::compare`].
 
 mod common;
 pub(crate) mod edge;
@@ -36,38 +36,39 @@ use view::{Asking, View};
 
 pub use runs::{AcceptedLevel, StoredRuns, gate_history};
 
-/// How many stored runs are asked where nothing else is said: what strays once in ten runs is seen
-/// five times.
+/// Default number of stored runs to use: an outlier that occurs once in ten runs is in it five
+/// times.
 pub const RUNS: usize = 50;
 
-/// Fewest earlier runs for a verdict, and how many of the last make up the level.
+/// Minimum number of earlier runs for a verdict, and number of the last runs that make up the
+/// level.
 ///
-/// Fewer follow a drift sooner but know less of what is usual: the slowest of n runs is exceeded
-/// once in n + 1.
+/// A smaller number follows a drift sooner but is less certain of the usual range: the slowest of n
+/// runs is exceeded once in n + 1.
 pub const LEVEL: usize = 15;
 
-/// What the verdicts rest on. The default is what the gate uses; others are for studies of it.
+/// Parameters of the verdicts. The gate uses the default; others are for studies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
-    /// So many of the last runs are the level.
+    /// Number of the last runs that make up the level.
     pub level: usize,
-    /// The noise is the distance from the level that this share of the runs kept: one in five may
-    /// stray far, as where a runner is slow for a while or the level has just changed, without
-    /// making every later verdict blunt.
+    /// Quantile of the distances of runs from their level that is used as noise. One in five runs
+    /// may be far off, for example while a runner is slow or after a change of level, without
+    /// making every later verdict insensitive.
     pub share: f64,
-    /// How far, in units of the noise, runs slower than the slowest one thin out by a factor of e.
-    /// Like the next, chosen in steps of 0.05 as the least with which that side of the 95 %
-    /// interval holds 97.5 % of the next runs.
+    /// Distance, in units of the noise, over which the density of runs slower than the slowest one
+    /// falls by a factor of e. Chosen in steps of 0.05, like the next one, as the smallest value
+    /// for which that end of the 95 % interval covers 97.5 % of the next runs.
     pub slower: f64,
-    /// The same of runs faster than the fastest one.
+    /// The same distance for runs faster than the fastest one.
     pub faster: f64,
-    /// An unchanged run that is as slow as this share of others is nothing to ask about while its
-    /// change is below T.
+    /// Probability above which slowness is usual: if unchanged runs are as slow with at least this
+    /// probability, a change below T is Unchanged.
     pub usual: f64,
 }
 
 impl Rule {
-    /// What the gate uses.
+    /// The parameters of the gate.
     pub const DEFAULT: Self =
         Self { level: LEVEL, share: 0.8, slower: 0.3, faster: 0.75, usual: 0.1 };
 }
@@ -78,55 +79,54 @@ impl Default for Rule {
     }
 }
 
-/// One metric of one case: what earlier runs gave, and what is judged. Figures that are not finite
-/// or not above zero are left out, as where a run lacks the case.
+/// Values of one metric of one case: those of earlier runs, and those to judge. Values that are not
+/// finite or not above zero are left out, as if a run lacked the case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// The figure of each earlier run, oldest first. Questions about cases are asked of the same
-    /// runs.
+    /// Value of each earlier run, oldest first. All questions about cases use the same runs.
     pub before: Vec<f64>,
-    /// Since which of them a level holds that a person has accepted. Those before tell the noise,
-    /// not the level.
+    /// Position of the first of these runs at a level that a person has accepted. Runs before it
+    /// contribute to the noise, not to the level.
     pub accepted_from: Option<usize>,
-    /// The runs judged, all of one code, oldest first: one, or several when it was repeated.
+    /// Values of the judged runs of one revision, oldest first: one, or several if it was repeated.
     pub now: Vec<f64>,
-    /// Which way the metric improves.
+    /// Direction in which the metric improves.
     pub better: Better,
     /// The threshold T as a fraction: 0.1 is 10 %.
     pub threshold: f64,
-    /// How uncertain the logarithm of what is judged is beyond its noise: of what was taken out of
-    /// it.
+    /// Additional uncertainty of the logarithm of the judged values, beyond their noise, from a
+    /// correction that was subtracted.
     pub slack: f64,
-    /// What it is to the other questions.
+    /// Relation to the other questions.
     pub role: QuestionRole,
 }
 
-/// What a question is to the others.
+/// Relation of a question to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionRole {
-    /// The time of a case: with those of the others it tells what the run has in common.
+    /// The time of a case, which contributes to the common change of the run.
     Case,
-    /// Another metric, or one of the control set.
+    /// Another metric, or a case of the control set.
     Apart,
 }
 
-/// What is concluded of all questions.
+/// Conclusions for all questions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryVerdicts {
-    /// Of each question.
+    /// Conclusion for each question.
     pub each: Vec<CaseConclusion>,
-    /// Of what the cases have in common, where at least ten tell it. Its figures are times over
-    /// those at the levels.
+    /// Conclusion for the common change of the cases, if at least ten contribute. Its values are
+    /// times relative to those at the levels.
     pub common: Option<(Question, CaseConclusion)>,
 }
 
-/// Judges every question, and what the cases have in common, by the rule of
+/// Judges every question, and the common change of the cases, by the rule of
 /// [`crate::compare::compare`], with the interval from the runs before.
 ///
-/// For Regressed the low end is corrected after Holm over all questions; repeats of suspects are
-/// corrected over these alone, and what the cases have in common is one question by itself. A
-/// change below T whose interval reaches beyond 1.5 T is Unchanged, too, where it is below T/2 or
-/// no slower than [`Rule::usual`], as long as a run 1.5 times as slow lies outside of the interval.
+/// For Regressed the low end is corrected with Holm's method over all questions; repeats of
+/// suspects are corrected over these only, and the common change is not corrected. A change below T
+/// whose interval extends beyond 1.5 T is also Unchanged if it is below T/2 or no slower than
+/// [`Rule::usual`], as long as a run 1.5 times as slow is outside of the interval.
 pub fn judge(questions: &[Question], rule: &Rule, rates: ErrorRates) -> HistoryVerdicts {
     let figures: Vec<Option<Figures>> =
         questions.iter().map(|question| Figures::of(question, rule)).collect();
@@ -158,7 +158,7 @@ pub fn judge(questions: &[Question], rule: &Rule, rates: ErrorRates) -> HistoryV
     HistoryVerdicts { each: each.collect(), common }
 }
 
-/// The chance of each, corrected for how many there are, and that number.
+/// Returns the p-value of each question, corrected for the number of questions, and that number.
 fn correct_chances(views: &[Option<View>]) -> Vec<Option<(f64, usize)>> {
     let all = holm(&views.iter().flatten().map(View::chance).collect::<Vec<_>>());
     let repeated = views.iter().flatten().filter(|view| view.is_repeated());
@@ -176,7 +176,7 @@ fn correct_chances(views: &[Option<View>]) -> Vec<Option<(f64, usize)>> {
     each.collect()
 }
 
-/// What can be said of a question without enough runs before it.
+/// Returns the conclusion for a question without enough earlier runs.
 fn unknown(question: &Question) -> CaseConclusion {
     let scale = Scale(question.better);
     let [before, now] = [&question.before, &question.now]

@@ -1,21 +1,21 @@
-//! Tests of whether two lists of figures differ. All are two-sided; `None` means that the figures
-//! cannot tell.
+//! Two-sided tests for a difference between two lists of values. `None` means that the values do
+//! not allow the test.
 
 use crate::distribution::{normal_above, t_above};
 use crate::estimate::{mean, variance};
 
-/// The outcome of a test.
+/// Outcome of a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TestResult {
-    /// Its statistic: t, or U of the first list.
+    /// Test statistic: t, or U of the first list.
     pub statistic: f64,
     /// Degrees of freedom, for a t test.
     pub degrees_of_freedom: Option<f64>,
-    /// Chance of a statistic at least as far out where there is no difference.
+    /// Probability of a statistic at least as extreme if there is no difference.
     pub p_value: f64,
 }
 
-/// Welch's t test of the means of `a` and `b`, whose variances may differ.
+/// Runs Welch's t test on the means of `a` and `b`, with unequal variances.
 pub fn welch_t(a: &[f64], b: &[f64]) -> Option<TestResult> {
     let (of_a, of_b) = (variance(a)? / a.len() as f64, variance(b)? / b.len() as f64);
     let error = (of_a + of_b).sqrt();
@@ -26,7 +26,7 @@ pub fn welch_t(a: &[f64], b: &[f64]) -> Option<TestResult> {
     Some(student((mean(a)? - mean(b)?) / error, (of_a + of_b).powi(2) / shares))
 }
 
-/// Student's t test of the differences of pairs, `a` less `b`. `None` when the lists differ in
+/// Runs Student's t test on the pairwise differences `a` − `b`. `None` if the lists differ in
 /// length.
 pub fn paired_t(a: &[f64], b: &[f64]) -> Option<TestResult> {
     if a.len() != b.len() {
@@ -42,12 +42,13 @@ fn student(statistic: f64, degrees_of_freedom: f64) -> TestResult {
     TestResult { statistic, degrees_of_freedom: Some(degrees_of_freedom), p_value }
 }
 
-/// Up to this product of the lengths the Mann-Whitney test counts every order; beyond, the normal
-/// curve is exact enough.
+/// Largest product of the lengths for which the Mann-Whitney test counts every order; above it, the
+/// normal approximation is exact enough.
 const EXACT_UP_TO: usize = 400;
 
-/// Mann-Whitney U test of whether values of `a` tend to differ from those of `b`. Exact for short
-/// lists without ties, else by the normal curve with corrections for ties and continuity.
+/// Runs the Mann-Whitney U test for whether values of `a` tend to differ from those of `b`. Exact
+/// for short lists without ties, otherwise by the normal approximation with corrections for ties
+/// and continuity.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<TestResult> {
     let (n, m) = (a.len(), b.len());
     if n == 0 || m == 0 || a.iter().chain(b).any(|value| value.is_nan()) {
@@ -71,8 +72,8 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<TestResult> {
     Some(TestResult { statistic: u, degrees_of_freedom: None, p_value: p_value.min(1.0) })
 }
 
-/// Chance that U is at least `u` for lists of `n` and `m` values in random order: every order
-/// counted.
+/// Returns the exact probability that U is at least `u` for lists of `n` and `m` values in random
+/// order.
 fn exact_at_least(u: usize, n: usize, m: usize) -> f64 {
     // ways[s] counts the orders with U = s, as the coefficients of the Gaussian binomial (n + m
     // choose n).
@@ -98,8 +99,8 @@ fn exact_at_least(u: usize, n: usize, m: usize) -> f64 {
     ways.iter().skip(u).sum::<f64>() / ways.iter().sum::<f64>()
 }
 
-/// Ranks from 1, equal values sharing their mean rank, and the sum of t³ − t over the groups of t
-/// equal values.
+/// Returns the ranks from 1, with equal values sharing their mean rank, and the sum of t³ − t over
+/// the groups of t equal values.
 pub(crate) fn ranks(values: &[f64]) -> (Vec<f64>, f64) {
     // Adding zero turns −0 into 0, so that the two tie.
     let mut order: Vec<(usize, f64)> = values.iter().map(|value| value + 0.0).enumerate().collect();

@@ -1,10 +1,10 @@
-//! Intervals of means and of their difference, from Student's t, for the statistics of `compare`.
-//! The interval that a verdict rests on is in `compare/estimate.rs`.
+//! Confidence intervals of means and of their difference, from Student's t, for the statistics of
+//! `compare`. The interval that decides a verdict is in `compare/estimate.rs`.
 
 use crate::distribution::t_exceeded_with;
 use crate::estimate::{mean, variance};
 
-/// Two ends, the lower first.
+/// A confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Lower end.
@@ -19,7 +19,8 @@ impl Interval {
     }
 }
 
-/// Interval of the mean of `values`, with error rate `alpha`. `None` with fewer than two values.
+/// Returns the confidence interval of the mean of `values` with error rate `alpha`. `None` for
+/// fewer than two values.
 pub fn mean_interval(values: &[f64], alpha: f64) -> Option<Interval> {
     let error = (variance(values)? / values.len() as f64).sqrt();
     Some(Interval::about(
@@ -28,8 +29,8 @@ pub fn mean_interval(values: &[f64], alpha: f64) -> Option<Interval> {
     ))
 }
 
-/// Interval of the difference of the means, `b` less `a`, whose variances may differ (Welch).
-/// `None` with fewer than two values a side, or where nothing varies.
+/// Returns the confidence interval of the difference of the means, `b` − `a`, with unequal
+/// variances (Welch). `None` for fewer than two values per side, or if no value varies.
 pub fn difference_interval(a: &[f64], b: &[f64], alpha: f64) -> Option<Interval> {
     let degrees_of_freedom = crate::hypothesis::welch_t(b, a)?.degrees_of_freedom?;
     let error = (variance(a)? / a.len() as f64 + variance(b)? / b.len() as f64).sqrt();

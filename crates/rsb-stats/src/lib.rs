@@ -1,9 +1,10 @@
-//! Estimators, intervals, tests, comparison, trend and the gate's rule.
+//! Estimators, confidence intervals, hypothesis tests, trend analysis and the verdicts of the gate.
 //!
-//! **Invariant:** pure and seeded. No input or output, no clock, no global state: the same numbers
-//! give the same answer.
+//! **Invariant:** pure and seeded. No input or output, no clock, no global state: the same input
+//! always gives the same result.
 //!
-//! Start at [`gate()`] for verdicts, [`trend()`] for series, [`location`] for the time of a case.
+//! Start at [`gate()`] for verdicts, [`trend()`] for time series, [`location`] for the time of a
+//! case.
 
 pub mod accept;
 pub mod compare;

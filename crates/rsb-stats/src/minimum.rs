@@ -1,22 +1,24 @@
-//! The minimum of a few figures: where it lies, and how far from what an undisturbed one would be.
+//! The minimum of a few values: its location, and its excess over an undisturbed minimum.
 //!
-//! What disturbs a process adds time, often for the whole of its life, and never takes any away. So
-//! a mean of three processes tells which of them were disturbed; the least tells what the code
-//! costs, if one of them was left alone. How far the others lie above it tells how rare that is.
-//! Taken as waiting times with mean θ, these excesses are independent of the least itself (Rényi,
-//! 1953). The minimum of k lies θ/k above the floor, give or take as much; two such differ by a
-//! Laplace distribution of that scale; and with θ known from ν/2 excesses only, the size of their
-//! difference over θ/k has Fisher's F(2, ν) distribution ([`crate::distribution::least_above`]).
+//! A disturbance adds time to a process, often for all of its life, and never removes any. The mean
+//! of three processes therefore depends on the disturbed ones; their minimum is the cost of the
+//! code if at least one process was undisturbed. The excesses of the others over the minimum
+//! estimate how rare that is. Treated as exponential with mean θ, they are independent of the
+//! minimum itself (Rényi, 1953). The minimum of k values exceeds the floor by θ/k on average, with
+//! a standard deviation of θ/k; the difference of two minima has a Laplace distribution with that
+//! scale; and if θ is estimated from ν/2 excesses only, the absolute difference over θ/k has
+//! Fisher's F(2, ν) distribution ([`crate::distribution::least_above`]).
 
 use crate::estimate::sorted;
 
-/// Mean of the minimum of `of` figures that are drawn from `sorted` ones, without putting back: the
-/// minimum of all where `of` is their number, the mean where it is 1. So a side with more figures
-/// has no advantage. `None` of nothing.
+/// Returns the expected minimum of `of` values drawn without replacement from `sorted`: the minimum
+/// if `of` is their number, the mean if it is 1. A side with more values therefore has no
+/// advantage. `None` if there are no values.
 pub fn expected_least(sorted: &[f64], of: usize) -> Option<f64> {
     let count = sorted.len();
     let of = of.clamp(1, count.max(1));
-    // The chance that the n-th is the least that is drawn, from that of the one before.
+    // Probability that the n-th value is the minimum of the draw, derived from that of the value
+    // before.
     let mut chance = of as f64 / count as f64;
     let mut least = 0.0;
     for (at, value) in sorted.iter().enumerate().take(count + 1 - of) {
@@ -27,12 +29,12 @@ pub fn expected_least(sorted: &[f64], of: usize) -> Option<f64> {
     (count > 0).then_some(least)
 }
 
-/// The mean excess θ of figures over the minimum of their side, with its degrees of freedom.
+/// Estimates the mean excess θ of values over the minimum of their side, with its degrees of
+/// freedom.
 ///
-/// From the smaller half of the excesses of all sides, each larger one standing for one that is at
-/// least as large as the largest of that half: the usual estimate from waiting times when waiting
-/// was broken off. A few processes far off, disturbed for life, then tell no more than that they
-/// were. `None` where no side has two figures.
+/// The estimate uses the smaller half of the excesses of all sides; each larger one counts as the
+/// largest of that half, which is the usual estimate for censored waiting times. A few processes
+/// that were disturbed for life therefore do not dominate it. `None` if no side has two values.
 pub fn mean_excess(sides: &[&[f64]]) -> Option<Excess> {
     let excesses: Vec<Vec<f64>> = sides.iter().map(|side| excesses_over_least(side)).collect();
     let excesses = sorted(&excesses.concat());
@@ -48,7 +50,7 @@ fn excesses_over_least(side: &[f64]) -> Vec<f64> {
     others.iter().map(|other| other - least).collect()
 }
 
-/// A mean excess, and how well it is known: it varies as χ² with `degrees_of_freedom` degrees, over
+/// An estimated mean excess. It varies as χ² with `degrees_of_freedom` degrees, divided by
 /// `degrees_of_freedom`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Excess {
@@ -90,8 +92,8 @@ mod tests {
         );
     }
 
-    /// Of exponential figures, differences of minima exceed what the distribution says as often as
-    /// it says.
+    /// Differences of minima of exponential values exceed the limits with the probabilities of the
+    /// distribution.
     #[test]
     fn two_leasts_differ_as_often_as_promised() {
         let mut rng = Rng::new(9);

@@ -1,7 +1,8 @@
-//! Corrections of chances (p-values) for how many questions were asked at once.
+//! Corrections of p-values for multiple testing.
 
-/// Adjusted chances after Holm: calling those below α significant keeps the chance of any false
-/// call below α. More telling than Bonferroni where several cases truly changed. NaN counts as 1.
+/// Returns p-values adjusted by Holm's method: calling those below α significant keeps the
+/// probability of any false call below α. It has more power than Bonferroni if several cases
+/// changed. NaN counts as 1.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![1.0; p_values.len()];
     let mut highest = 0.0_f64;
@@ -13,9 +14,9 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Adjusted chances after Benjamini and Hochberg (1995): of those called below q, a share of q at
-/// most is false in the long run, where the questions are independent or go together. NaN counts as
-/// 1.
+/// Returns p-values adjusted by Benjamini and Hochberg (1995): of those called below q, at most a
+/// share q is false in the long run, if the tests are independent or positively dependent. NaN
+/// counts as 1.
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let count = p_values.len() as f64;
     let mut adjusted = vec![1.0; p_values.len()];
@@ -27,7 +28,7 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Positions of `p_values` from the smallest to the largest.
+/// Returns the positions of `p_values` in ascending order of value.
 pub(crate) fn ascending(p_values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| chance(p_values, a).total_cmp(&chance(p_values, b)));

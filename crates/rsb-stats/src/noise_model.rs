@@ -1,60 +1,60 @@
-//! The noise model: how far one fresh process lies from another, which every verdict rests on.
+//! The noise model: the variation between fresh processes, which every verdict depends on.
 //!
-//! Two to five replicates tell little about a case's own spread, so each case borrows from all
-//! others (empirical Bayes, after Smyth, 2004): its scale is moderated towards the one that is
-//! typical here, as far as the cases agree about it. Without replicates the spread comes from the
-//! ratios of all cases together.
+//! Two to five replicates are too few to estimate a case's own spread, so each case borrows from
+//! all others (empirical Bayes, after Smyth, 2004): its scale is moderated towards the typical one,
+//! to the extent that the cases agree about it. Without replicates the spread comes from the ratios
+//! of all cases together.
 //!
-//! The scale is the variance of normal figures, or the mean excess over the minimum of a side
-//! ([`crate::minimum`]). Either estimate varies about the truth as χ² over its degrees of freedom,
-//! so what is borrowed is found in one way.
+//! The scale is the variance of normal values, or the mean excess over the minimum of a side
+//! ([`crate::minimum`]). Both estimates vary around the true scale as χ² over its degrees of
+//! freedom, so they are moderated in the same way.
 
 use std::collections::BTreeMap;
 
 use crate::distribution::f_quantile;
 use crate::estimate::{MAD_TO_SIGMA, quantile_of_sorted, sorted, std_dev};
 
-/// Fewest cases from which others may borrow. Quartiles of fewer say too little.
+/// Minimum number of cases from which others may borrow. Quartiles of fewer are too uncertain.
 pub const MIN_CASES: usize = 10;
 
-/// Smallest spread that is believed (0.1 %): a clock that returns the same count twice has not
-/// proved more.
+/// Smallest spread used (0.1 %): a clock that returns the same count twice does not prove a smaller
+/// one.
 const FLOOR: f64 = 0.001;
 
-/// Degrees of freedom that the cases together may lend to one. More would presume that all cases
-/// are alike.
+/// Candidate degrees of freedom that the cases together may lend to one. More would presume that
+/// all cases are alike.
 const PRIOR_DEGREES_OF_FREEDOM: [f64; 9] = [16.0, 12.0, 8.0, 6.0, 4.0, 3.0, 2.0, 1.0, 0.5];
 
-/// A case whose own scale the common one would exceed this rarely keeps its own: it is noisier than
-/// the others.
+/// Probability level above which a case keeps its own scale: if the common scale would rarely
+/// exceed it, the case is noisier than the others.
 const SURPRISE: f64 = 0.99;
 
-/// Degrees of freedom of a spread that comes from ratios alone, at most. Cases differ in noise, so
+/// Maximum degrees of freedom of a spread that comes from ratios only. Cases differ in noise, so
 /// the tails are heavy.
 const UNREPLICATED_DEGREES_OF_FREEDOM: f64 = 8.0;
 
-/// Ratios within this many robust standard deviations of the center tell the spread; the others may
-/// have changed.
+/// Number of robust standard deviations around the center within which ratios contribute to the
+/// spread; the others may have changed.
 const REACH: f64 = 2.5;
 
-/// Standard deviation of normal figures that lie within [`REACH`], over that of all: √(1 − 2cφ(c) /
-/// (2Φ(c) − 1)).
+/// Standard deviation of normal values within [`REACH`], relative to that of all values: √(1 −
+/// 2cφ(c) / (2Φ(c) − 1)).
 const WITHIN_REACH: f64 = 0.954_6;
 
-/// How a case's values vary from process to process.
+/// Distribution of a case's values from process to process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoiseModel {
-    /// As normal figures about their mean; the scale is their variance.
+    /// Normal around their mean; the scale is their variance.
     Normal,
-    /// Upwards from a least; the scale is the mean excess over it.
+    /// Above a minimum; the scale is the mean excess over it.
     Minimum,
 }
 
-/// How far the logarithms of a case's values vary from process to process, and how well that is
-/// known.
+/// Spread of the logarithms of a case's values from process to process, with its degrees of
+/// freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProcessSpread {
-    /// What the scale is of.
+    /// Noise model of the scale.
     pub law: NoiseModel,
     /// The scale.
     pub scale: f64,
@@ -62,27 +62,27 @@ pub struct ProcessSpread {
     pub degrees_of_freedom: f64,
 }
 
-/// What one pair of sides tells about the spread.
+/// Evidence of one pair of sides on the spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Residual {
-    /// What its scale is of.
+    /// Noise model of the scale.
     pub law: NoiseModel,
-    /// Its own scale times `degrees_of_freedom`. Of normal figures: squared deviations of the
-    /// logarithms from their center, so scaled that over `degrees_of_freedom` they are the variance
-    /// that one value would need for the center to vary as it does.
+    /// Scale times `degrees_of_freedom`. For normal values: squared deviations of the logarithms
+    /// from their center, scaled so that dividing by `degrees_of_freedom` gives the variance of one
+    /// value that explains the variation of the center.
     pub sum: f64,
-    /// Degrees of freedom: 0 when each side has one value.
+    /// Degrees of freedom: 0 if each side has one value.
     pub degrees_of_freedom: f64,
     /// Difference of the centers.
     pub difference: f64,
 }
 
-/// Degrees of freedom that a case's own past may lend to it, at most: machines change.
+/// Maximum degrees of freedom that a case's own past may lend to it: machines change.
 const PAST_DEGREES_OF_FREEDOM: f64 = 24.0;
 
 impl Residual {
-    /// With what the case's own `past` tells of its scale, unless it is noisier now than that
-    /// explains.
+    /// Moderates the scale towards that of the case's own `past`, unless the case is now noisier
+    /// than that explains.
     pub(crate) fn moderated_towards(self, past: &Self, limits: &mut SurpriseLimits) -> Self {
         let Some(common) = past.scale() else { return self };
         let lent = past.degrees_of_freedom.min(PAST_DEGREES_OF_FREEDOM);
@@ -105,7 +105,7 @@ impl Residual {
 }
 
 impl NoiseModel {
-    /// The smallest scale that is believed.
+    /// Returns the smallest scale used.
     fn smallest(self) -> f64 {
         match self {
             Self::Normal => FLOOR * FLOOR,
@@ -114,7 +114,7 @@ impl NoiseModel {
     }
 }
 
-/// The spread of each case; `None` where nothing tells.
+/// Returns the spread of each case; `None` if there is no evidence on it.
 pub fn spreads(residuals: &[Residual]) -> Vec<Option<ProcessSpread>> {
     let mut priors =
         [NoiseModel::Normal, NoiseModel::Minimum].map(|law| (law, Prior::of(residuals, law)));
@@ -140,8 +140,8 @@ pub fn spreads(residuals: &[Residual]) -> Vec<Option<ProcessSpread>> {
     found
 }
 
-/// Above which multiple of a scale another estimate of it is a surprise, by the degrees of freedom
-/// of both: few are distinct, and each costs an inversion.
+/// Cached multiples of a scale above which another estimate of it is a surprise, by the degrees of
+/// freedom of both: few combinations are distinct, and each costs an inversion.
 #[derive(Debug, Default)]
 pub(crate) struct SurpriseLimits(BTreeMap<(u64, u64), f64>);
 
@@ -154,8 +154,7 @@ impl SurpriseLimits {
     }
 }
 
-/// What the cases of one law together say about a scale: as if `degrees_of_freedom` figures had
-/// shown it to be `scale`.
+/// Common scale of the cases under one noise model, worth `degrees_of_freedom` observations.
 struct Prior {
     law: NoiseModel,
     scale: f64,
@@ -164,9 +163,9 @@ struct Prior {
 }
 
 impl Prior {
-    /// Fitted to the quartiles of the cases' scales, so that a quarter of them may be anything at
-    /// all. Under the model a scale over the common one has an F distribution: the wider the
-    /// quartiles lie apart, the less the cases agree and the less they lend.
+    /// Fits the prior to the quartiles of the cases' scales, so that a quarter of them may have any
+    /// scale. Under the model, a scale over the common one has an F distribution: the wider the
+    /// quartiles are apart, the less the cases agree and the less they lend.
     fn of(residuals: &[Residual], law: NoiseModel) -> Option<Self> {
         let alike: Vec<&Residual> =
             residuals.iter().filter(|residual| residual.law == law).collect();
@@ -205,9 +204,9 @@ impl Prior {
     }
 }
 
-/// The commonest number of degrees of freedom above 0, the larger of two that are as common.
+/// Returns the most frequent number of degrees of freedom above 0, the larger one of a tie.
 fn commonest_degrees_of_freedom(residuals: &[&Residual]) -> Option<f64> {
-    // Bits of numbers above zero are in the order of the numbers.
+    // The bit patterns of positive numbers sort like the numbers.
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     for residual in residuals.iter().filter(|residual| residual.degrees_of_freedom > 0.0) {
         *counts.entry(residual.degrees_of_freedom.to_bits()).or_default() += 1;
@@ -218,8 +217,8 @@ fn commonest_degrees_of_freedom(residuals: &[&Residual]) -> Option<f64> {
         .map(|(degrees_of_freedom, _)| f64::from_bits(degrees_of_freedom))
 }
 
-/// The spread where each side has one value: that of the log ratios of all cases. No shift is taken
-/// out of the ratios themselves. A ratio varies with both of its values.
+/// Returns the spread for sides of one value each, from the log ratios of all cases. No shift is
+/// subtracted from the ratios themselves. A ratio varies with both of its values.
 fn from_ratios(residuals: &[Residual]) -> Option<ProcessSpread> {
     let single = residuals.iter().filter(|residual| residual.degrees_of_freedom <= 0.0);
     let common =
@@ -231,22 +230,25 @@ fn from_ratios(residuals: &[Residual]) -> Option<ProcessSpread> {
     })
 }
 
-/// Where most of the cases' changes lie.
+/// Cluster that contains most of the cases' changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangeCluster {
     center: f64,
-    /// Their standard deviation.
+    /// Standard deviation of the changes in the cluster.
     pub deviation: f64,
-    /// How well that is known.
+    /// Degrees of freedom of the deviation.
     pub degrees_of_freedom: f64,
 }
 
 impl ChangeCluster {
-    /// First the median absolute deviation about the center that makes it smallest, which is half
-    /// the length of the shortest interval that holds half of the changes. About zero, a suite that
-    /// regressed as a whole would pass as noise; about the median, so would one of which a third
-    /// regressed. About the tightest half, up to half of the cases may have changed. Then the
-    /// standard deviation of all changes near that center, which uses more of them.
+    /// Finds the cluster of `changes`; `None` for fewer than [`MIN_CASES`].
+    ///
+    /// The first estimate is the median absolute deviation around the center that minimizes it,
+    /// which is half the length of the shortest interval that contains half of the changes. Around
+    /// zero, a suite that regressed as a whole would pass as noise; around the median, so would one
+    /// of which a third regressed. Around the tightest half, up to half of the cases may have
+    /// changed. The final estimate is the standard deviation of all changes near that center, which
+    /// uses more of them.
     pub fn of(changes: &[f64]) -> Option<Self> {
         let changes = sorted(changes);
         let n = changes.len();
@@ -265,12 +267,12 @@ impl ChangeCluster {
         Some(Self { center, deviation, degrees_of_freedom })
     }
 
-    /// Whether a case's change lies among them.
+    /// Returns whether a case's change is within the cluster.
     pub fn holds(&self, change: f64) -> bool {
         (change - self.center).abs() <= self.reach()
     }
 
-    /// How far from their center changes lie that are no change of one case.
+    /// Returns the distance from the center within which a change is not attributed to the case.
     pub fn reach(&self) -> f64 {
         REACH * self.deviation
     }
@@ -281,7 +283,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// A case of three values a side, whose spread from process to process is `sigma`.
+    /// Builds a case of three values per side, whose spread from process to process is `sigma`.
     fn replicated_residual(rng: &mut Rng, sigma: f64) -> Residual {
         let (before, after) = (simulate_side(rng, sigma), simulate_side(rng, sigma));
         Residual {
@@ -292,7 +294,7 @@ mod tests {
         }
     }
 
-    /// The mean of three values, and their squares around it.
+    /// Returns the mean of three values, and the sum of their squared deviations.
     fn simulate_side(rng: &mut Rng, sigma: f64) -> (f64, f64) {
         let values = [0; 3].map(|_| sigma * rng.normal());
         let mean = values.iter().sum::<f64>() / 3.0;

@@ -1,5 +1,5 @@
-//! What a comparison is held to: thresholds, floors, targets, and what is left out. The valid form;
-//! for the form in a file see [`crate::policy_file`].
+//! Thresholds, floors, targets and exclusions of a comparison, in validated form. For the form in a
+//! file see [`crate::policy_file`].
 
 mod extent;
 mod patterns;
@@ -14,24 +14,24 @@ pub use patterns::PolicyPattern;
 
 use crate::glob;
 
-/// The threshold where nothing else is said, in percent.
+/// Default threshold, in percent.
 pub const DEFAULT_THRESHOLD_PERCENT: f64 = 10.0;
 
-/// The change of a control case that is a move of the machine, in percent, at most, where nothing
-/// else is said.
+/// Default change of a control case, in percent, that indicates a change of the machine; less if
+/// thresholds are small.
 pub const MOVED_PERCENT: f64 = 5.0;
 
-/// This product's own benchmark of the machine.
+/// Name of this product's own benchmark of the machine.
 const CONTROL: &str = "control";
 
-/// Changes smaller than this, in the metric's own unit, are none, however large they are against a
-/// tiny value: an error of 2e-7 after one of 1e-7 is no regression. For metrics that are compared
-/// by value.
+/// Default floors of metrics that are compared by value: changes up to this size, in the metric's
+/// own unit, do not count. They prevent regressions relative to a tiny value, such as an error of
+/// 2e-7 after one of 1e-7.
 const DEFAULT_FLOORS: &[(&str, f64)] = &[
     ("accuracy_error", 1e-6),
     ("allocations_per_iteration", 0.5),
     ("cache_hit_percent", 1.0),
-    // Drivers give memory by 2 MiB.
+    // Drivers allocate memory in units of 2 MiB.
     ("device_memory_leaked_bytes", 4_194_304.0),
     ("gpu_memory_peak_mb", 1.0),
     ("instructions", 1.0),
@@ -39,20 +39,19 @@ const DEFAULT_FLOORS: &[(&str, f64)] = &[
     ("memory_fragmentation_percent", 2.0),
     ("memory_leaked_bytes", 1024.0),
     ("memory_used_mb", 1.0),
-    // malloc keeps some of what was freed in each thread's own lists.
+    // malloc keeps some of the freed memory in per-thread lists.
     ("native_memory_leaked_bytes", 65_536.0),
     ("occupancy_percent", 1.0),
 ];
 
-/// Thresholds in percent of metrics that have one of their own: they hardly vary, so that less is
-/// news.
+/// Default thresholds in percent of metrics that vary little, so that smaller changes matter.
 const OWN_THRESHOLDS: &[(&str, f64)] = &[("instructions", 2.0)];
 
-/// What a comparison is held to. Start from `Policy::default()` or a [`crate::PolicyFile`].
+/// Criteria of a comparison. Start from `Policy::default()` or a [`crate::PolicyFile`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     default_threshold: Option<f64>,
-    /// In place of it, for once.
+    /// Threshold of a single invocation, which replaces the default.
     asked_threshold: Option<f64>,
     overrides: Vec<Override>,
     floors: BTreeMap<String, f64>,
@@ -67,27 +66,28 @@ pub struct Policy {
     critical_factor: f64,
 }
 
-/// The cases that tell whether the machine moved, and what is done when it did.
+/// The cases that detect a change of the machine, and the reaction to one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Control {
-    /// Patterns on case ids, as in [`glob::matches`]; none: nothing is known of the machine.
+    /// Patterns on case ids, as in [`glob::matches`]; with none, changes of the machine are not
+    /// detected.
     pub cases: Vec<String>,
-    /// A clear change of a control case by at least this much, in percent, means that the machine
-    /// moved. Where nobody says it: [`MOVED_PERCENT`], or half of the smallest threshold.
+    /// Smallest clear change of a control case, in percent, that indicates a change of the machine.
+    /// If unset: [`MOVED_PERCENT`], or half of the smallest threshold if that is less.
     pub moved_percent: Option<f64>,
-    /// What is done then.
+    /// Reaction to a change of the machine.
     pub when_moved: WhenMoved,
 }
 
-/// What is done when the machine moved between the two sides.
+/// Reaction to a change of the machine between the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WhenMoved {
-    /// What the move may have caused, or hidden, has no verdict.
+    /// Withholds the verdicts that the change may have caused or hidden.
     Refuse,
-    /// The mean move of the control cases is taken out of every change.
+    /// Subtracts the mean change of the control cases from every change.
     Correct,
-    /// Nothing: everything is judged as though there were no control set.
+    /// Judges everything as if there were no control set.
     Ignore,
 }
 
@@ -98,101 +98,102 @@ impl Default for Control {
     }
 }
 
-/// Another threshold for some cases, some metrics, or both.
+/// A different threshold for some cases, some metrics, or both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Override {
-    /// Pattern on the case's id, as in [`glob::matches`]; every case where absent.
+    /// Pattern on the case's id, as in [`glob::matches`]; every case if absent.
     pub id: Option<String>,
-    /// The metric; every metric where absent.
+    /// The metric; every metric if absent.
     pub metric: Option<String>,
     /// The threshold in percent.
     pub percent: f64,
 }
 
-/// An absolute figure to reach.
+/// An absolute target value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     /// Pattern on the case's id, as in [`glob::matches`].
     pub id_pattern: String,
     /// The metric.
     pub metric: String,
-    /// On which side of `value` the figure must lie.
+    /// Side of `value` on which the measured value must be.
     pub op: TargetOp,
     /// The limit, in the metric's unit.
     pub value: f64,
-    /// What a miss does.
+    /// Effect of a miss.
     pub effect: TargetEffect,
-    /// What was achieved elsewhere, to judge the target by.
+    /// Value achieved elsewhere, for reference.
     pub reference: Option<String>,
 }
 
 impl Target {
-    /// Whether `check` is of this target.
+    /// Returns whether `check` belongs to this target.
     pub fn is_checked_by(&self, check: &ThresholdCheck) -> bool {
-        // The check has the very value of its target.
+        // A check has exactly the value of its target.
         let is_value = self.value.to_bits() == check.expected.to_bits();
         is_value && self.metric == check.metric && glob::matches(&self.id_pattern, &check.id)
     }
 }
 
-/// On which side of a target a figure must lie.
+/// Side of a target on which the measured value must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetOp {
-    /// The figure must be greater.
+    /// The value must be greater.
     Above,
-    /// The figure must be smaller.
+    /// The value must be smaller.
     Below,
 }
 
-/// What a missed target does.
+/// Effect of a missed target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetEffect {
-    /// It is shown, and the overall status is at best a warning.
+    /// The miss is shown, and the overall status is at best a warning.
     Show,
-    /// It is a regression: the gate fails.
+    /// The miss is a regression: the gate fails.
     Fail,
 }
 
-/// A policy that means nothing.
+/// An invalid policy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PolicyError {
-    /// A figure out of its range.
+    /// A value out of its range.
     #[error("`{key}` is {value}, but must be {allowed}")]
     OutOfRange {
-        /// Where in the policy.
+        /// Key in the policy.
         key: String,
-        /// What it says.
+        /// Its value.
         value: f64,
-        /// What it may say.
+        /// Allowed values.
         allowed: &'static str,
     },
-    /// A metric that no result carries.
-    #[error("`{key}` names `{metric}`, which is no metric{}; `docs/glossary.md` lists them", nearest(.metric))]
+    /// An unknown metric.
+    #[error("`{key}` names the unknown metric `{metric}`{}; `docs/glossary.md` lists all \
+             metrics", nearest(.metric))]
     UnknownMetric {
-        /// Where in the policy.
+        /// Key in the policy.
         key: String,
-        /// What it says.
+        /// Name of the metric.
         metric: String,
     },
-    /// A pattern that matches nothing.
+    /// An empty pattern.
     #[error("`{key}` is empty; write a pattern on case ids such as \"*/gemm/*\"")]
     EmptyPattern {
-        /// Where in the policy.
+        /// Key in the policy.
         key: String,
     },
     /// A target without a limit, or with two.
     #[error("`{key}` must have exactly one of `above` and `below`")]
     OneLimit {
-        /// Where in the policy.
+        /// Key in the policy.
         key: String,
     },
-    /// A control set that is blind to what the thresholds see.
+    /// A control set whose limit is not below the thresholds.
     #[error(
         "`control.moved_percent` is {moved}, but must be below the smallest threshold, {smallest}: \
-         a machine that moved by so much would pass for code that changed"
+         a change of the machine by that much would look like a change of the code"
     )]
     MovedTooFar {
-        /// What it says.
+        /// Configured limit in percent.
         moved: f64,
         /// The smallest threshold in percent.
         smallest: f64,
@@ -202,7 +203,7 @@ pub enum PolicyError {
         "`{key}` has neither `id` nor `metric`; for every case at once set `threshold_percent`"
     )]
     EmptyOverride {
-        /// Where in the policy.
+        /// Key in the policy.
         key: String,
     },
 }
@@ -215,7 +216,7 @@ fn nearest(metric: &str) -> String {
     if alike.is_empty() || stem.is_empty() {
         String::new()
     } else {
-        format!(" (there is {})", alike.join(", "))
+        format!(" (similar: {})", alike.join(", "))
     }
 }
 
@@ -243,11 +244,11 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Sets the threshold in percent of every case of `benchmark`, such as `gemm`, where no
-    /// override of the policy fits.
+    /// Sets the threshold in percent of every case of `benchmark`, such as `gemm`, unless an
+    /// override of the policy matches.
     ///
     /// # Errors
-    /// When it is not a finite figure above zero.
+    /// If it is not a finite number above zero.
     pub fn or_benchmark_threshold(
         mut self,
         benchmark: &str,
@@ -262,26 +263,28 @@ impl Policy {
     /// Replaces the default threshold in percent.
     ///
     /// # Errors
-    /// When it is not a finite figure above zero.
+    /// If it is not a finite number above zero.
     pub fn set_threshold(&mut self, key: &str, percent: f64) -> Result<(), PolicyError> {
         self.default_threshold = Some(checked_threshold(key, percent)?);
         Ok(())
     }
 
-    /// Another default threshold in percent, in place of the policy's own, which is remembered.
+    /// Sets a default threshold in percent that replaces the policy's own, which is kept for
+    /// reference.
     ///
     /// # Errors
-    /// When it is not a finite figure above zero.
+    /// If it is not a finite number above zero.
     pub fn ask_threshold(&mut self, key: &str, percent: f64) -> Result<(), PolicyError> {
         self.asked_threshold = Some(checked_threshold(key, percent)?);
         Ok(())
     }
 
-    /// Adds an override; the last one that fits a case decides. `key` is where it comes from, for
-    /// the error.
+    /// Adds an override; the last one that matches a case is used. `key` is its source, for the
+    /// error.
     ///
     /// # Errors
-    /// When its threshold, its pattern or its metric means nothing.
+    /// If its threshold, its pattern or its metric is invalid, or if it has neither a pattern nor a
+    /// metric.
     pub fn add_override(&mut self, key: &str, added: Override) -> Result<(), PolicyError> {
         if added.id.is_none() && added.metric.is_none() {
             return Err(PolicyError::EmptyOverride { key: key.to_owned() });
@@ -297,48 +300,48 @@ impl Policy {
         Ok(())
     }
 
-    /// Adds a target. `key` is where it comes from, for the error.
+    /// Adds a target. `key` is its source, for the error.
     ///
     /// # Errors
-    /// When its pattern, metric or limit means nothing.
+    /// If its pattern, metric or limit is invalid.
     pub fn add_target(&mut self, key: &str, target: Target) -> Result<(), PolicyError> {
         check_pattern(&format!("{key}.id"), &target.id_pattern)?;
         check_metric(&format!("{key}.metric"), &target.metric)?;
-        in_range(key, target.value, f64::is_finite, "a finite figure")?;
+        in_range(key, target.value, f64::is_finite, "a finite number")?;
         self.targets.push(target);
         Ok(())
     }
 
-    /// Sets the floor of `metric`: the smallest change, in its unit, that counts.
+    /// Sets the floor of `metric`: changes up to it, in the unit of the metric, do not count.
     ///
     /// # Errors
-    /// When there is no such metric, or the floor is not a finite figure of at least zero.
+    /// If there is no such metric, or the floor is not a finite number of at least zero.
     pub fn set_floor(&mut self, key: &str, metric: &str, floor: f64) -> Result<(), PolicyError> {
         check_metric(key, metric)?;
         let floor = in_range(
             key,
             floor,
             |floor| floor.is_finite() && floor >= 0.0,
-            "a finite figure of at least 0",
+            "a finite number of at least 0",
         )?;
         self.floors.insert(metric.to_owned(), floor);
         Ok(())
     }
 
-    /// Leaves out every case whose id matches `pattern`.
+    /// Ignores every case whose id matches `pattern`.
     ///
     /// # Errors
-    /// When the pattern is empty.
+    /// If the pattern is empty.
     pub fn ignore_cases(&mut self, key: &str, pattern: String) -> Result<(), PolicyError> {
         check_pattern(key, &pattern)?;
         self.ignored_cases.push(pattern);
         Ok(())
     }
 
-    /// Leaves out `metric`.
+    /// Ignores `metric`.
     ///
     /// # Errors
-    /// When there is no such metric.
+    /// If there is no such metric.
     pub fn ignore_metric(&mut self, key: &str, metric: String) -> Result<(), PolicyError> {
         check_metric(key, &metric)?;
         self.ignored_metrics.push(metric);
@@ -348,7 +351,7 @@ impl Policy {
     /// Replaces the control set.
     ///
     /// # Errors
-    /// When a pattern is empty, or `moved_percent` is no finite percentage above zero.
+    /// If a pattern is empty, or `moved_percent` is not a finite percentage above zero.
     pub fn set_control(&mut self, key: &str, control: Control) -> Result<(), PolicyError> {
         for (at, pattern) in control.cases.iter().enumerate() {
             check_pattern(&format!("{key}.cases[{at}]"), pattern)?;
@@ -363,39 +366,39 @@ impl Policy {
     /// Sets the error rate of the intervals.
     ///
     /// # Errors
-    /// Unless it is from 0.0001 to 0.2.
+    /// If it is not from 0.0001 to 0.2.
     pub fn set_alpha(&mut self, key: &str, alpha: f64) -> Result<(), PolicyError> {
         self.alpha =
             in_range(key, alpha, |alpha| (0.0001..=0.2).contains(&alpha), "from 0.0001 to 0.2")?;
         Ok(())
     }
 
-    /// Sets how many thresholds make a regression critical.
+    /// Sets the multiple of the threshold from which a regression is critical.
     ///
     /// # Errors
-    /// Unless it is a finite figure of at least 1.
+    /// If it is not a finite number of at least 1.
     pub fn set_critical_factor(&mut self, key: &str, factor: f64) -> Result<(), PolicyError> {
         self.critical_factor = in_range(
             key,
             factor,
             |factor| factor.is_finite() && factor >= 1.0,
-            "a finite figure of at least 1",
+            "a finite number of at least 1",
         )?;
         Ok(())
     }
 
-    /// The threshold in percent where no override fits.
+    /// Returns the threshold in percent for cases that no override matches.
     pub fn threshold_percent(&self) -> f64 {
         self.asked_threshold.unwrap_or_else(|| self.own_threshold_percent())
     }
 
-    /// The same, whatever was asked for in its place.
+    /// Returns the same threshold, without the one set for a single invocation.
     pub fn own_threshold_percent(&self) -> f64 {
         self.default_threshold.unwrap_or(DEFAULT_THRESHOLD_PERCENT)
     }
 
-    /// The threshold in percent of `metric` of the case called `id`. A metric with a threshold of
-    /// its own has another one only where its name is said.
+    /// Returns the threshold in percent of `metric` of the case called `id`. A metric with a
+    /// default threshold of its own is changed only by overrides that name it.
     pub fn threshold_percent_for(&self, id: &str, metric: &str) -> f64 {
         let own =
             OWN_THRESHOLDS.iter().find(|(name, _)| *name == metric).map(|(_, percent)| *percent);
@@ -407,51 +410,51 @@ impl Policy {
         said.or(own).unwrap_or_else(|| self.threshold_percent())
     }
 
-    /// The smallest change of `metric`, in its unit, that counts.
+    /// Returns the largest change of `metric`, in its unit, that does not count.
     pub fn floor(&self, metric: &str) -> f64 {
         self.floors.get(metric).copied().unwrap_or(0.0)
     }
 
-    /// Whether the case called `id` is left out.
+    /// Returns whether the case called `id` is ignored.
     pub fn ignores_case(&self, id: &str) -> bool {
         self.ignored_cases.iter().any(|pattern| glob::matches(pattern, id))
     }
 
-    /// Whether `metric` is left out.
+    /// Returns whether `metric` is ignored.
     pub fn ignores_metric(&self, metric: &str) -> bool {
         self.ignored_metrics.iter().any(|ignored| ignored == metric)
     }
 
-    /// The cases that tell whether the machine moved.
+    /// Returns the control set.
     pub const fn control(&self) -> &Control {
         &self.control
     }
 
-    /// Whether the case called `id` belongs to the control set, where that is heard.
+    /// Returns whether the case called `id` belongs to a control set that is in use.
     pub fn is_control(&self, id: &str) -> bool {
         let heard = self.control.when_moved != WhenMoved::Ignore;
         heard && self.control.cases.iter().any(|pattern| glob::matches(pattern, id))
     }
 
-    /// Whether it measures the machine and nothing else: of this product's own control benchmark,
-    /// and in the control set. Any other case of the set is code that somebody wants judged.
+    /// Returns whether the case only measures the machine: it belongs to this product's own control
+    /// benchmark, and to the control set. Any other case of the set is also code under test.
     pub fn is_own_control(&self, id: &str) -> bool {
         let mut parts = id.split('/');
         let kind = parts.next().is_some_and(|kind| kind.parse::<BenchmarkType>().is_ok());
         kind && parts.next() == Some(CONTROL) && self.is_control(id)
     }
 
-    /// Absolute figures to reach.
+    /// Returns the absolute targets.
     pub fn targets(&self) -> &[Target] {
         &self.targets
     }
 
-    /// Error rate of the intervals: 0.05 gives 95 %.
+    /// Returns the error rate of the intervals: 0.05 gives 95 %.
     pub const fn alpha(&self) -> f64 {
         self.alpha
     }
 
-    /// How many thresholds make a regression critical.
+    /// Returns the multiple of the threshold from which a regression is critical.
     pub const fn critical_factor(&self) -> f64 {
         self.critical_factor
     }

@@ -1,18 +1,17 @@
-//! A policy as it is written, usually in `baselines/policy.toml`. Strict: an unknown key is an
-//! error.
+//! A policy in file form, usually `baselines/policy.toml`. Strict: an unknown key is an error.
 //!
 //! ```toml
 //! threshold_percent = 10.0      # a change of a tenth in the bad direction
 //! alpha = 0.05                  # error rate of the intervals: 95 %
-//! miss_percent = 5.0            # `detectable_percent` of a comparison is found but for so many in a hundred
+//! miss_percent = 5.0            # `detectable_percent` of a comparison is missed at most this often, in percent
 //! critical_factor = 2.0         # a regression of this many thresholds is critical
-//! percentiles = [50, 90, 99]    # compared beside the time, as time_p50_ms …; none by default
+//! percentiles = [50, 90, 99]    # compared in addition to the time, as time_p50_ms …; none by default
 //!
 //! [ignore]
-//! cases = ["*/allocation/*"]    # `*` is any text, `?` any one character
+//! cases = ["*/allocation/*"]    # `*` matches any text, `?` any one character
 //! metrics = ["cache_hit_percent"]
 //!
-//! [[threshold]]                 # the last entry that fits a case decides
+//! [[threshold]]                 # the last entry that matches a case is used
 //! id = "*/gemm/*"
 //! percent = 5.0
 //!
@@ -23,25 +22,25 @@
 //! [floors]                      # smaller changes, in the metric's unit, do not count (metrics compared by value)
 //! accuracy_error = 1e-6
 //!
-//! [[weight]]                    # in the change over all, shown in the summary; 1 where nothing is said
+//! [[weight]]                    # in the overall change of the summary; 1 by default
 //! id = "*/gemm/*"
 //! weight = 3.0
 //!
-//! [control]                     # cases that tell whether the machine moved between the two sides
-//! cases = ["*/control/*"]       # `[]` for none; by default this product's own benchmark `control`
-//! moved_percent = 5.0           # a clear change of one of them by so much, which must be below every threshold
-//! when_moved = "refuse"         # no verdict on what that may explain; or "correct" (take the move out), "ignore"
+//! [control]                     # cases that show whether the machine changed between the two sides
+//! cases = ["*/control/*"]       # `[]` disables it; default: this program's own benchmark `control`
+//! moved_percent = 5.0           # a clear change of one of them by this much counts; below every threshold
+//! when_moved = "refuse"         # no verdict if that may explain the change; or "correct" (subtract it), "ignore"
 //!
-//! [[target]]                    # shown beside what was achieved
+//! [[target]]                    # shown with the measured value
 //! id = "*/gemm/cpu:0/f32/1024x1024x1024*"
 //! metric = "gflops"
 //! above = 100.0                 # or: below = …
 //! fail = false                  # true: a miss is a regression
-//! reference = "104 on an EPYC"  # what was achieved elsewhere, shown beside
+//! reference = "104 on an EPYC"  # value reached elsewhere, shown with it
 //! ```
 //!
-//! Every key may be left out. A metric that has samples of its time is compared as `time_ms`,
-//! whatever rates are derived from it, so that is the name to use for a threshold on speed.
+//! Every key is optional. A metric that has samples of its time is compared as `time_ms`, whatever
+//! rates are derived from it, so use that name for a threshold on speed.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +50,7 @@ use crate::policy::{
     Control, Override, Policy, PolicyError, Target, TargetEffect, TargetOp, Weight, WhenMoved,
 };
 
-/// A policy as it is written. `Policy::try_from` makes it valid.
+/// A policy in file form. `Policy::try_from` validates it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolicyFile {
@@ -61,61 +60,61 @@ pub struct PolicyFile {
     /// Error rate of the intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// How many thresholds make a regression critical.
+    /// Multiple of the threshold from which a regression is critical.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub critical_factor: Option<f64>,
-    /// The chance in percent that a detectable change is missed.
+    /// Probability in percent that a detectable change is missed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miss_percent: Option<f64>,
     /// Percentiles of the samples' times to compare: 50, 90, 99.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub percentiles: Vec<f64>,
-    /// What is left out.
+    /// Ignored cases and metrics.
     pub ignore: IgnoreFile,
-    /// Smallest changes that count, by metric.
+    /// Floors by metric: changes up to them do not count.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub floors: BTreeMap<String, f64>,
     /// Thresholds of some cases or metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threshold: Vec<ThresholdFile>,
-    /// How much some cases count in the change over all.
+    /// Weights of some cases in the overall change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weight: Vec<WeightFile>,
     /// The control set.
     pub control: ControlFile,
-    /// Absolute figures to reach.
+    /// Absolute targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub target: Vec<TargetFile>,
 }
 
-/// The control set; what is left out stays as it is by default.
+/// The control set; absent keys keep their defaults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ControlFile {
     /// Patterns on case ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cases: Option<Vec<String>>,
-    /// The change in percent that means that the machine moved.
+    /// Change in percent that indicates a change of the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_percent: Option<f64>,
-    /// What is done then.
+    /// Reaction to a change of the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when_moved: Option<WhenMoved>,
 }
 
-/// What is left out.
+/// Ignored cases and metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IgnoreFile {
     /// Patterns on case ids.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<String>,
-    /// Metrics.
+    /// Names of metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<String>,
 }
 
-/// The threshold of some cases or metrics.
+/// Threshold of some cases or metrics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThresholdFile {
@@ -129,17 +128,17 @@ pub struct ThresholdFile {
     pub percent: f64,
 }
 
-/// How much some cases count.
+/// Weight of some cases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeightFile {
     /// Pattern on case ids.
     pub id: String,
-    /// How often each counts.
+    /// Weight of each case.
     pub weight: f64,
 }
 
-/// An absolute figure to reach.
+/// An absolute target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetFile {
@@ -147,16 +146,16 @@ pub struct TargetFile {
     pub id: String,
     /// A metric.
     pub metric: String,
-    /// The figure must be greater.
+    /// The value must be greater.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<f64>,
-    /// The figure must be smaller.
+    /// The value must be smaller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<f64>,
     /// Whether a miss is a regression.
     #[serde(default)]
     pub fail: bool,
-    /// What was achieved elsewhere; shown beside.
+    /// Value achieved elsewhere, shown with the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
 }

@@ -1,44 +1,44 @@
-//! Where more replicates would decide, and how many of them are worth it.
+//! Selection of the cases that more replicates would decide, and of the number of replicates.
 //!
-//! `rsb-gate` does the measuring (`gate::remeasure`).
+//! `rsb-gate` takes the measurements (`gate::remeasure`).
 
 use rsb_model::record::{Comparison, ComparisonResult};
 use rsb_model::{Better, CaseId, ReasonCode, Run, Verdict};
 
-/// How measuring goes on while verdicts are in doubt.
+/// Parameters of remeasuring undecided cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rounds {
-    /// Fresh processes of every case to begin with.
+    /// Number of fresh processes of every case at the start.
     pub first: u32,
-    /// More of them for each undecided case before the verdicts are looked at again.
+    /// Number of processes added to each undecided case before the verdicts are computed again.
     pub step: u32,
-    /// A case with so many is not remeasured: what doubt is left stays.
+    /// Number of processes from which a case is not remeasured, even if it is still in doubt.
     pub enough: usize,
 }
 
 /// Pairs of processes, one of each program.
 pub const PAIRS: Rounds = Rounds { first: 3, step: 2, enough: 40 };
 
-/// Pairs of several processes that take turns: of every case two, then one at a time of the case
-/// that is nearest to a verdict.
+/// Pairs of several processes that take turns: two of every case at first, then one at a time of
+/// the case that is nearest to a verdict.
 pub const PAIRS_IN_TURNS: Rounds = Rounds { first: 2, step: 1, enough: 40 };
 
-/// How many more pairs a case may have that was called slower or faster.
+/// Number of additional pairs allowed for a case that was called slower or faster.
 const TO_REPEAT: usize = 8;
 
-/// Processes beside a baseline that stays as it is.
+/// Processes compared with a stored baseline.
 pub const AGAINST_BASELINE: Rounds = Rounds { first: 5, step: 2, enough: 24 };
 
-/// What is still open of a case, the most urgent first.
+/// Open question of a case, the most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// It was called slower and must be confirmed.
+    /// It was called slower, which must be confirmed.
     Confirm,
     /// It looks slower.
     Slower,
     /// It is undecided.
     Undecided,
-    /// It passes, and the next measurement may turn that or call it faster.
+    /// It passes, but the next measurement may change that or call it faster.
     Passing,
 }
 
@@ -47,23 +47,26 @@ pub enum Urgency {
 pub struct OpenCase {
     /// The case.
     pub id: CaseId,
-    /// What is open.
+    /// Open question.
     pub urgency: Urgency,
-    /// About how many more replicates decide it, at least one.
+    /// Approximate number of additional replicates that decide it, at least one.
     pub replicates: f64,
 }
 
-/// The cases that more replicates of `current` may decide, or decide better: undecided for noise,
-/// by a median that is worse, or because the machine had changed, which may pass; with the
-/// threshold within their interval, so that the next replicate may turn the verdict; Regressed by
-/// fewer processes than one begins with; or called slower or faster without enough evidence. None
-/// that was measured often enough.
+/// Returns the cases that more replicates of `current` may decide, or decide better:
+///
+/// - undecided because of noise, a worse median, or a change of the machine, which may pass;
+/// - with the threshold inside their interval, so that the next replicate may change the verdict;
+/// - Regressed with fewer processes than the initial number;
+/// - called slower or faster without enough evidence.
+///
+/// Cases that were measured often enough are left out.
 pub fn open_cases(result: &ComparisonResult, current: &Run, rounds: Rounds) -> Vec<OpenCase> {
     let mut open: Vec<OpenCase> = Vec::new();
     for comparison in &result.comparisons {
         let known = current.benchmarks.iter().find(|known| known.benchmark_id == comparison.id);
         let measured = known.map_or(0, |known| known.samples.len());
-        // What was called late has still to be repeated.
+        // A late call must still be repeated.
         let is_called = comparison.reason_code == ReasonCode::NotRepeated;
         let enough = if is_called { rounds.enough + TO_REPEAT } else { rounds.enough };
         let Some(urgency) = urgency_of(comparison, measured < rounds.first as usize) else {
@@ -86,13 +89,13 @@ pub fn open_cases(result: &ComparisonResult, current: &Run, rounds: Rounds) -> V
     open
 }
 
-/// The ids of [`open_cases`].
+/// Returns the ids of [`open_cases`].
 pub fn undecided_cases(result: &ComparisonResult, current: &Run, rounds: Rounds) -> Vec<CaseId> {
     open_cases(result, current, rounds).into_iter().map(|case| case.id).collect()
 }
 
-/// What is open of a metric; `None` if more replicates would change nothing. `is_new` if it has
-/// fewer replicates than one begins with.
+/// Returns the open question of a metric; `None` if more replicates would change nothing. `is_new`
+/// means fewer replicates than the initial number.
 fn urgency_of(comparison: &Comparison, is_new: bool) -> Option<Urgency> {
     let change = worse_percent(comparison, comparison.difference_percent.unwrap_or_default());
     match comparison.verdict {
@@ -115,9 +118,9 @@ fn urgency_of(comparison: &Comparison, is_new: bool) -> Option<Urgency> {
     }
 }
 
-/// About how many more replicates give a verdict, at least one. The interval narrows with the root
-/// of their number, until it ends below 1.5 thresholds, or above half a threshold if the case looks
-/// slower.
+/// Estimates the number of additional replicates that give a verdict, at least one. The interval
+/// narrows with the square root of their number, until it ends below 1.5 thresholds, or above half
+/// a threshold if the case looks slower.
 fn replicates_to_decide(comparison: &Comparison, measured: usize) -> f64 {
     let (Some(change), Some([low, high])) =
         (comparison.difference_percent, comparison.confidence_interval)
@@ -132,7 +135,7 @@ fn replicates_to_decide(comparison: &Comparison, measured: usize) -> f64 {
     (measured as f64 * ((half_width / allowed).powi(2) - 1.0)).max(1.0)
 }
 
-/// A difference in percent, turned so that worse is positive.
+/// Returns a difference in percent, oriented so that worse is positive.
 fn worse_percent(comparison: &Comparison, percent: f64) -> f64 {
     match comparison.better {
         Better::Lower => percent,
@@ -140,8 +143,8 @@ fn worse_percent(comparison: &Comparison, percent: f64) -> f64 {
     }
 }
 
-/// The cases to look at beside the program that made the baseline: the doubtful ones, and what
-/// looks slower.
+/// Returns the cases to remeasure with the program of the baseline: the undecided ones, and those
+/// that look slower.
 pub fn suspects(result: &ComparisonResult, current: &Run) -> Vec<CaseId> {
     let mut ids = undecided_cases(result, current, AGAINST_BASELINE);
     for slower in result.comparisons.iter().filter(|row| row.verdict == Verdict::Regressed) {

@@ -1,7 +1,7 @@
-//! A small seeded generator of random numbers for resampling: PCG32 (O'Neill, 2014, XSH-RR),
-//! written out here so that a verdict never changes because a dependency changed its stream.
+//! Small seeded random number generator for resampling: PCG32 (O'Neill, 2014, XSH-RR), implemented
+//! here so that a verdict never changes because a dependency changed its stream.
 
-/// A stream of random numbers that its seed alone decides.
+/// A stream of random numbers that is determined by its seed.
 #[derive(Debug, Clone)]
 pub struct Rng {
     state: u64,
@@ -11,14 +11,14 @@ const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
 const INCREMENT: u64 = 1_442_695_040_888_963_407;
 
 impl Rng {
-    /// The stream of `seed`.
+    /// Creates the stream of `seed`.
     pub fn new(seed: u64) -> Self {
         let mut rng = Self { state: seed.wrapping_add(INCREMENT) };
         rng.next_u32();
         rng
     }
 
-    /// The next 32 bits.
+    /// Returns the next 32 bits.
     pub fn next_u32(&mut self) -> u32 {
         let old = self.state;
         self.state = old.wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT);
@@ -26,7 +26,7 @@ impl Rng {
         mixed.rotate_right((old >> 59) as u32)
     }
 
-    /// A position below `bound`, without bias (Lemire, 2019); 0 where `bound` is 0.
+    /// Returns an unbiased integer below `bound` (Lemire, 2019); 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         let Ok(bound) = u32::try_from(bound) else {
             return (self.uniform() * bound as f64) as usize;
@@ -43,19 +43,19 @@ impl Rng {
         }
     }
 
-    /// A figure in [0, 1).
+    /// Returns a uniform value in [0, 1).
     pub fn uniform(&mut self) -> f64 {
         let high = u64::from(self.next_u32()) << 21;
         (high ^ u64::from(self.next_u32() >> 11)) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A figure of the standard normal distribution (Box and Muller).
+    /// Returns a standard normal value (Box and Muller).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// Puts `items` in random order.
+    /// Shuffles `items`.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let chosen = self.below(last + 1);
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_stream_never_changes() {
-        // Written down so that a changed stream, which would change verdicts, is seen.
+        // Pinned so that a changed stream, which would change verdicts, fails the test.
         let mut rng = Rng::new(42);
         assert_eq!(
             [rng.next_u32(), rng.next_u32(), rng.next_u32()],

@@ -1,9 +1,9 @@
-//! Long series made short enough to draw, without losing what the eye looks for: every extreme
-//! stays where it is.
+//! Reduction of long series to a drawable length that keeps every visible extreme in place.
 
-/// The positions of at most `most` of `values` (at least 4) that draw as all of them do, in
-/// ascending order: the first and the last, and of each of equally wide buckets the least and the
-/// greatest. Where there are no more than `most`, all of them. What is not finite is left out.
+/// Returns the positions, in ascending order, of at most `most` values (at least 4) that plot like
+/// all of `values`: the first, the last, and the minimum and maximum of each of equally wide
+/// buckets. If there are at most `most` values, all are kept. Values that are not finite are left
+/// out.
 pub fn thin(values: &[f64], most: usize) -> Vec<usize> {
     if values.len() <= most {
         return (0..values.len()).filter(|&at| is_finite_at(values, at)).collect();
@@ -25,7 +25,8 @@ fn is_finite_at(values: &[f64], at: usize) -> bool {
     values.get(at).is_some_and(|value| value.is_finite())
 }
 
-/// Where the least and the greatest of `values[from..to]` are; of equal ones the first.
+/// Returns the positions of the minimum and the maximum of `values[from..to]`, the first of equal
+/// ones.
 fn extremes(values: &[f64], from: usize, to: usize) -> Option<[usize; 2]> {
     let bucket =
         values.get(from..to)?.iter().copied().enumerate().filter(|(_, value)| value.is_finite());
@@ -66,7 +67,7 @@ mod tests {
             prop_assert!(kept.len() <= most && kept.windows(2).all(|pair| pair[0] < pair[1]));
             let finite: Vec<usize> = (0..values.len()).filter(|at| values[*at].is_finite()).collect();
             prop_assert_eq!((kept.first(), kept.last()), (finite.first(), finite.last()));
-            // Of each bucket, and so of the whole.
+            // Holds for each bucket, and therefore for the whole.
             let buckets = if values.len() <= most { 1 } else { (most - 2) / 2 };
             for bucket in 0..buckets {
                 let range = bucket * values.len() / buckets..(bucket + 1) * values.len() / buckets;

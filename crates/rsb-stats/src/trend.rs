@@ -1,7 +1,7 @@
-//! Where a series goes: the fitted line, the points where its level changed, what is expected next,
-//! and what asks for attention.
+//! Trend analysis of a series: the fitted line, the change points of its level, a forecast, and
+//! alerts.
 //!
-//! The whole of a series is fitted. [`TrendSettings::lookback_days`] bounds what alerts are about.
+//! The fit uses the whole series. [`TrendSettings::lookback_days`] limits the alerts.
 
 mod alert;
 pub mod anomaly;
@@ -31,21 +31,21 @@ use monotone::MannKendall;
 pub use settings::{ChangeMethod, TrendSettings};
 use shape::BestShape;
 
-/// Through less than this no slope a day is drawn, in days: it would foretell a day from a part of
-/// one.
+/// Minimum length of a series, in days, for a slope per day and a forecast. A shorter one would be
+/// extrapolated from a part of a day to whole days.
 const LEAST_SPAN: f64 = 1.0;
 
-/// Points of the same level that the recent ones are compared with, at most.
+/// Maximum number of points of the same level that the recent points are compared with.
 const RECENT_BEFORE: usize = 50;
 
-/// How much better than a line levels must tell a series: twice the logarithm of a likelihood
+/// Margin by which levels must fit a series better than a line: twice the logarithm of a likelihood
 /// ratio.
 const LINE_MARGIN: f64 = 5.0;
 
-/// By how much more for each unit of the logarithm of the number of series.
+/// Increase of the margin for each unit of the logarithm of the number of series.
 const FAMILY_MARGIN: f64 = 3.0;
 
-/// A series of figures over time, in any order. Figures that are not finite are left out.
+/// A series of values over time, in any order. Values that are not finite are left out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesInput {
     /// The case or series.
@@ -54,22 +54,22 @@ pub struct SeriesInput {
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// Which way it improves; `None` where nobody says.
+    /// Direction in which the metric improves; `None` if unknown.
     pub better: Option<Better>,
-    /// The figures.
+    /// The values.
     pub points: Vec<(Timestamp, f64)>,
 }
 
-/// [`trend_with`] the default settings.
+/// Computes the trends like [`trend_with`], with the default settings.
 pub fn trend(series: &[SeriesInput]) -> TrendDocument {
     trend_with(series, &TrendSettings::DEFAULT)
 }
 
-/// The trend of each series that has at least one finite figure, in the order given.
+/// Computes the trend of each series that has at least one finite value, in the order given.
 ///
-/// With fewer than three points, with all at one time or all of one value, there is no line: its
-/// fields are null and the direction is stable. Within less than a day there is a direction, and
-/// neither a slope a day nor a forecast.
+/// With fewer than three points, or if all have the same time or the same value, there is no line:
+/// its fields are null and the direction is stable. A series of less than a day has a direction,
+/// but neither a slope per day nor a forecast.
 pub fn trend_with(series: &[SeriesInput], settings: &TrendSettings) -> TrendDocument {
     let margin = LINE_MARGIN + FAMILY_MARGIN * (series.len().max(1) as f64).ln();
     let analyses: Vec<Analysis<'_>> =
@@ -90,7 +90,7 @@ pub fn trend_with(series: &[SeriesInput], settings: &TrendSettings) -> TrendDocu
     }
 }
 
-/// What is known of one series by itself.
+/// Analysis of one series by itself.
 struct Analysis<'a> {
     series: &'a SeriesInput,
     settings: &'a TrendSettings,
@@ -102,8 +102,8 @@ struct Analysis<'a> {
     changes: DetectedChanges,
     climb: Option<BestShape>,
     test: Option<MannKendall>,
-    /// Chance of such a line where neighbors are as alike as these; 1 where levels or a climb tell
-    /// the series better.
+    /// P-value of the line, corrected for autocorrelation; 1 if levels or a climb fit the series
+    /// better.
     drift_chance: f64,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Analysis<'a> {
             best = told;
             climb = matches!(best, BestShape::Climb { .. }).then_some(best);
             if !has_levels {
-                // A steady climb is a trend, not a staircase.
+                // A steady climb is a trend, not a series of steps.
                 changes.confirmed.clear();
                 changes.suspected = None;
                 changes.chance = 1.0;
@@ -147,7 +147,7 @@ impl<'a> Analysis<'a> {
             _ => 1.0,
         };
         if let Some(line) = line.filter(|_| drift_chance <= settings.change_chance()) {
-            // In a drift the newest points differ from those before them anyway.
+            // In a drift the newest points always differ from those before them.
             let level: Vec<f64> =
                 days.iter().zip(&values).map(|(day, value)| value - line.at(*day)).collect();
             if change_point::suspected_alone(&level, settings).is_none() {
@@ -169,8 +169,8 @@ impl<'a> Analysis<'a> {
         })
     }
 
-    /// The chances that nothing changed, that the newest points are as those before, and that there
-    /// is no drift.
+    /// Returns the p-values of three null hypotheses: that no level changed, that the newest points
+    /// fit those before, and that there is no drift.
     fn chances(&self) -> [f64; 3] {
         [
             self.changes.chance,
@@ -179,8 +179,9 @@ impl<'a> Analysis<'a> {
         ]
     }
 
-    /// Leaves what is significant among all series, by the `adjusted` chances of `questions`; where
-    /// nothing of the levels is left, the newest points are compared with the whole series.
+    /// Keeps the changes that are significant among all series, by the `adjusted` p-values of
+    /// `questions` tests. If no change of level is left, the newest points are compared with the
+    /// whole series. Returns the p-value of the newest points.
     fn filter(&mut self, adjusted: [f64; 3], questions: usize) -> f64 {
         let [changed, mut newest, _] = adjusted;
         if !self.changes.confirmed.is_empty() && changed > self.settings.significance {
@@ -198,8 +199,8 @@ impl<'a> Analysis<'a> {
         newest
     }
 
-    /// The whole, with the `adjusted` chances of its [`Self::chances`] among the `questions` of all
-    /// series.
+    /// Converts the analysis to its form in the document. `adjusted` are the p-values of its
+    /// [`Self::chances`], corrected for the `questions` tests of all series.
     fn into_series_trend(mut self, adjusted: [f64; 3], questions: usize) -> SeriesTrend {
         let settings = self.settings;
         let [changed, _, drifted] = adjusted;
@@ -307,7 +308,8 @@ impl<'a> Analysis<'a> {
         })
     }
 
-    /// Points far from those before them. The runs of the other of two levels are none.
+    /// Returns the points far from those before them. With two levels, points at the other level
+    /// are not anomalies.
     fn anomalies(&self) -> Vec<Anomaly> {
         let mut found =
             anomaly::anomalies(&self.points, self.settings.window_size, self.settings.anomaly_z);
@@ -332,7 +334,7 @@ impl<'a> Analysis<'a> {
         })
     }
 
-    /// Where the last level begins, or the series.
+    /// Returns the position at which the last level, or the series, begins.
     fn level_from(&self) -> usize {
         let climbed = match self.climb {
             Some(BestShape::Climb { to, .. }) => to,
@@ -353,8 +355,8 @@ impl<'a> Analysis<'a> {
         forecast::predict_future(past, self.settings.days_ahead, self.settings.confidence)
     }
 
-    /// The last points against those before them on their level, or before the last change where
-    /// they are all of it.
+    /// Compares the last points with those before them at their level, or with those before the
+    /// last change if all points since that change are recent.
     fn recent(&self) -> Option<RecentTrend> {
         let n = self.values.len();
         let points = self.settings.recent_points.min(n);
@@ -379,7 +381,7 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// How alike neighbors are around `line`: autocorrelation at lag 1, from 0 to 0.8.
+/// Returns the autocorrelation at lag 1 around `line`, from 0 to 0.8.
 fn correlation_around(line: Line, days: &[f64], values: &[f64]) -> f64 {
     let rest: Vec<f64> =
         days.iter().zip(values).map(|(day, value)| value - line.at(*day)).collect();
@@ -404,7 +406,8 @@ fn last_change_percent(values: &[f64]) -> Option<f64> {
     percent_change(*rest.last()?, last)
 }
 
-/// Change from `before` to `after` in percent of the size of `before`; `None` against zero.
+/// Returns the change from `before` to `after` in percent of the absolute value of `before`; `None`
+/// if it is zero.
 fn percent_change(before: f64, after: f64) -> Option<f64> {
     Some(100.0 * (after - before) / before.abs()).filter(|percent| percent.is_finite())
 }

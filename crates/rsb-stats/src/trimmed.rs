@@ -1,15 +1,15 @@
-//! A trimmed mean of few figures, with the spread that belongs to it (Yuen, 1974).
+//! A trimmed mean of few values, with the spread that belongs to it (Yuen, 1974).
 //!
-//! What disturbs a fresh process disturbs it as a whole and adds time, never takes it away. Over
-//! processes the slow part is therefore what the machine did, and the mean of the others is what
-//! the code costs.
+//! A disturbance of a fresh process affects all of it and adds time, never removes it. Over
+//! processes, the slow part is therefore caused by the machine, and the mean of the others is the
+//! cost of the code.
 
 use crate::estimate::sorted;
 
-/// Fewer figures than this are too few to leave one out.
+/// Number of values below which none is left out.
 const LEAST: f64 = 3.0;
 
-/// What is cut off, as shares of the figures, at the low and the high end.
+/// Shares of the values that are cut off at the low and the high end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cut {
     low: f64,
@@ -17,25 +17,25 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// The slower half, for times or logarithms of times of `count` processes: less where they are
-    /// few. Two sides that are compared use the cut of the smaller one, as a mean over less of the
-    /// slow part is lower.
+    /// Cuts off the slower half of times, or logarithms of times, of `count` processes; less if
+    /// they are few. Two sides that are compared use the cut of the smaller one, as a mean over
+    /// less of the slow part is lower.
     pub fn slow_half(count: usize) -> Self {
         let count = count as f64;
         Self { low: 0.0, high: 1.0 - (count / 2.0).max(count.min(LEAST)) / count.max(1.0) }
     }
 
-    /// A fifth at each end, for ratios of neighbors, of which either may be disturbed.
+    /// Cuts off a fifth at each end, for ratios of neighbors, either of which may be disturbed.
     pub fn both_ends(count: usize) -> Self {
         let count = count as f64;
         let share = (1.0 - (0.6 * count).max(count.min(LEAST)) / count.max(1.0)) / 2.0;
         Self { low: share, high: share }
     }
 
-    /// The middle half of many.
+    /// Keeps the middle half, for many values.
     pub const QUARTERS: Self = Self { low: 0.25, high: 0.25 };
 
-    /// The share that is kept.
+    /// Returns the share that is kept.
     pub fn kept_share(self) -> f64 {
         1.0 - self.low - self.high
     }
@@ -44,23 +44,23 @@ impl Cut {
 /// A trimmed mean and its spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trimmed {
-    /// Mean of what was kept. A figure at the edge counts with the part of it that was kept.
+    /// Mean of the kept values. A value at the edge counts with its kept part.
     pub mean: f64,
-    /// Squared deviations from their mean, where what was cut off counts as the nearest that was
-    /// kept.
+    /// Squared deviations from their mean; values that were cut off are replaced with the nearest
+    /// kept one (winsorized).
     pub sum_of_squares: f64,
-    /// How many figures were kept. The variance of the mean is `sum_of_squares / (kept (kept −
-    /// 1))`, known with `kept − 1` degrees of freedom.
+    /// Number of kept values. The variance of the mean is `sum_of_squares / (kept (kept − 1))`,
+    /// with `kept − 1` degrees of freedom.
     pub kept: f64,
 }
 
-/// The mean of `values` without `cut`; `None` when there are none.
+/// Returns the mean of `values` without `cut`; `None` if there are no values.
 pub fn trimmed_mean(values: &[f64], cut: Cut) -> Option<Trimmed> {
     let values = sorted(values);
     let count = values.len() as f64;
     let (from, to) = (cut.low * count, (1.0 - cut.high) * count);
     let kept = to - from;
-    // The figure at position i covers the stretch from i to i + 1.
+    // The value at position i covers the range from i to i + 1.
     let weights: Vec<f64> = (0..values.len())
         .map(|at| (to.min(at as f64 + 1.0) - from.max(at as f64)).max(0.0))
         .collect();
@@ -75,7 +75,7 @@ pub fn trimmed_mean(values: &[f64], cut: Cut) -> Option<Trimmed> {
     Some(Trimmed { mean, sum_of_squares, kept })
 }
 
-/// A part of a figure smaller than this comes from rounding.
+/// Smallest weight of a value; smaller ones are rounding errors.
 const EDGE: f64 = 1e-9;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Change points: where they are, where there are none, and that the gate and the trend tell one
-//! truth.
+//! Tests of change points: their positions, series without any, and the agreement of gate and
+//! trend.
 
 mod common;
 
@@ -35,7 +35,7 @@ fn daily(values: &[f64]) -> SeriesTrend {
     trend(&[input(Some(Better::Lower), values, DAY)]).series.remove(0)
 }
 
-/// Figures with a coefficient of variation of `cv` around what `level` says.
+/// Returns values with a coefficient of variation of `cv` around `level`.
 fn noisy(seed: u64, count: usize, cv: f64, level: impl Fn(usize) -> f64) -> Vec<f64> {
     let mut rng = Rng::new(seed);
     (0..count).map(|at| level(at) * (1.0 + cv * rng.normal())).collect()
@@ -62,7 +62,7 @@ fn a_lone_last_run_is_suspected_and_not_a_change() {
             alert.description.starts_with("suspected") && alert.message.contains("gemm"),
             "{alert:?}"
         );
-        // The next run is as those before: nothing is left of it.
+        // The next run is like those before, so the suspicion is gone.
         values.push(100.0);
         assert!(daily(&values).suspected.is_empty() && daily(&values).change_points.is_empty());
     }
@@ -127,7 +127,7 @@ fn drift_step_and_ramp_are_told_apart() {
     for (level, shape) in cases {
         for seed in 0..5 {
             let found = daily(&noisy(10 + seed, 90, 0.02, level));
-            // Noise is a drift of a few percent once in twenty series.
+            // Noise looks like a drift of a few percent once in twenty series.
             assert!(found.shape == shape || shape == TrendShape::Stable, "{found:?}");
             assert_eq!(found.alerts.is_empty(), shape == TrendShape::Stable, "{:?}", found.alerts);
         }
@@ -188,7 +188,7 @@ fn few_points_gaps_ties_and_constants_behave() {
         let found = detect(&values, &TrendSettings::DEFAULT);
         assert!(found.confirmed.is_empty() && found.suspected.is_none(), "{values:?}: {found:?}");
     }
-    // A gap of a year is no change, and a series of one moment has none either.
+    // A gap of a year is no change, and a series at a single time has none either.
     let mut gap = input(None, &noisy(6, 30, 0.02, |_| 100.0), DAY);
     gap.points.iter_mut().skip(15).for_each(|point| point.0 += a_year());
     let at_once = input(None, &noisy(6, 30, 0.02, |_| 100.0), 0);
@@ -197,7 +197,7 @@ fn few_points_gaps_ties_and_constants_behave() {
     }
 }
 
-/// A year.
+/// Returns a year.
 fn a_year() -> Duration {
     Duration::from_hours(365 * 24)
 }
@@ -262,7 +262,7 @@ fn many_series_pay_for_being_many() {
     assert!(alone <= 0.005 && among > 5.0 * alone, "{alone} {among}");
 }
 
-/// What the gate says of the last `runs` of `values`, taken as one code.
+/// Returns the gate's verdict on the last `runs` of `values`, as runs of one revision.
 fn verdict(values: &[f64], runs: usize) -> Verdict {
     let (before, now) = values.split_at(values.len() - runs);
     let question = Question {
@@ -277,8 +277,8 @@ fn verdict(values: &[f64], runs: usize) -> Verdict {
     judge(&[question], &Rule::DEFAULT, ErrorRates::USUAL).each[0].verdict
 }
 
-/// One truth: what the gate's history rule calls unchanged on a quiet series, the trend seldom
-/// calls a step.
+/// Gate and trend agree: if the gate's history rule calls a quiet series unchanged, the trend
+/// seldom finds a step in it.
 #[test]
 fn what_the_gate_calls_unchanged_is_seldom_a_step() {
     const SERIES: u64 = 400;
@@ -287,7 +287,7 @@ fn what_the_gate_calls_unchanged_is_seldom_a_step() {
         let mut rng = Rng::new(70_000 + seed);
         let (count, runs) = (25 + rng.below(95), 1 + rng.below(7));
         let (cv, slow) = (0.002 + 0.058 * rng.uniform(), 0.05 * rng.uniform());
-        // Ordinary noise: normal, and now and then a run that is slower.
+        // Ordinary noise: normal, with an occasional slower run.
         let mut value = |_| {
             100.0 * (1.0 + cv * rng.normal() + if rng.uniform() < slow { 8.0 * cv } else { 0.0 })
         };
@@ -305,7 +305,7 @@ fn what_the_gate_calls_unchanged_is_seldom_a_step() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Neither unit nor sign of a series moves its change points.
+    /// Neither unit nor sign of a series affects its change points.
     #[test]
     fn scale_and_sign_move_nothing(seed in 0..500_u64, factor in 1e-6..1e6_f64, offset in -10.0..10.0_f64) {
         let values = noisy(seed, 80, 0.03, |at| if at < 50 { 100.0 } else { 112.0 });

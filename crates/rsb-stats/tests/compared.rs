@@ -1,5 +1,5 @@
-//! The statistics beside a comparison, checked against SciPy 1.17.1 and NumPy 2.4.6; each line
-//! names the call.
+//! The statistics of a comparison, checked against SciPy 1.17.1 and NumPy 2.4.6; each line names
+//! the call.
 
 mod common;
 
@@ -8,7 +8,7 @@ use rsb_model::record::{BothSides, ComparisonStatistics, TTest};
 use rsb_model::{BenchmarkResult, Outcome, Samples};
 use rsb_stats::{Policy, gate, with_statistics};
 
-/// Nanoseconds of one iteration, a row for each process.
+/// Nanoseconds of one iteration, one row per process.
 const BEFORE: [[f64; 6]; 4] = [
     [1000.0, 1010.0, 1005.0, 1002.0, 1400.0, 1001.0],
     [1020.0, 1015.0, 1030.0, 1018.0, 1019.0, 1022.0],

@@ -1,5 +1,5 @@
-//! The control set: a machine that moved is not taken for code that changed, nor the other way
-//! round.
+//! Tests of the control set: a change of the machine is not mistaken for a change of the code, and
+//! vice versa.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,8 @@ use rsb_stats::{Policy, exit_code, gate, gate_paired};
 
 const BASE: [f64; 3] = [1000.0, 1010.0, 990.0];
 
-/// A control case and another, each so many times slower than in the baseline.
+/// Returns the comparison of a control case and another case, slower than in the baseline by these
+/// factors.
 fn judged(control: f64, case: f64, when_moved: WhenMoved) -> ComparisonResult {
     let side = |name: &str, control: f64, case: f64| {
         let times = |factor: f64| BASE.map(|time| time * factor);
@@ -41,7 +42,7 @@ fn what_a_moved_machine_explains_or_hides_has_no_verdict() {
         (0.85, 0.8, Inconclusive, 4),
         (0.85, 1.2, Regressed, 3),
         (1.0, 0.8, Improved, 0),
-        // A control case that moves is the machine, however far it moves.
+        // A control case that changes means a change of the machine, however large.
         (2.0, 1.0, Unchanged, 4),
     ] {
         let result = judged(control, case, WhenMoved::Refuse);
@@ -68,7 +69,7 @@ fn the_move_is_taken_out_where_the_policy_says_so() {
         let result = judged(control, case, WhenMoved::Correct);
         let found = of(&result, "gemm");
         assert_eq!(found.verdict, verdict, "{control} {case}: {found:#?}");
-        assert!(found.reason.contains("of the control set taken out"), "{}", found.reason);
+        assert!(found.reason.contains("of the control set subtracted"), "{}", found.reason);
     }
 }
 
@@ -124,10 +125,11 @@ fn code_excuses_neither_itself_nor_others_by_a_name_of_the_control_set() {
         ([of(&result, "control").verdict, of(&result, "plan").verdict], exit_code(&result))
     };
     for (own, other, named, expected) in [
-        // Somebody's own `control` is no control set unless the policy says so.
+        // A `control` benchmark of another project is no control set unless the policy makes it
+        // one.
         (1.3, 1.0, false, ([Regressed, Unchanged], 3)),
         (1.3, 1.3, false, ([Regressed, Regressed], 3)),
-        // And then it is still judged.
+        // Even then it is judged.
         (1.3, 1.0, true, ([Regressed, Unchanged], 3)),
         (1.3, 1.3, true, ([Regressed, Inconclusive], 3)),
         (1.0, 1.3, true, ([Unchanged, Regressed], 3)),
@@ -146,7 +148,7 @@ fn pairs_share_their_machine_and_need_no_control_set() {
     assert_eq!(of(&result, "control").verdict, Verdict::Regressed);
 }
 
-/// A case of a GPU by its times and what its sensors told: a clock, and what held it back.
+/// Builds a GPU case from its times and its sensor readings: a clock, and throttle reasons.
 fn watched(name: &str, factor: f64, (clock, held_back): (f64, &[&str])) -> Run {
     let mut case = steady("gemm", &BASE.map(|time| time * factor));
     let clock = serde_json::json!({ "mean": clock, "min": clock, "max": clock });
@@ -184,7 +186,7 @@ fn a_regression_beside_a_slower_gpu_says_machine_first_and_stays_one() {
         Some("machine, not code: the GPU was held back by heat, and not in the baseline; "),
     );
     check(2.0, (2100.0, &[]), None);
-    // So little of the clock is missing that most of the slow-down has another cause.
+    // The clock fell so little that most of the slowdown has another cause.
     check(2.0, (1800.0, &[]), None);
 }
 

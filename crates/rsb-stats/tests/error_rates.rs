@@ -1,5 +1,4 @@
-//! How often the gate is wrong and how often it is right, on synthetic machines whose truth is
-//! known.
+//! Error rates of the gate on synthetic machines with known changes.
 
 #![allow(clippy::expect_used, missing_docs)]
 
@@ -13,12 +12,12 @@ use rsb_stats::{Policy, gate};
 
 const CASES: usize = 30;
 
-/// The noise of case `at`: between processes 1 to 3 %, unlike from case to case.
+/// Returns the noise of case `at`: between processes 1 to 3 %, different for each case.
 fn noise(at: usize) -> Noise {
     Noise { between: 0.01 + 0.02 * at as f64 / (CASES - 1) as f64, within: 0.01, spikes: 0.15 }
 }
 
-/// A suite in which the first `changed` cases take `factor` times as long.
+/// Builds a suite in which the first `changed` cases take `factor` times as long.
 fn suite(rng: &mut Rng, replicates: u32, changed: usize, factor: f64) -> Vec<Run> {
     let each = (0..CASES).map(|at| {
         let time = 1000.0 * (at + 1) as f64 * if at < changed { factor } else { 1.0 };
@@ -28,9 +27,9 @@ fn suite(rng: &mut Rng, replicates: u32, changed: usize, factor: f64) -> Vec<Run
     vec![run("run", benchmarks)]
 }
 
-/// Share of verdicts among the first `of` cases of `rounds` comparisons, and share of suites called
-/// Regressed. Undecided by the median alone is told apart: without that rule these would have
-/// passed.
+/// Shares of verdicts among the first `of` cases of `rounds` comparisons, and share of suites
+/// called Regressed. Cases that are undecided only by the median check are counted separately:
+/// without it they would have passed.
 #[derive(Debug)]
 struct Rates {
     regressed: f64,
@@ -39,7 +38,7 @@ struct Rates {
     suites: f64,
 }
 
-/// Whether only the median stands in the way of a pass.
+/// Returns whether only the median check prevents a pass.
 fn is_median_worse(row: &Comparison) -> bool {
     row.reason_code == ReasonCode::MedianWorse
 }
@@ -109,9 +108,9 @@ fn one_run_a_side_gives_no_false_alarm_and_still_finds_half() {
     assert!(slow.regressed >= 0.95, "up to half of the cases may have changed: {slow:?}");
 }
 
-/// Three runs a side of twelve cases, of which one takes `factor` times as long, where a share of
-/// the processes is disturbed for life, by up to 80 %, and most samples of the others are, so that
-/// only the fastest tell.
+/// Builds three runs per side of twelve cases, one of which takes `factor` times as long. A share
+/// of the processes is disturbed for life, by up to 80 %. In the others most samples are disturbed,
+/// so that only the fastest are usable.
 fn busy(rng: &mut Rng, share: f64, factor: f64) -> Vec<Run> {
     let mut case = |at: u32| {
         let time = 1000.0 * f64::from(at + 1) * if at == 0 { factor } else { 1.0 };
@@ -126,10 +125,10 @@ fn busy(rng: &mut Rng, share: f64, factor: f64) -> Vec<Run> {
     vec![run("run", (0..12).map(&mut case).collect())]
 }
 
-/// Of 100 such comparisons: the cases of that factor told rightly and called Unchanged, and of the
-/// 1100 others the undecided, those of them that only their median keeps from a pass apart, and the
-/// falsely Regressed; and the comparisons that left an unchanged case undecided, whatever its
-/// median.
+/// Counts over 100 such comparisons: changed cases that were judged correctly or called Unchanged;
+/// of the 1100 others, those that are undecided, those that only the median check keeps from a
+/// pass, and those that are falsely Regressed; and comparisons with an undecided unchanged case,
+/// without counting the median check.
 #[derive(Debug)]
 struct Busy {
     right: usize,
@@ -167,7 +166,7 @@ fn told(seed: u64, share: f64, factor: f64) -> Busy {
 fn three_runs_on_a_busy_machine_tell_a_fifth_from_nothing() {
     for factor in [1.2, 0.8] {
         let told = told(18, 1.0 / 8.0, factor);
-        // All three of a side are disturbed once in 500 times: that is beyond help.
+        // All three processes of a side are disturbed once in 500 times, which cannot be detected.
         assert!(
             told.right >= 80
                 && told.undecided <= 20

@@ -1,5 +1,5 @@
-//! What a policy may ask for beside the time of a case: percentiles, weights, and how sure a pass
-//! is.
+//! Tests of policy settings in addition to the time of a case: percentiles, weights, and the miss
+//! rate.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,8 +13,8 @@ fn policy(text: &str) -> Policy {
     Policy::try_from(toml::from_str::<PolicyFile>(text).unwrap()).unwrap()
 }
 
-/// Three processes of a hundred samples of about 1 µs, the slowest `tail` of a hundred at `slow`
-/// times that.
+/// Builds three processes of a hundred samples of about 1 µs, the slowest `tail` of a hundred at
+/// `slow` times that.
 fn with_tail(tail: usize, slow: f64) -> BenchmarkResult {
     let samples = |replicate: u32| {
         let time = |at: usize| {

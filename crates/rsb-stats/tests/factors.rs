@@ -1,4 +1,4 @@
-//! Software decides comparability case by case.
+//! Tests that software determines comparability case by case.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
@@ -9,7 +9,7 @@ use common::{now, run, steady};
 use rsb_model::{BenchmarkResult, ReasonCode, Verdict};
 use rsb_stats::{Policy, exit_code, gate};
 
-/// A case with stored factors, or with none, as earlier versions wrote it.
+/// Builds a case with stored factors, or without any, as earlier versions wrote it.
 fn with_factors(id: &str, factors: Option<&[(&str, &str)]>) -> BenchmarkResult {
     let owned = |factors: &[(&str, &str)]| -> rsb_model::Factors {
         factors.iter().map(|(name, version)| ((*name).to_owned(), (*version).to_owned())).collect()
@@ -63,7 +63,7 @@ fn a_factor_matters_only_to_the_cases_that_have_it_on_both_sides() {
             across: &[],
             differs: None,
         },
-        // Without stored factors those of the device count, with the versions of the run's
+        // Without stored factors, those of the device are used, with the versions of the run's
         // environment.
         Row {
             id: gpu,

@@ -1,4 +1,4 @@
-//! The gate's rules, each with the case that shows it.
+//! The gate's rules, each with a case that demonstrates it.
 
 mod common;
 
@@ -192,7 +192,7 @@ fn more_iterations_than_can_be_counted_are_unreadable() {
 
 #[test]
 fn few_samples_beside_ten_times_as_many_are_never_green() {
-    // Counted over all processes of a side.
+    // Samples are counted over all processes of a side.
     for (few, many, refused) in [(2, 100, true), (9, 90, true), (10, 100, false), (9, 89, false)] {
         let of = |count: usize, processes: usize| {
             let part = |at: usize| count / processes + usize::from(at < count % processes);
@@ -301,7 +301,7 @@ fn the_same_samples_twice_are_one_measurement_and_no_verdict() {
             "{result:#?}"
         );
     }
-    // Pairs are of two processes whatever they show.
+    // Interleaved pairs always come from two processes, even if their samples are equal.
     let side = run("side", vec![one]);
     assert_eq!(exit_code(&gate_paired(&side, &side, &Policy::default(), now())), 0);
 }
@@ -634,7 +634,7 @@ fn the_summary_counts_and_puts_the_worst_first() {
     assert_eq!(result.comparison_id, "after-vs-before-1790000000");
 }
 
-/// Processes that took turns agree by luck more easily than samples that did.
+/// Processes that took turns agree by chance more easily than interleaved samples.
 #[test]
 fn pairs_of_processes_give_a_verdict_from_a_number_that_depends_on_the_change() {
     struct Row {
@@ -701,7 +701,7 @@ fn a_large_change_is_called_early_only_if_every_pair_shows_it() {
     }
 }
 
-/// A slow-down counts once the pairs after it was first called confirm it.
+/// A slowdown counts once the pairs after its first call confirm it.
 #[test]
 fn a_slower_time_counts_when_later_pairs_repeat_it() {
     struct Confirmation {

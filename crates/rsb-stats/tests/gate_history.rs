@@ -1,4 +1,4 @@
-//! The gate against stored runs: the history's verdict on speed, the gate's on everything else.
+//! Tests of the gate against stored runs: the history judges speed, the gate everything else.
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
 
@@ -10,17 +10,17 @@ use rsb_model::{BenchmarkResult, CaseId, Fields, Outcome, ReasonCode, Run, Times
 use rsb_stats::policy::{Control, WhenMoved};
 use rsb_stats::{AcceptedLevel, Policy, StoredRuns, exit_code, gate_history};
 
-/// The moment of the `at`-th stored run.
+/// Returns the time of the `at`-th stored run.
 fn moment(at: u32) -> Timestamp {
     Timestamp::from_second(now().as_second() + 60 * i64::from(at)).unwrap()
 }
 
-/// A figure near `time` that wobbles by 1 %.
+/// Returns a value near `time` that varies by 1 %.
 fn wobbling(time: f64, at: u32) -> f64 {
     time * (1.0 + 0.01 * (f64::from(at * 7 % 13) / 6.0 - 1.0))
 }
 
-/// `runs` runs of two cases, three processes each.
+/// Builds `runs` runs of two cases, with three processes each.
 fn stored(runs: u32) -> Vec<Run> {
     (0..runs)
         .map(|at| {
@@ -44,7 +44,7 @@ fn judged(runs: &[Run], accepted: &[AcceptedLevel], current: &[Run]) -> Comparis
     gate_history(&StoredRuns { runs, accepted }, current, &Policy::default(), &[], moment(1000))
 }
 
-/// The newest run, with `gemm` at this many times its level.
+/// Builds the newest run, with `gemm` at this many times its level.
 fn newest(factor: f64) -> Run {
     at_moment(500, vec![case("gemm", 1e6 * factor), case("copy", 3e6)])
 }
@@ -147,7 +147,7 @@ fn what_vanished_or_failed_is_said_as_against_a_baseline() {
         of(&judged(&runs, &[], std::slice::from_ref(&failed)), "gemm").reason_code,
         ReasonCode::CaseFailed
     );
-    // That it failed in the run before does not make it forgotten.
+    // A failure in the previous run does not remove the case.
     runs.push(at_moment(50, failed.benchmarks.clone()));
     assert_eq!(exit_code(&judged(&runs, &[], &[failed])), 4);
     let with_new = at_moment(500, vec![case("gemm", 1e6), case("copy", 3e6), case("new", 1e6)]);
@@ -200,8 +200,8 @@ fn rates_without_samples_have_a_history_too_and_memory_is_compared_by_value() {
     assert_eq!(rows(400.0, 200.0), expected(Verdict::Regressed, Verdict::Regressed));
 }
 
-/// Fifty runs of a dozen cases and the control set, and one more in which all take `slower` times
-/// as long, the control set `control` times.
+/// Judges a run after fifty runs of a dozen cases and the control set: all cases take `slower`
+/// times as long, the control set `control` times.
 fn machine_moved(policy: &Policy, slower: f64, control: f64) -> ComparisonResult {
     let at = |at: u32, slower: f64, control: f64| {
         let cases = (0..12)
@@ -262,7 +262,7 @@ fn what_all_cases_have_in_common_is_a_row_of_its_own_and_the_control_set_is_hear
             is_moved,
             "{slower} {control}: {common:#?}"
         );
-        assert!(common.reason.starts_with("the middle one of all 12 cases: "), "{}", common.reason);
+        assert!(common.reason.starts_with("median of all 12 cases: "), "{}", common.reason);
         assert_eq!(
             common.reason.contains("the control set moved too"),
             is_moved,
@@ -272,8 +272,8 @@ fn what_all_cases_have_in_common_is_a_row_of_its_own_and_the_control_set_is_hear
     }
     let taken_out = machine_moved(&correct, 1.3, 1.3);
     let reason = &of(&taken_out, "case-3").reason;
-    assert!(reason.ends_with("of the control set taken out"), "{reason}");
-    // The change of a case is told as it is: 30 % of all together, not of the machine.
+    assert!(reason.ends_with("of the control set subtracted"), "{reason}");
+    // The change of a case is reported in full: 30 % that all cases share, but not the machine.
     let slower = machine_moved(&refuse, 1.3, 1.0);
     assert!((of(&slower, "case-3").difference_percent.unwrap() - 30.0).abs() < 3.0);
 }

@@ -1,5 +1,6 @@
-//! Trends on real, noisy histories: series of benchmarks on hosted runners, where the file is
-//! there. `RSB_SERIES` names it: a CSV with `id,timestamp,value,unit`, the time in milliseconds.
+//! Trends on real, noisy histories: series of benchmarks on hosted runners, if the file is
+//! available. `RSB_SERIES` names it: a CSV with `id,timestamp,value,unit`, the time in
+//! milliseconds.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What is slow most of the time, though not always: never green by its fastest samples, and
-//! settled by pairs.
+//! Tests of code that is slow most of the time, but not always: it never passes by its fastest
+//! samples, and pairs decide.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,10 +11,10 @@ use rsb_model::{BenchmarkResult, Outcome, ReasonCode, Samples, Verdict};
 use rsb_stats::remeasure::AGAINST_BASELINE;
 use rsb_stats::{Policy, exit_code, gate, gate_paired, suspects, undecided_cases, with_paired};
 
-/// How many samples of each process take how many times as long.
+/// Number of slow samples in a process, and their factor.
 type Slow = (usize, f64);
 
-/// One case with a process for each of `slow`, of `samples` samples each.
+/// Builds one case with a process for each of `slow`, of `samples` samples each.
 fn case(name: &str, seed: usize, samples: usize, slow: &[Slow]) -> BenchmarkResult {
     let process = |(replicate, &(count, factor)): (usize, &Slow)| {
         let wobble = |at: usize| {
@@ -31,7 +31,7 @@ fn case(name: &str, seed: usize, samples: usize, slow: &[Slow]) -> BenchmarkResu
     }
 }
 
-/// A suite of twelve, of which the first is slow; `seed` is that of its noise.
+/// Builds a suite of twelve cases, the first of which is slow; `seed` selects the noise.
 fn suite(seed: usize, samples: usize, slow: &[Slow]) -> Vec<BenchmarkResult> {
     let plain = vec![(0, 1.0); slow.len()];
     let others = (1..12).map(|at| case(&format!("case{at}"), seed + at, samples, &plain));

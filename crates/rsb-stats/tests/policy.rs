@@ -1,4 +1,4 @@
-//! The policy file: what it may say, and what each mistake is answered with.
+//! Tests of the policy file: valid content, and the error for each mistake.
 
 use rsb_stats::policy::DEFAULT_THRESHOLD_PERCENT;
 use rsb_stats::{Policy, PolicyFile};
@@ -109,12 +109,16 @@ fn every_mistake_is_named() {
         ("[[threshold]]\nid = \"*\"", "missing field `percent`"),
         (
             "[[threshold]]\nmetric = \"time_s\"\npercent = 5.0",
-            "`time_s`, which is no metric (there is time_ms, time_us, time_per_step_ms)",
+            "unknown metric `time_s` (similar: time_ms, time_us, time_per_step_ms)",
         ),
-        ("[[threshold]]\nmetric = \"m\"\npercent = 5.0", "names `m`, which is no metric"),
+        ("[[threshold]]\nmetric = \"m\"\npercent = 5.0", "names the unknown metric `m`"),
         ("[floors]\naccuracy_error = -1.0", "`floors.accuracy_error` is -1"),
-        ("[floors]\nnothing = 1.0", "`floors.nothing` names `nothing`, which is no metric;"),
-        ("[ignore]\nmetrics = [\"tims_ms\"]", "`ignore.metrics[0]` names `tims_ms`"),
+        ("[floors]\nnothing = 1.0", "`floors.nothing` names the unknown metric `nothing`;"),
+        (
+            "[ignore]\nmetrics = [\"tims_ms\"]",
+            "`ignore.metrics[0]` names the unknown metric \
+                                               `tims_ms`",
+        ),
         ("[ignore]\ncases = [\"\"]", "`ignore.cases[0]` is empty"),
         ("[ignore]\ncase = []", "unknown field `case`"),
         (
@@ -124,7 +128,7 @@ fn every_mistake_is_named() {
         ("[[target]]\nid = \"*\"\nmetric = \"gflops\"\nabove = 1.0\nbelow = 2.0", "exactly one of"),
         (
             "[[target]]\nid = \"*\"\nmetric = \"gflops\"\nabove = inf",
-            "`target[0]` is inf, but must be a finite figure",
+            "`target[0]` is inf, but must be a finite number",
         ),
     ] {
         let error = read(text).unwrap_err();

@@ -1,4 +1,4 @@
-//! Whatever the figures are, the gate answers, and never with green where it cannot know.
+//! For any values, the gate returns a result, and never passes a case that it cannot judge.
 
 mod common;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rsb_model::{BenchmarkResult, Fields, Outcome, Samples, Verdict};
 use rsb_stats::{Policy, SeriesInput, gate, trend};
 
-/// Any figure, odd ones often.
+/// Generates any number, often an unusual one.
 fn figure() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => 1.0..1e9_f64,

@@ -1,4 +1,4 @@
-//! Figures checked against SciPy 1.17.1 and NumPy 2.4.6; each line names the call.
+//! Values checked against SciPy 1.17.1 and NumPy 2.4.6; each line names the call.
 
 use rsb_stats::estimate::{
     OutlierRule, median_absolute_deviation, outliers, quantile, statistics, std_dev,
@@ -95,7 +95,7 @@ fn effect_sizes_and_correction() {
     same(effect::cliffs_delta(&[1.0, 2.0, 3.0], &[2.0, 2.0]), 0.0);
     same(effect::cliffs_delta(&[1.0, 2.0, 3.0], &[3.0]), 2.0 / 3.0);
     let chances = [0.01, 0.04, 0.03, 0.005, 0.2];
-    // Holm (1979) by hand: 0.005·5, 0.01·4, 0.03·3, then never falling.
+    // Holm (1979) by hand: 0.005·5, 0.01·4, 0.03·3, then never decreasing.
     for (ours, theirs) in holm(&chances).into_iter().zip([0.04, 0.09, 0.09, 0.025, 0.2]) {
         same(ours, theirs);
     }

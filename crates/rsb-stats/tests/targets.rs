@@ -1,4 +1,4 @@
-//! Targets for what a run does not have, and what was achieved elsewhere.
+//! Tests of targets for values that a run does not have, and of reference values.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Trends: what is a line, what is a step, and what is neither.
+//! Tests of trends: lines, steps, and series with neither.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn daily(values: &[f64]) -> SeriesTrend {
     trend(&[series(Some(Better::Lower), points)]).series.remove(0)
 }
 
-/// `n` figures with 1 % of noise around what `level` says.
+/// Returns `n` values with 1 % of noise around `level`.
 fn noisy(seed: u64, n: usize, level: impl Fn(usize) -> f64) -> Vec<f64> {
     let mut rng = Rng::new(seed);
     (0..n).map(|day| level(day) * (1.0 + 0.01 * rng.normal())).collect()

@@ -1,5 +1,5 @@
-//! The parts of a trend, each against SciPy or by hand: slopes and tests by order, predictions,
-//! anomalies, rolling figures.
+//! The parts of a trend, checked against SciPy or by hand: slopes and tests by ranks, forecasts,
+//! anomalies, rolling statistics.
 
 use rsb_model::Timestamp;
 use rsb_stats::multiple_testing::benjamini_hochberg;
@@ -31,7 +31,7 @@ fn slopes_by_order_are_scipy_s() {
     // SciPy 1.16.3: scipy.stats.theilslopes(y, x).slope
     same(theil_sen(&X, &RISING).expect("a slope"), 0.250_349_650_349_650_2);
     assert_eq!((theil_sen(&[1.0], &[2.0]), theil_sen(&[1.0; 5], &LEVEL[..5])), (None, None));
-    // Of a long series only some pairs are asked, and wild points among them move nothing.
+    // For a long series only some pairs are used, and outliers among them have no effect.
     let mut rng = Rng::new(1);
     let x: Vec<f64> = (0..2000).map(f64::from).collect();
     let wild = |rng: &mut Rng| if rng.uniform() < 0.1 { 1e6 } else { 0.0 };
@@ -55,7 +55,7 @@ fn mann_kendall_is_that_of_the_textbook() {
         same(test.tau, tau);
         same(test.p_value, p_value);
     }
-    // The variance of neighbors that resemble each other by a half is three times as large.
+    // With an autocorrelation of 0.5 the variance is three times as large.
     same(mann_kendall(&RISING, 3.0).expect("a test").p_value, 0.133_614_402_537_716_14);
     assert!(mann_kendall(&[1.0, 2.0], 1.0).is_none() && mann_kendall(&[4.0; 9], 1.0).is_none());
 }
@@ -75,7 +75,7 @@ fn false_discoveries_are_controlled_as_scipy_does() {
 #[test]
 fn predictions_have_the_interval_of_least_squares() {
     let past = |values| ForecastInput { days: &X, values, inflation: 1.0, significance: 0.05 };
-    // By scipy.stats.linregress and t.ppf: a line, and a level where there is none.
+    // By scipy.stats.linregress and t.ppf: a line, and a constant level without a trend.
     let line = predict_future(past(&RISING), 7, 0.95);
     let week = line.last().expect("a week");
     assert_eq!(
@@ -126,7 +126,7 @@ fn intervals_hold_the_next_value_as_often_as_they_say() {
     };
     for slope in [0.0, 1.0] {
         let held = (0..2000).filter(|&seed| holds(seed, slope)).count();
-        // 95 %, less what follows a slope that is none in one series of twenty.
+        // 95 %, less the one series of twenty in which a slope is significant by chance.
         assert!((1860..=1940).contains(&held), "slope {slope}: {held} of 2000");
     }
 }
@@ -141,7 +141,7 @@ fn anomalies_are_far_by_both_measures() {
     // (14 - mean) / std_dev(ddof=1) and (14 - median) / (1.4826 MAD) of the eight before.
     same(found[0].z_score.expect("z"), 23.816_001_408_232_324);
     same(found[0].robust_z_score.expect("robust z"), 26.979_630_379_063_902);
-    // After equal values any other one is far; equal ones are not.
+    // After equal values any different one is far; equal ones are not.
     let mut flat = vec![3.0; 20];
     assert!(anomalies(&points(&flat), 10, 2.5).is_empty());
     flat[15] = 3.1;

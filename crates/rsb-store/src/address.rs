@@ -1,16 +1,17 @@
-//! Addresses of PostgreSQL: known as such, and shown without their password, in every build.
+//! PostgreSQL addresses: detecting them, and displaying them without passwords. Part of every
+//! build.
 
-/// Whether `text` is meant as an address of PostgreSQL.
+/// Returns whether `text` is meant as a PostgreSQL address.
 pub fn is_address(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     scheme.is_some_and(|scheme| ["postgres", "postgresql"].contains(&scheme.as_str()))
 }
 
-/// `address` without its password, and without its options, which may hold one too.
+/// Returns `address` without its password and without its options, which may contain one too.
 pub fn without_password(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
-    // A password that is not encoded as it should be may hold any of `/?@`: what is shown is what
-    // follows the last `@`.
+    // An unencoded password may contain any of `/?@`, so only the text after the last `@` is shown
+    // as the host.
     let main = match rest.split_once('?') {
         Some((main, options)) if options.contains('=') => main,
         _ => rest,

@@ -1,5 +1,5 @@
-//! The changes of level that were told, in one file beside the runs: what people said of them is
-//! nowhere else.
+//! The alerts: reported change points, in one file next to the runs. Users' answers to them are
+//! stored nowhere else.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use crate::{document, files, read};
 
 const FILE: &str = "alerts.json";
 
-/// Every change of level that was told.
+/// All reported change points.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AlertBook {
     /// See [`rsb_model::format`].
     pub format_version: u32,
-    /// Oldest first.
+    /// Alerts, oldest first.
     pub alerts: Vec<TrackedAlert>,
 }
 
@@ -30,15 +30,15 @@ impl Default for AlertBook {
 }
 
 impl AlertBook {
-    /// Where that of `results_dir` lies.
+    /// Returns the path of the alert book of `results_dir`.
     pub fn path(results_dir: &Path) -> PathBuf {
         results_dir.join(FILE)
     }
 
-    /// That of `results_dir`; empty where there is none yet.
+    /// Reads the alert book of `results_dir`; empty if there is none yet.
     ///
     /// # Errors
-    /// When there is one that cannot be read: what people said would be lost by writing another.
+    /// If the file exists and cannot be read; writing a new one would lose users' answers.
     pub fn read(results_dir: &Path) -> Result<Self, ReadError> {
         let path = Self::path(results_dir);
         if !path.exists() {
@@ -53,18 +53,18 @@ impl AlertBook {
         Ok(Self { format_version: format::FORMAT_VERSION, ..book })
     }
 
-    /// Keeps other programs from changing that of `results_dir` until the guard is dropped. `None`
-    /// where nothing can be locked there, since nothing can be written either.
+    /// Locks the alert book of `results_dir` against changes by other programs until the guard is
+    /// dropped. Returns `None` if locking fails, in which case the file cannot be written either.
     pub fn lock(results_dir: &Path) -> Option<File> {
         let file = files::lock_file(results_dir).ok()?;
         file.lock().ok()?;
         Some(file)
     }
 
-    /// Writes it in place of what `results_dir` held.
+    /// Writes the alert book to `results_dir`, replacing the previous one.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, results_dir: &Path) -> Result<(), StoreError> {
         let path = Self::path(results_dir);
         let text =
@@ -72,10 +72,10 @@ impl AlertBook {
         files::write_atomically(&path, &text)
     }
 
-    /// The alert that `text` names: its id, or the beginning of one.
+    /// Returns the alert that `text` refers to: its id, or a unique prefix of it.
     ///
     /// # Errors
-    /// When there is none, or several begin so.
+    /// If no alert or several alerts match.
     pub fn find(&mut self, text: &str) -> Result<&mut TrackedAlert, NoSuchAlert> {
         let known = self
             .alerts
@@ -110,30 +110,30 @@ impl AlertBook {
     }
 }
 
-/// Why a text names no alert.
+/// Why a text refers to no alert.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchAlert {
-    /// None is called so.
-    #[error("no alert is called `{text}`; {}", there_are(known))]
+    /// No alert has this id.
+    #[error("there is no alert `{text}`; {}", there_are(known))]
     Unknown {
-        /// What was asked for.
+        /// The text given.
         text: String,
-        /// Those that are open.
+        /// Ids of the open alerts.
         known: Vec<String>,
     },
-    /// Several begin so.
-    #[error("`{text}` is the beginning of {}; give more of it", matches.join(", "))]
+    /// Several alerts have this prefix.
+    #[error("`{text}` is ambiguous, it matches {}; give a longer prefix", matches.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The text given.
         text: String,
-        /// Those that begin so.
+        /// Ids of the matching alerts.
         matches: Vec<String>,
     },
 }
 
 fn there_are(known: &[String]) -> String {
     match known {
-        [] => "none is open; `rusty-stack-bench trend` finds them".to_owned(),
-        some => format!("open are {}", some.join(", ")),
+        [] => "no alert is open; `rusty-stack-bench trend` finds alerts".to_owned(),
+        some => format!("open alerts: {}", some.join(", ")),
     }
 }

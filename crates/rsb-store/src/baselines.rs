@@ -26,30 +26,31 @@ use crate::{files, read};
 
 pub use accepted::{Accepted, OF_ANOTHER_PROGRAM};
 
-/// What later runs are judged against.
+/// A baseline, against which later runs are judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
     /// See [`rsb_model::format`].
     pub format_version: u32,
-    /// Its name; by default that of the suite.
+    /// Name; by default that of the suite.
     pub name: String,
-    /// When it was saved.
+    /// Time of saving.
     pub created: Timestamp,
-    /// The machine, as far as it decides comparability; computed from `environment`.
+    /// Properties of the machine that decide comparability; computed from `environment`.
     pub fingerprint: Fingerprint,
     /// The machine.
     pub environment: Environment,
-    /// The revision that made it; none where the tree was changed, or the runs are of several.
+    /// Revision that was measured; `None` if the working tree was modified or the runs differ in
+    /// it.
     pub commit: Option<String>,
-    /// Regressions that a person has accepted.
+    /// Regressions that a user accepted.
     pub accepted: Vec<Accepted>,
-    /// One for each run that it was made of; each is a replicate. On disk they are without the
+    /// The runs that it was made from; each is a replicate. On disk they are written without the
     /// machine.
     #[serde(serialize_with = "without_environment")]
     pub runs: Vec<Run>,
 }
 
-/// What a file that one side of a comparison names may be.
+/// Contents of a file named as one side of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RecordedFile {
     /// A run.
@@ -58,7 +59,8 @@ pub enum RecordedFile {
     Baseline(Box<Baseline>),
 }
 
-/// The run or baseline in `path`: a baseline has a list `runs`, a run has a list `benchmarks`.
+/// Reads the run or baseline in `path`. A baseline has a list `runs`, a run has a list
+/// `benchmarks`.
 ///
 /// # Errors
 /// As [`read::read_run`] and [`Baseline::read`].
@@ -75,34 +77,35 @@ pub fn read_recorded(path: &Path) -> Result<RecordedFile, ReadError> {
 /// A baseline in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BaselineInfo {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The directory of its machine.
+    /// Directory of its machine.
     pub slug: String,
-    /// Its file.
+    /// File.
     pub path: PathBuf,
-    /// What it holds, or why it cannot be read.
+    /// Summary of the contents, or why the file cannot be read.
     pub contents: Result<BaselineContents, String>,
 }
 
-/// What a baseline in a list holds.
+/// Summary of a baseline in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaselineContents {
-    /// When it was saved.
+    /// Time of saving.
     pub created: Timestamp,
-    /// The revision that made it, where it is one.
+    /// Revision that was measured, if there is exactly one.
     pub commit: Option<String>,
-    /// Cases that were measured, each counted once.
+    /// Number of distinct cases measured.
     pub cases: usize,
-    /// Replicates of the measured case with the fewest, those of all runs together.
+    /// Number of replicates over all runs, of the measured case that has the fewest.
     pub replicates: usize,
 }
 
-/// How many earlier runs tell the noise of a case: more say little more, and machines change.
+/// Number of earlier runs kept to estimate the noise of a case. More runs add little, and machines
+/// change.
 pub const PAST_RUNS: usize = 5;
 
-/// The least disturbed sample of each process of each measured case, in milliseconds, behind what
-/// its own past holds.
+/// Returns, for each measured case, the past processes that it records, followed by those of `run`.
+/// Each process is its least disturbed sample, in milliseconds.
 fn past_of(run: &Run) -> BTreeMap<&CaseId, Vec<Vec<f64>>> {
     let mut past = BTreeMap::new();
     for result in run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured) {
@@ -114,7 +117,7 @@ fn past_of(run: &Run) -> BTreeMap<&CaseId, Vec<Vec<f64>>> {
     past
 }
 
-/// Returns the factors in which a case that both runs measured differs.
+/// Returns the differences in factors over the cases that both runs measured.
 fn software_differences(first: &Run, other: &Run) -> Vec<Difference> {
     let known: HashMap<&CaseId, &BenchmarkResult> =
         first.benchmarks.iter().map(|result| (&result.benchmark_id, result)).collect();
@@ -130,15 +133,15 @@ fn software_differences(first: &Run, other: &Run) -> Vec<Difference> {
 }
 
 impl Baseline {
-    /// A baseline of `runs`, made compact.
+    /// Creates a baseline from compacted copies of `runs`.
     ///
     /// # Errors
-    /// When there is no run, the runs are of unlike machines, or `name` cannot be the name of a
-    /// file.
+    /// If there is no run, the runs are from different machines, or `name` is not a valid file
+    /// name.
     pub fn new(name: &str, created: Timestamp, runs: &[Run]) -> Result<Self, StoreError> {
         files::check_name(name)?;
         let first = runs.first().ok_or_else(|| StoreError::NotABaseline {
-            problem: "there is none; name at least one".to_owned(),
+            problem: "no run was given; name at least one".to_owned(),
         })?;
         let fingerprint = Fingerprint::of(&first.environment);
         for run in runs {
@@ -147,7 +150,8 @@ impl Baseline {
                 let (old, new) = (&found.baseline, &found.current);
                 let (id, field) = (&run.run_id, &found.field);
                 let first = &first.run_id;
-                let problem = format!("{field} is {old} in {first}, {new} in {id}; leave one out");
+                let problem =
+                    format!("{field} is {old} in {first} and {new} in {id}; leave one out");
                 return Err(StoreError::NotABaseline { problem });
             }
         }
@@ -167,8 +171,8 @@ impl Baseline {
         })
     }
 
-    /// With what `earlier` runs, oldest first, tell of the noise of each case: so many of the last
-    /// ones as [`PAST_RUNS`].
+    /// Adds the process times of `earlier` runs, given oldest first, from which the noise of each
+    /// case is estimated. At most the last [`PAST_RUNS`] runs are kept.
     #[must_use]
     pub fn with_past(mut self, earlier: &[Run]) -> Self {
         let known = earlier.iter().map(|run| past_of(run)).collect::<Vec<_>>();
@@ -185,12 +189,12 @@ impl Baseline {
         self
     }
 
-    /// What it holds.
+    /// Summarizes the baseline.
     pub fn contents(&self) -> BaselineContents {
         let mut replicates: BTreeMap<&CaseId, usize> = BTreeMap::new();
         let results = self.runs.iter().flat_map(|run| &run.benchmarks);
         for result in results.filter(|result| result.outcome == Outcome::Measured) {
-            // A figure of another tool, which kept no samples, is one look at the case.
+            // A value from another tool, which kept no samples, counts as one replicate.
             *replicates.entry(&result.benchmark_id).or_default() += result.samples.len().max(1);
         }
         BaselineContents {
@@ -201,25 +205,25 @@ impl Baseline {
         }
     }
 
-    /// Writes it to `path`, whole or not at all.
+    /// Writes the baseline to `path`, whole or not at all.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), StoreError> {
         let text = sealed_text(self).map_err(|error| StoreError::write(path, error.into()))?;
         files::write_atomically(path, &text).map_err(StoreError::of_baselines)
     }
 
-    /// Its runs, as the gate takes them.
+    /// Returns the runs, as the gate takes them.
     pub fn into_runs(self) -> Vec<Run> {
         self.runs
     }
 
-    /// The baseline in `path`.
+    /// Reads the baseline in `path`.
     ///
     /// # Errors
-    /// When it cannot be read, is not JSON, is of a newer format, or is not a baseline. Never
-    /// because of one case in it.
+    /// If the file cannot be read, is not JSON, has a newer format, or is not a baseline. A single
+    /// bad case is not an error.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         let bytes = read::read_bytes(path)?;
         Self::parse(path, &bytes)
@@ -257,8 +261,10 @@ impl Baseline {
         if let Some(other) =
             runs.iter().find(|run| runs.first().is_some_and(|first| first.suite != run.suite))
         {
-            let problem =
-                format!("its runs are of unlike suites, such as that of {}", other.run_id);
+            let problem = format!(
+                "its runs are of different suites; the first that differs is {}",
+                other.run_id
+            );
             return Err(ReadError::Misplaced { path: path.to_owned(), problem });
         }
         Ok(Self {
@@ -288,8 +294,8 @@ struct Wire {
 }
 
 impl Wire {
-    /// Checks that the fingerprint is that of the machine. A version that knew less of machines
-    /// wrote less of it.
+    /// Checks that the fingerprint is that of the machine. A fingerprint written by an earlier
+    /// version may lack properties.
     fn check(&self, path: &Path) -> Result<(), ReadError> {
         let Some(told) = &self.fingerprint else { return Ok(()) };
         let own = Fingerprint::of(&self.environment);
@@ -302,14 +308,15 @@ impl Wire {
             Some((name, value, _)) => Err(ReadError::Misplaced {
                 path: path.to_owned(),
                 problem: format!(
-                    "its fingerprint says that {name} is {value}, and its environment does not"
+                    "its fingerprint has {name} {value}, but its environment does not"
                 ),
             }),
         }
     }
 }
 
-/// The machine is written once. What differs between runs is only how it was at the time.
+/// Serializes runs without the machine, which the baseline stores once. Only the machine's state at
+/// the time of the run is kept per run.
 fn without_environment<S: serde::Serializer>(
     runs: &[Run],
     serializer: S,
@@ -329,7 +336,7 @@ fn wire_run(run: &Run) -> serde_json::Result<Value> {
     fields.shift_remove("environment");
     let mut cases = fields.shift_remove("benchmarks").unwrap_or_default();
     for case in cases.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-        // Compacting left nothing in it.
+        // The environment is empty after compacting.
         case.shift_remove("environment");
     }
     if let Some(state) = &run.environment.state {
@@ -346,24 +353,24 @@ pub struct Baselines {
 }
 
 impl Baselines {
-    /// The baselines in `dir`, which may be missing until one is saved.
+    /// Creates a handle for the baselines in `dir`, which may be missing until one is saved.
     pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
     }
 
-    /// Where a baseline called `name` of the machine `fingerprint` is or would be. One that a
-    /// version before format 3 saved lies under the name which that gave the machine.
+    /// Returns the path of the baseline `name` of the machine `fingerprint`. A baseline that a
+    /// version before format 3 saved keeps its path under the former name of the machine.
     pub fn path_of(&self, fingerprint: &Fingerprint, name: &str) -> PathBuf {
         let [today, former] = [fingerprint.slug(), fingerprint.former_slug()]
             .map(|slug| self.dir.join(slug).join(format!("{name}.json")));
         if !today.exists() && former.exists() { former } else { today }
     }
 
-    /// Saves `baseline`, over the one of that name and machine, which is moved where it lies under
-    /// a former name.
+    /// Saves `baseline`, replacing the one with the same name and machine. A file under a former
+    /// name of the machine is removed.
     ///
     /// # Errors
-    /// When it cannot be written, or its name cannot be the name of a file.
+    /// If the file cannot be written, or its name is not a valid file name.
     pub fn save(&self, baseline: &Baseline) -> Result<PathBuf, StoreError> {
         files::check_name(&baseline.name)?;
         let before = self.path_of(&baseline.fingerprint, &baseline.name);
@@ -373,17 +380,18 @@ impl Baselines {
         let is_its_own =
             |known: Baseline| known.fingerprint.differences(&baseline.fingerprint).is_empty();
         if before != path && Baseline::read(&before).is_ok_and(is_its_own) {
-            // One that stays is not found any more: there is one of today's name.
+            // A file that cannot be removed is ignored from now on, because the current name has
+            // priority.
             let _ = std::fs::remove_file(&before);
         }
         Ok(path)
     }
 
-    /// The baseline in `path`, which lies among these: its name and machine must be those of its
-    /// place.
+    /// Reads the baseline in `path`. If the file is in this directory, its name and machine must
+    /// match its location.
     ///
     /// # Errors
-    /// As [`Baseline::read`], and when it belongs elsewhere.
+    /// As [`Baseline::read`], and if the name or machine does not match.
     pub fn read(&self, path: &Path) -> Result<Baseline, ReadError> {
         let baseline = Baseline::read(path)?;
         let dir = path.parent().unwrap_or(Path::new(""));
@@ -392,7 +400,7 @@ impl Baselines {
         }
         let slugs = [baseline.fingerprint.slug(), baseline.fingerprint.former_slug()];
         if path.file_stem().is_none_or(|stem| stem != baseline.name.as_str()) {
-            let problem = format!("it is the baseline `{}`", baseline.name);
+            let problem = format!("it contains the baseline `{}`", baseline.name);
             return Err(ReadError::Misplaced { path: path.to_owned(), problem });
         }
         if !slugs.iter().any(|slug| dir.file_name().is_some_and(|name| name == slug.as_str())) {
@@ -402,12 +410,13 @@ impl Baselines {
         Ok(baseline)
     }
 
-    /// The baseline that `name` means: a path, `slug/name`, or a name. Of several machines'
-    /// baselines of one name, that of `fingerprint`; where that machine has none, the only one
-    /// there is, so that the gate can say in what the machines differ.
+    /// Loads the baseline that `name` refers to: a path, `slug/name`, or a name. If several
+    /// machines have a baseline with this name, the one of `fingerprint` is loaded. If that machine
+    /// has none but exactly one other does, that one is loaded, so that the gate can report how the
+    /// machines differ.
     ///
     /// # Errors
-    /// When there is none, there are several, or it cannot be read.
+    /// If no baseline or several baselines match, or the file cannot be read.
     pub fn load(
         &self,
         name: &str,
@@ -416,10 +425,10 @@ impl Baselines {
         Ok(self.read(&self.find(name, fingerprint)?)?)
     }
 
-    /// The file of the baseline that `name` means, as in [`Baselines::load`].
+    /// Returns the file of the baseline that `name` refers to, as in [`Baselines::load`].
     ///
     /// # Errors
-    /// When there is none, or there are several.
+    /// If no baseline or several baselines match.
     pub fn find(
         &self,
         name: &str,
@@ -451,7 +460,7 @@ impl Baselines {
         }
     }
 
-    /// Every baseline, by machine and name. One that cannot be read is listed with the reason.
+    /// Lists all baselines by machine and name. An unreadable one is listed with the reason.
     pub fn list(&self) -> Vec<BaselineInfo> {
         let mut infos = Vec::new();
         for (slug, name, path) in self.files() {
@@ -463,8 +472,8 @@ impl Baselines {
         infos
     }
 
-    /// That the directory, where there is one, and those in it can be listed: what cannot be seen
-    /// is not absent.
+    /// Checks that the directory, if it exists, and its subdirectories can be listed. A directory
+    /// that cannot be listed must not count as empty.
     pub(crate) fn check_readable(&self) -> Result<(), ReadError> {
         let entries = match std::fs::read_dir(&self.dir) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),

@@ -1,5 +1,5 @@
-//! Whether a directory of results is whole: its files, its index, and that the two agree; and
-//! mending what can be mended.
+//! Checks that the files and the index of a results directory are sound and agree, and repairs the
+//! index.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -14,53 +14,53 @@ use crate::open::{FormerIndex, rebuild_always};
 use crate::store::Store;
 use crate::{export, read};
 
-/// What is not as it should be.
+/// A problem found by a check.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreProblem {
     /// SQLite finds the database damaged.
-    #[error("the index `{}` is damaged: {}; `store repair` builds it again", path.display(), said.join("; "))]
+    #[error(
+        "the index `{}` is damaged: {}; `store repair` rebuilds it",
+        path.display(), said.join("; ")
+    )]
     Damaged {
         /// The database.
         path: PathBuf,
-        /// What SQLite says.
+        /// Messages from SQLite.
         said: Vec<String>,
     },
-    /// The index says of a run what its file does not.
+    /// The index disagrees with the file of a run.
     #[error(
-        "the index is not what the file of the run {run_id} says: {problem}; `store repair` builds \
-         it again"
+        "the index does not match the file of the run {run_id}: {problem}; `store repair` rebuilds \
+         it"
     )]
     Disagrees {
         /// The run.
         run_id: RunId,
-        /// The first difference.
+        /// First difference.
         problem: String,
     },
-    /// A mean of a day is not that of its values.
-    #[error(
-        "the mean that the index keeps of {of} is not that of its values; `store repair` builds it \
-         again"
-    )]
+    /// A stored daily mean does not match its values.
+    #[error("the mean of {of} in the index does not match its values; `store repair` rebuilds it")]
     DailyMean {
-        /// The metric, and the day.
+        /// Metric and day.
         of: String,
     },
-    /// What opening the directory has to say.
+    /// A notice from opening the directory.
     #[error("{0}")]
     Notice(StoreNotice),
 }
 
-/// What [`check`] found.
+/// Result of [`check`].
 #[derive(Debug, Default)]
 pub struct StoreCheck {
-    /// Runs looked at.
+    /// Number of runs checked.
     pub runs: usize,
-    /// Values looked at.
+    /// Number of values checked.
     pub values: usize,
-    /// What is not as it should be.
+    /// Problems found.
     pub problems: Vec<StoreProblem>,
-    /// Pairs of runs whose order by time is not that of their numbers in the sequence, by which the
-    /// first is before the second.
+    /// Pairs of runs that are consecutive in the sequence, but whose start times are in reverse
+    /// order.
     pub clock_jumps: Vec<(RunId, RunId)>,
 }
 
@@ -76,17 +76,17 @@ impl StoreCheck {
     }
 }
 
-/// Checks `results_dir`: the database by SQLite's own check, every run file by its checksum, and
-/// that each value of the index is that of its file.
+/// Checks `results_dir`: the database with SQLite's own check, every run file against its checksum,
+/// and each value in the index against its file.
 ///
 /// # Errors
-/// When it is no directory of results, or its database is of a later program.
+/// If the path is not a results directory, or its database was written by a later program.
 pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
     let mut found = StoreCheck::default();
     let database = results_dir.join(DATABASE);
     if let Some(said) = damage(results_dir) {
         found.problems.push(StoreProblem::Damaged { path: database, said });
-        // To open it would mend it before anybody asked; the files are checked all the same.
+        // Opening the database would repair it without a request; only the files are checked.
         found.check_files(files::documents_in(&results_dir.join(RUNS)));
         return Ok(found);
     }
@@ -100,7 +100,7 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
     let left_out: Vec<PathBuf> = notices.iter().map(|notice| notice.path().to_owned()).collect();
     found.problems.extend(notices.into_iter().filter(is_problem).map(StoreProblem::Notice));
     let runs = store.runs()?;
-    // Of a directory that cannot be written, the index may lack the newest.
+    // If the directory cannot be written, the index may lack the newest files.
     let known: HashSet<PathBuf> = runs.iter().map(|run| run.path.clone()).chain(left_out).collect();
     let mut others = files::documents_in(&results_dir.join(RUNS));
     others.retain(|path| !known.contains(path));
@@ -108,7 +108,7 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
     for run in runs {
         found.runs += 1;
         let problem = match read::read_run(&run.path) {
-            // The index keeps microseconds.
+            // The index stores microseconds.
             Ok(known) => {
                 let known = rsb_model::Run { started: run.started, ..known };
                 compare(&store, &export::rows_of(&known), &run.run_id, &mut found.values)?
@@ -123,8 +123,8 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
     Ok(found)
 }
 
-/// Whether a notice is about what should not be so. A run that was recovered is whole, and an index
-/// of today is one.
+/// Returns whether a notice reports a problem. A recovered run and a migrated index are not
+/// problems.
 fn is_problem(notice: &StoreNotice) -> bool {
     match notice {
         StoreNotice::LeftOut { .. }
@@ -138,22 +138,22 @@ fn is_problem(notice: &StoreNotice) -> bool {
     }
 }
 
-/// What a repair did.
+/// Result of a repair.
 #[derive(Debug)]
 pub struct StoreRepair {
-    /// The index before it.
+    /// The index before the repair.
     pub former: FormerIndex,
-    /// Runs in the new one.
+    /// Number of runs in the new index.
     pub runs: usize,
-    /// What is left that nobody but a person can mend.
+    /// Remaining notices, which only the user can act on.
     pub notices: Vec<StoreNotice>,
 }
 
 /// Rebuilds the index of `results_dir` from its files. A damaged database is renamed and kept.
 ///
 /// # Errors
-/// When it is no directory of results, its database is of a later program, or nothing can be
-/// written there.
+/// If the path is not a results directory, its database was written by a later program, or the
+/// directory cannot be written.
 pub fn repair(results_dir: &Path) -> Result<StoreRepair, StoreError> {
     if !results_dir.join(RUNS).is_dir() {
         return Err(StoreError::NotADirectory { path: results_dir.to_owned() });
@@ -163,7 +163,7 @@ pub fn repair(results_dir: &Path) -> Result<StoreRepair, StoreError> {
     Ok(StoreRepair { former, runs: store.runs()?.len(), notices })
 }
 
-/// What SQLite finds wrong with the database; `None` where there is none, or nothing is.
+/// Returns SQLite's findings about the database; `None` if it is sound or does not exist.
 fn damage(results_dir: &Path) -> Option<Vec<String>> {
     let path = results_dir.join(DATABASE);
     if !path.exists() {
@@ -173,12 +173,12 @@ fn damage(results_dir: &Path) -> Option<Vec<String>> {
     Some(said).filter(|said| !said.is_empty())
 }
 
-/// The database in `path` as it is, where SQLite cannot make the files that a database in WAL mode
-/// has beside it, as in a directory that nobody can write. Where such a file is left, it holds a
-/// part of the database, and nothing is given.
+/// Opens the database in `path` as immutable if SQLite cannot create the files that a database in
+/// WAL mode needs, as in a read-only directory. Returns `None` otherwise, or if a WAL file with
+/// contents exists, because it holds part of the database.
 fn frozen(path: &Path) -> Option<Connection> {
     let plain = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
-    // The files beside it are opened with the first look at it.
+    // SQLite opens those files on the first query.
     let refusal = plain
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
         .err()?;
@@ -187,7 +187,7 @@ fn frozen(path: &Path) -> Option<Connection> {
     if refusal.sqlite_error_code() != Some(ErrorCode::CannotOpen) || !is_whole {
         return None;
     }
-    // What SQLite would read as a part of its own is written as a number.
+    // Characters that are special in SQLite URIs are percent-encoded.
     let name = path.to_str()?.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     Connection::open_with_flags(format!("file:{name}?immutable=1"), flags).ok()
@@ -214,8 +214,8 @@ fn ask(path: &Path) -> rusqlite::Result<Vec<String>> {
             .iter()
             .filter(|table| !connection.table_exists(None, **table).unwrap_or(false));
         said.extend(missing.map(|table| format!("the table {table} is missing")));
-        let dangling = "SELECT 'a row of ' || \"table\" || ' refers to none of ' || parent FROM \
-                        pragma_foreign_key_check LIMIT 10";
+        let dangling = "SELECT 'a row of ' || \"table\" || ' refers to a missing row of ' || \
+                        parent FROM pragma_foreign_key_check LIMIT 10";
         let dangling: rusqlite::Result<Vec<String>> =
             connection.prepare(dangling)?.query_map([], |row| row.get(0))?.collect();
         said.extend(dangling?);
@@ -223,7 +223,7 @@ fn ask(path: &Path) -> rusqlite::Result<Vec<String>> {
     Ok(said)
 }
 
-/// The first difference between what a file says and what the index does.
+/// Returns the first difference between the rows of a file and those in the index.
 fn compare(
     store: &Store,
     expected: &[crate::HistoryRow],
@@ -233,11 +233,15 @@ fn compare(
     let found = store.history_of(run_id)?;
     *values += found.len();
     if found.len() != expected.len() {
-        return Ok(Some(format!("it has {} values, the file {}", found.len(), expected.len())));
+        return Ok(Some(format!(
+            "it has {} values, and the file has {}",
+            found.len(),
+            expected.len()
+        )));
     }
     let wrong = found.iter().zip(expected).find(|(found, expected)| found != expected);
     Ok(wrong.map(|(found, expected)| {
-        format!("{} where the file has {}", row_key(found), row_key(expected))
+        format!("it has {}, and the file has {}", row_key(found), row_key(expected))
     }))
 }
 
@@ -245,7 +249,7 @@ fn row_key(row: &crate::HistoryRow) -> String {
     format!("{} {}", row.benchmark_id, row.metric.as_deref().unwrap_or_default())
 }
 
-/// Days whose total is not the sum of their values.
+/// Returns the days whose stored total is not the sum of their values.
 fn wrong_days(store: &Store) -> Result<Vec<String>, StoreError> {
     const SQL: &str = "
         WITH summed AS (
@@ -259,7 +263,7 @@ fn wrong_days(store: &Store) -> Result<Vec<String>, StoreError> {
     store.query(|connection| connection.prepare(SQL)?.query_map([], |row| row.get(0))?.collect())
 }
 
-/// Where the clock went back, by the order in which the runs were measured here.
+/// Returns the pairs of runs between which the clock went back, in sequence order.
 fn clock_jumps(store: &Store) -> Result<Vec<(RunId, RunId)>, StoreError> {
     const SQL: &str = "SELECT before, run_id FROM (
             SELECT run_id, started, lag(run_id) OVER w AS before, lag(started) OVER w AS earlier

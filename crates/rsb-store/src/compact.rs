@@ -1,18 +1,18 @@
-//! Making a run small enough to be committed.
+//! Compacting a run so that it is small enough to be committed.
 //!
 //! Each replicate of a case keeps at most [`SAMPLES_KEPT`] samples ([`Samples::thinned`]): floor,
-//! center and spread stay, the order in which they were taken and the farthest outliers do not.
+//! center and spread are preserved; the sample order and the farthest outliers are not.
 
 use rsb_model::record::EnvironmentSummary;
 pub use rsb_model::samples::SAMPLES_KEPT;
 use rsb_model::{BenchmarkResult, Run};
 
-/// `run` with its cases in order of their ids, and few samples for each.
+/// Returns a copy of `run` with its cases sorted by id and few samples for each.
 pub(crate) fn compact_run(run: &Run) -> Run {
     let mut run = run.clone();
     run.benchmarks.sort_by(|a, b| a.benchmark_id.cmp(&b.benchmark_id));
     for result in &mut run.benchmarks {
-        // A baseline may take cases of other runs, on a machine whose software has changed since.
+        // A baseline may take cases from other runs, on a machine whose software has changed since.
         result.factors = Some(result.factors_in(&run.environment).into_owned());
         compact_result(result);
     }

@@ -1,10 +1,10 @@
-//! The output directory of Criterion in any Rust project, `target/criterion`, as a run: one
-//! replicate of each case.
+//! Criterion's output directory in any Rust project, `target/criterion`, as a run: one replicate
+//! per case.
 //!
 //! A case is a directory with `new/benchmark.json` and `new/sample.json`; a saved result has its
-//! own name in place of `new`. Criterion does not promise this layout; a case that cannot be read
-//! is one failed case among the others. Up to version 0.3.2 a sample is a list of two lists, and up
-//! to 0.2.4 there is no `benchmark.json`.
+//! own name instead of `new`. Criterion does not guarantee this layout, so a case that cannot be
+//! read becomes a failed case. Up to version 0.3.2 a sample is a list of two lists, and up to 0.2.4
+//! there is no `benchmark.json`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -23,21 +23,21 @@ use crate::error::ReadError;
 use crate::input;
 use crate::read;
 
-/// The name of Criterion's latest result.
+/// Name of Criterion's latest result.
 pub const LATEST: &str = "new";
 
-/// How deep Criterion nests a case: group, function, parameter.
+/// Depth of directories searched. Criterion nests group, function and parameter.
 const DEPTH: usize = 6;
 
-/// The most directories that are looked into: a directory that is not Criterion's may hold a whole
-/// disk.
+/// Maximum number of directories searched, since the path may be a whole disk instead of
+/// Criterion's directory.
 const MOST_DIRECTORIES: usize = 300_000;
 
-/// The cases under `dir` that have a result called `name` ([`LATEST`] for the last one). The
-/// machine is unknown: Criterion does not record it.
+/// Reads the cases under `dir` that have a result called `name` ([`LATEST`] for the last one). The
+/// machine is unknown, because Criterion does not record it.
 ///
 /// # Errors
-/// When the directory cannot be read or holds no such result.
+/// If the directory cannot be read or contains no such result.
 pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
     let mut cases = Vec::new();
     let mut left = MOST_DIRECTORIES;
@@ -47,8 +47,8 @@ pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
         return Err(ReadError::Unfit {
             path: dir.to_owned(),
             problem: format!(
-                "it holds {MOST_DIRECTORIES} directories; name Criterion's own, such as \
-                 target/criterion"
+                "it contains {MOST_DIRECTORIES} directories or more; name Criterion's own \
+                 directory, such as target/criterion"
             ),
         });
     }
@@ -56,8 +56,8 @@ pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
     if cases.is_empty() {
         return Err(ReadError::Shape {
             path: dir.to_owned(),
-            expected: "an output directory of Criterion",
-            problem: format!("no case in it has a result called `{name}`{}", others(dir)),
+            expected: "a Criterion output directory",
+            problem: format!("no case in it has a result named `{name}`{}", others(dir)),
         });
     }
     let mut results: Vec<BenchmarkResult> =
@@ -75,16 +75,20 @@ pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
     Ok(run)
 }
 
-/// What is there in place of a name that is not.
+/// Lists the result names that exist, for an error about one that does not.
 fn others(dir: &Path) -> String {
     let names: Vec<String> = saved_names(dir).unwrap_or_default().into_iter().collect();
-    if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("; it has results named {}", names.join(", "))
+    }
 }
 
-/// The names of the results that were saved in `dir`, that of the latest included.
+/// Returns the names of the results saved in `dir`, including the latest.
 ///
 /// # Errors
-/// When the directory cannot be read.
+/// If the directory cannot be read.
 pub fn saved_names(dir: &Path) -> std::io::Result<BTreeSet<String>> {
     let mut found = Vec::new();
     collect(dir, &|_| true, DEPTH, &mut MOST_DIRECTORIES.clone(), &mut found)?;
@@ -94,8 +98,8 @@ pub fn saved_names(dir: &Path) -> std::io::Result<BTreeSet<String>> {
         .collect())
 }
 
-/// Directories with a `wanted` name that hold a sample, within `depth` levels, of the `left` that
-/// are looked into.
+/// Collects directories with a `wanted` name that contain a result, within `depth` levels. Stops
+/// when `left` more directories were searched.
 fn collect(
     dir: &Path,
     wanted: &dyn Fn(&OsStr) -> bool,
@@ -163,13 +167,13 @@ fn read_json(case: &Path, name: &str) -> Result<Value, String> {
     json::parse_bytes(&bytes).map_err(|error| format!("{name}: {error}"))
 }
 
-/// Criterion keeps iterations as floating-point numbers, and the nanoseconds of each sample: under
-/// their names, or, up to version 0.3.2, as a list of both lists in that order.
+/// Parses a sample file. Criterion stores floating-point iteration counts and the nanoseconds of
+/// each sample: by name, or up to version 0.3.2 as a list of both lists in that order.
 fn samples(document: &Value) -> Result<Samples, String> {
     if document.as_array().is_some_and(|lists| lists.len() != 2) {
         return Err(
-            "sample.json is a list, but not of iterations and times, as Criterion before 0.3.3 \
-             wrote"
+            "sample.json is a list, but not one of iterations and times, which Criterion wrote \
+             before 0.3.3"
                 .to_owned(),
         );
     }
@@ -191,18 +195,24 @@ fn list(document: &Value, name: &str) -> Result<Vec<f64>, String> {
     let values = values.ok_or(format!("sample.json has no list `{name}`"))?;
     values
         .iter()
-        .map(|value| value.as_f64().ok_or(format!("sample.json: `{name}` holds {value}")))
+        .map(|value| {
+            value
+                .as_f64()
+                .ok_or(format!("sample.json: `{name}` contains {value}, which is not a number"))
+        })
         .collect()
 }
 
-/// A number of iterations. What is no whole number in range was not counted: to saturate or round
-/// it would make up a time.
+/// Parses an iteration count. A value that is not a whole number in range is an error, because
+/// saturating or rounding it would invent a time.
 fn parse_iterations(iters: f64) -> Result<u64, String> {
     let is_count = iters.fract() == 0.0 && (1.0..=MOST_ITERATIONS as f64).contains(&iters);
     if is_count {
         Ok(iters as u64)
     } else {
-        Err(format!("sample.json: `iters` holds {iters}, which is no whole number from 1 to 2^53"))
+        Err(format!(
+            "sample.json: `iters` contains {iters}, which is not a whole number from 1 to 2^53"
+        ))
     }
 }
 
@@ -313,7 +323,7 @@ mod tests {
             assert_eq!(outcome_of(&run, id), Outcome::Measured, "{id}");
         }
         let error = read_criterion_dir(dir.path(), "gone").unwrap_err().to_string();
-        assert!(error.contains("`gone`") && error.contains("there are new"), "{error}");
+        assert!(error.contains("`gone`") && error.contains("it has results named new"), "{error}");
         assert!(read_criterion_dir(&dir.path().join("nowhere"), LATEST).is_err());
     }
 

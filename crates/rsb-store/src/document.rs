@@ -1,7 +1,7 @@
-//! JSON for people and for `diff`: whatever fits on a line is on one line, and lists of numbers
-//! always are.
+//! JSON for people and for `diff`: a value that fits on a line is written on one line, and lists of
+//! scalars always are.
 //!
-//! Plain pretty-printing puts every sample on a line of its own, thousands for each run.
+//! Plain pretty-printing puts every sample on its own line, thousands per run.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,10 +9,10 @@ use serde_json::Value;
 const WIDTH: usize = 120;
 const STEP: usize = 2;
 
-/// The text of `document`, with a newline at its end. A figure that is not finite becomes null.
+/// Serializes `document`, with a newline at the end. Values that are not finite become null.
 ///
 /// # Errors
-/// When `document` cannot be JSON, such as a map whose keys are not text.
+/// If `document` cannot be represented in JSON, such as a map whose keys are not text.
 pub fn to_text(document: &impl Serialize) -> serde_json::Result<String> {
     let mut text = String::new();
     write_value(&mut text, &serde_json::to_value(document)?, 0, 0);
@@ -20,7 +20,7 @@ pub fn to_text(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// Writes `value` at `indent`; `before` characters of its line are taken already.
+/// Writes `value` at `indent`; `before` characters of its line are already used.
 fn write_value(text: &mut String, value: &Value, indent: usize, before: usize) {
     match value {
         Value::Object(map) if !map.is_empty() && !fits(value, indent + before) => {
@@ -97,7 +97,8 @@ const fn is_scalar(value: &Value) -> bool {
     !matches!(value, Value::Array(_) | Value::Object(_))
 }
 
-/// Whether `value` can follow `taken` characters on one line. Counting stops where it cannot.
+/// Returns whether `value` fits on one line after `taken` characters. Counting stops once it does
+/// not.
 fn fits(value: &Value, taken: usize) -> bool {
     fn width(value: &Value, left: usize) -> Option<usize> {
         let used = match value {

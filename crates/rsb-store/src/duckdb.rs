@@ -1,6 +1,5 @@
-//! The runs in DuckDB, for questions that scan everything: over the export in Parquet, with the
-//! views of the index, and `samples`, the export itself. Nothing else can be reached from a
-//! question, and nothing changed.
+//! Runs in DuckDB, for queries that scan everything. The Parquet export has the views of the index,
+//! and `samples`, the export itself. Queries cannot access anything else or change anything.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,28 +15,30 @@ use serde_json::Value;
 
 use crate::select::{AnswerSize, MOST_ROWS, SqlAnswer, SqlError};
 
-/// How DuckDB starts: it loads nothing that is not in its library, and asks no network.
+/// DuckDB options at startup: do not load extensions that are not in the library, and do not access
+/// the network.
 const OPTIONS: [(&str, &str); 3] = [
     ("autoinstall_known_extensions", "false"),
     ("autoload_known_extensions", "false"),
     ("allow_community_extensions", "false"),
 ];
 
-/// The views, in the order in which they rest on each other.
+/// The views, in dependency order.
 const VIEWS: [&str; 5] =
     ["samples", "benchmark_runs", "benchmark_results", "measurements", "daily_means"];
 
-/// What is asked, once it has a name.
+/// Name of the view over the user's query.
 const ANSWER: &str = "_answer";
 
-/// The time between two attempts to stop a question: one may fall between two of its statements.
+/// Interval between two attempts to interrupt a query, since one may hit the gap between two of its
+/// statements.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Asks the export in `parquet`, whose name must be whole, `sql`, one statement that reads, and
-/// waits `limit` for the answer.
+/// Runs `sql`, a single reading statement, against the export in `parquet`, an absolute path,
+/// within the time `limit`.
 ///
 /// # Errors
-/// As [`crate::Store::select`]; and where there is no DuckDB.
+/// As [`crate::Store::select`], and if DuckDB fails.
 pub fn select(
     library: &DuckdbLibrary,
     parquet: &Path,
@@ -56,7 +57,7 @@ pub fn select(
             QueryFailure::Other(error) => error,
             QueryFailure::Duckdb(error) if error.is_interrupt() => SqlError::TimedOut { limit },
             QueryFailure::Duckdb(error) if error.message.starts_with("Permission Error") => {
-                SqlError::Refused { problem: "this does more".to_owned() }
+                SqlError::Refused { problem: "this statement does more".to_owned() }
             }
             QueryFailure::Duckdb(error) => match tables(&connection) {
                 Ok(tables) => SqlError::Invalid { problem: in_a_line(&error.message), tables },
@@ -66,10 +67,11 @@ pub fn select(
     })
 }
 
-/// Writes what the views say of the export in `parquet` as tables into the new database `file`.
+/// Writes the views of the export in `parquet`, except the raw samples, as tables to the new
+/// database `file`.
 ///
 /// # Errors
-/// When DuckDB does not take it.
+/// If DuckDB reports an error.
 pub fn write_database(
     library: &DuckdbLibrary,
     parquet: &Path,
@@ -78,25 +80,25 @@ pub fn write_database(
     let connection = over(library, parquet).map_err(|error| broken(&error))?;
     let mut sql =
         format!("SET temp_directory = ''; ATTACH {} AS exported;", quote(&name_of(file)?));
-    // The raw samples are in Parquet, which DuckDB reads as it is.
+    // The raw samples are already in Parquet, which DuckDB reads directly.
     for view in VIEWS.iter().filter(|view| **view != "samples") {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(sql, "CREATE TABLE exported.{view} AS SELECT * FROM {view};");
     }
     sql.push_str("DETACH exported");
     connection.execute(&sql).map_err(|error| broken(&error))
 }
 
-/// DuckDB.
+/// Loads DuckDB.
 ///
 /// # Errors
-/// When there is none here.
+/// If DuckDB is not installed.
 pub fn library() -> Result<DuckdbLibrary, SqlError> {
     DuckdbLibrary::load()
         .map_err(|missing| SqlError::Missing(Reason::new(missing.what, missing.why, missing.cure)))
 }
 
-/// What DuckDB said, without the question that it repeats below.
+/// Returns a DuckDB message on one line, without the copy of the query at its end.
 fn in_a_line(message: &str) -> String {
     message.split("\n\nLINE ").next().unwrap_or_default().replace('\n', " ")
 }
@@ -109,7 +111,7 @@ fn name_of(path: &Path) -> Result<String, SqlError> {
     let text = path.to_str().filter(|text| !text.contains(['*', '?', '[']));
     let Some(text) = text else {
         let path = path.display();
-        let problem = format!("DuckDB cannot be told the path `{path}`: it is no plain text");
+        let problem = format!("the path `{path}` is not valid UTF-8, or contains `*`, `?` or `[`");
         return Err(SqlError::Engine { problem });
     };
     Ok(text.to_owned())
@@ -126,7 +128,7 @@ fn over(library: &DuckdbLibrary, parquet: &Path) -> Result<DuckdbConnection, Duc
     Ok(connection)
 }
 
-/// The views of [`crate::index`], of the export in `path`.
+/// Returns SQL that creates the views of [`crate::index`] over the export in `path`.
 fn views(path: &str) -> String {
     let file = quote(path);
     let id = "run_id || '/' || model_id || '/' || device";
@@ -172,12 +174,12 @@ fn metric_value(metric: &str) -> String {
     format!("list_extract(\"values\", list_position(metrics, '{metric}'))")
 }
 
-/// SQL for `column` of a group, where all rows agree.
+/// Returns SQL for `column` of a group: its value if all rows agree, or NULL.
 fn single_value(column: &str) -> String {
     format!("CASE WHEN min({column}) = max({column}) THEN min({column}) END AS {column}")
 }
 
-/// Does `work`, which is stopped where it takes longer than `limit`.
+/// Runs `work` and interrupts it if it takes longer than `limit`.
 fn within<T>(limit: Duration, interrupter: &Interrupter, work: impl FnOnce() -> T) -> T {
     let (working, over) = mpsc::channel::<()>();
     thread::scope(|scope| {
@@ -194,7 +196,7 @@ fn within<T>(limit: Duration, interrupter: &Interrupter, work: impl FnOnce() -> 
     })
 }
 
-/// Why there is no answer, before it is told.
+/// Why there is no answer.
 enum QueryFailure {
     Duckdb(DuckdbError),
     Other(SqlError),
@@ -211,14 +213,14 @@ fn answer(connection: &DuckdbConnection, sql: &str) -> Result<SqlAnswer, QueryFa
         |problem: &str| QueryFailure::Other(SqlError::Refused { problem: problem.to_owned() });
     match connection.kind(sql)? {
         StatementKind::Select => {}
-        StatementKind::Nothing => return Err(refused("this is none")),
-        StatementKind::Several => return Err(refused("these are several")),
-        StatementKind::Other => return Err(refused("this does more")),
+        StatementKind::Nothing => return Err(refused("this is not a SELECT")),
+        StatementKind::Several => return Err(refused("these are several statements")),
+        StatementKind::Other => return Err(refused("this statement does more")),
     }
     connection.execute(&format!("CREATE TEMP VIEW {ANSWER} AS {sql}")).map_err(|error| {
-        // What DuckDB turns into a SELECT of its own, as a pragma.
+        // DuckDB rewrites some statements to a SELECT, such as a pragma.
         if error.message.starts_with("Parser Error") {
-            refused("this does more")
+            refused("this statement does more")
         } else {
             error.into()
         }
@@ -276,7 +278,7 @@ impl Form {
         }
     }
 
-    /// The column `name` as a type that is read.
+    /// Returns SQL that casts the column `name` to a type that can be read.
     fn sql(self, name: &str) -> String {
         let name = format!("\"{}\"", name.replace('"', "\"\""));
         match self {
@@ -303,7 +305,7 @@ impl Form {
     }
 }
 
-/// Each view with its columns.
+/// Returns each view with its columns.
 fn tables(connection: &DuckdbConnection) -> Result<Vec<String>, DuckdbError> {
     let mut tables = Vec::new();
     for view in VIEWS {

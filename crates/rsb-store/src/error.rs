@@ -1,41 +1,45 @@
-//! What can go wrong with files, and what a reader should be told although nothing went wrong.
+//! Errors and notices of the store.
 //!
-//! The text of an error is whole: it names the file, the cause and the cure.
+//! Each error message is complete: it names the file, the cause and the cure.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rsb_model::format::FormatError;
 
-/// Why something could not be stored or found.
+/// Error from storing or finding something.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The disk is full, or the directory cannot be written.
     #[error("cannot write `{}`: {source}; {cure}", path.display())]
     Write {
-        /// What should have been written.
+        /// File or directory to be written.
         path: PathBuf,
-        /// What the system said.
+        /// Error from the system.
         source: io::Error,
-        /// What the reader can do about it.
+        /// Suggested remedy.
         cure: String,
     },
-    /// A directory of ours that is a link.
-    #[error("`{}` is a symbolic link, and nothing is written through it; replace it by a directory", path.display())]
+    /// A directory of the store is a symbolic link.
+    #[error(
+        "`{}` is a symbolic link, and the store does not write through links; replace it with a \
+         directory",
+        path.display()
+    )]
     Link {
         /// The link.
         path: PathBuf,
     },
-    /// A path that should be a directory.
-    #[error("`{}` is not a directory; name the directory that holds `runs/`", path.display())]
+    /// A path that should be a directory is not one.
+    #[error("`{}` is not a directory; name the directory that contains `runs/`", path.display())]
     NotADirectory {
         /// The path.
         path: PathBuf,
     },
-    /// A name that cannot be the name of a file.
+    /// A name is not valid as a file name.
     #[error(
-        "`{name}` cannot be a name here; use letters, digits, `.`, `_` and `-`, at most 120, not \
-         beginning with `.`"
+        "`{name}` is not a valid name; use at most 120 letters, digits, `.`, `_` and `-`, and do \
+         not start with `.`"
     )]
     BadName {
         /// The name.
@@ -51,59 +55,62 @@ pub enum StoreError {
     NewerDatabase {
         /// The database.
         path: PathBuf,
-        /// Its version.
+        /// Its schema version.
         found: i64,
-        /// The newest that this program reads.
+        /// Newest schema version that this program reads.
         known: i64,
     },
-    /// The index does not answer.
-    #[error("the index `{}` cannot be read: {source}; delete it, it is rebuilt from the run files", path.display())]
+    /// The index cannot be read.
+    #[error(
+        "cannot read the index `{}`: {source}; delete it to have it rebuilt from the run files",
+        path.display()
+    )]
     Database {
         /// The database.
         path: PathBuf,
-        /// What SQLite said.
+        /// Error from SQLite.
         source: rusqlite::Error,
     },
-    /// A file that cannot be used.
+    /// A file cannot be used.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// No run has such an id.
+    /// No run has this id.
     #[error("there is no run `{text}` in `{}`; `rusty-stack-bench history` lists the runs", dir.display())]
     UnknownRun {
-        /// What was asked for.
+        /// The id given.
         text: String,
-        /// Where it was looked for.
+        /// Results directory searched.
         dir: PathBuf,
     },
-    /// Several runs have ids that begin so.
+    /// Several runs have ids with this prefix.
     #[error("`{text}` is ambiguous, it matches several runs ({}); give a longer prefix", matches.join(", "))]
     AmbiguousRun {
-        /// What was asked for.
+        /// The prefix given.
         text: String,
-        /// The first of those that match.
+        /// Ids of the first runs that match.
         matches: Vec<String>,
     },
-    /// No baseline has such a name.
+    /// No baseline has this name.
     #[error(
         "there is no baseline `{name}` in `{}`; `rusty-stack-bench baseline list` lists them, \
          `rusty-stack-bench baseline save` saves one",
         dir.display()
     )]
     UnknownBaseline {
-        /// What was asked for.
+        /// The name given.
         name: String,
-        /// Where it was looked for.
+        /// Directory searched.
         dir: PathBuf,
     },
-    /// Several machines have a baseline of that name, and none is this one.
+    /// Several machines have a baseline with this name, and this machine has none.
     #[error("several machines have a baseline `{name}`; name one of {}", choices.join(", "))]
     AmbiguousBaseline {
-        /// What was asked for.
+        /// The name given.
         name: String,
-        /// `dir/name` of each.
+        /// `dir/name` of each candidate.
         choices: Vec<String>,
     },
-    /// The runs of a baseline are of unlike machines, or there is none.
+    /// The runs for a baseline are from different machines, or there are none.
     #[error("these runs cannot make a baseline: {problem}")]
     NotABaseline {
         /// Why not, and the cure.
@@ -112,13 +119,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The error for `source` at `path`, with the cure that fits its kind.
+    /// Returns the error for `source` at `path`, with the cure that fits its kind.
     pub fn write(path: &Path, source: io::Error) -> Self {
         let cure = cure(source.kind(), "--results-dir");
         Self::Write { path: path.to_owned(), source, cure }
     }
 
-    /// The same error where the directory is that of baselines, which another flag names.
+    /// Returns the same error with a cure for the baselines directory, which has a different flag.
     #[must_use]
     pub fn of_baselines(self) -> Self {
         match self {
@@ -131,7 +138,7 @@ impl StoreError {
     }
 }
 
-/// What the reader can do where nothing can be written; `flag` names another directory.
+/// Returns the remedy for a failed write; `flag` selects another directory.
 fn cure(kind: io::ErrorKind, flag: &str) -> String {
     let first = match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or ",
@@ -146,136 +153,141 @@ fn cure(kind: io::ErrorKind, flag: &str) -> String {
     format!("{first}choose another directory with {flag}")
 }
 
-/// Why a file cannot be used.
+/// Error from reading a file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system does not give it.
+    /// The system reported an error.
     #[error("cannot read `{}`: {source}; check the path and its permissions", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error from the system.
         source: io::Error,
     },
-    /// It is no regular file, or too large.
-    #[error("`{}` is not read: {problem}", path.display())]
+    /// Not a regular file, or too large.
+    #[error("cannot read `{}`: {problem}", path.display())]
     Unfit {
         /// The file.
         path: PathBuf,
-        /// What it is, and the cure.
+        /// Why it was not read, and the cure.
         problem: String,
     },
-    /// It is not JSON, or was cut off.
+    /// Not valid JSON, or cut off.
     #[error("`{}`, line {line}, column {column}: {problem}; {cure}", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// From 1; 0 when it is empty.
+        /// Line from 1; 0 if the file is empty.
         line: usize,
-        /// From 1; 0 at the start of a line.
+        /// Column from 1; 0 at the start of a line.
         column: usize,
-        /// What is wrong there.
+        /// Problem at that position.
         problem: String,
-        /// What the reader can do about it.
+        /// Suggested remedy.
         cure: &'static str,
     },
-    /// Of another format, or a newer one.
+    /// Another document format, or a newer one.
     #[error("`{}` was refused: {source}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error from the format check.
         source: FormatError,
     },
-    /// Its text is not what its checksum is of, or it has none.
+    /// The checksum does not match the text, or is missing.
     #[error(
-        "`{}` {problem}; restore it from a copy, as with `git checkout -- FILE`, or measure it \
-         again", path.display()
+        "`{}` {problem}; restore it from a copy, such as with `git checkout -- FILE`, or measure \
+         it again", path.display()
     )]
     Changed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, as in `was changed since it was written`.
+        /// Problem, such as `was changed since it was written`.
         problem: &'static str,
     },
-    /// It says of itself what is not so, or lies where another should.
-    #[error("`{}` does not fit its place: {problem}; restore it from a copy, or save it again", path.display())]
+    /// The contents contradict each other or the location of the file.
+    #[error(
+        "`{}` is inconsistent: {problem}; restore it from a copy, or save it again",
+        path.display()
+    )]
     Misplaced {
         /// The file.
         path: PathBuf,
         /// What does not fit.
         problem: String,
     },
-    /// It is JSON of ours, but not of the kind asked for.
-    #[error("`{}` is not {expected}: {problem}; give the file of {expected}, or write it again", path.display())]
+    /// Valid JSON of this program, but not the expected kind of document.
+    #[error(
+        "`{}` is not {expected}: {problem}; check the path, or write the file again",
+        path.display()
+    )]
     Shape {
         /// The file.
         path: PathBuf,
-        /// What it should be, such as `a run`.
+        /// Expected kind of document, such as `a run`.
         expected: &'static str,
-        /// What is missing or wrong.
+        /// Missing or wrong parts.
         problem: String,
     },
 }
 
-/// What a reader should know although the work goes on.
+/// Something that the user should know although the work continues.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreNotice {
-    /// A run was cut off, and its journal became a run file.
+    /// A run was cut off, and its journal was converted to a run file.
     #[error(
         "a run was cut off; its {cases} cases are kept in `{}`{}", path.display(), torn(*dropped)
     )]
     Recovered {
         /// The run file.
         path: PathBuf,
-        /// Cases in it.
+        /// Number of cases in it.
         cases: usize,
-        /// Lines of the journal that could not be read, such as a torn last one.
+        /// Number of journal lines that could not be read, such as a torn last one.
         dropped: usize,
     },
-    /// A run was cut off before any case had ended: its journal was removed.
+    /// A run was cut off before any case ended, and its journal was removed.
     #[error("a run was cut off before any case had ended; `{}` was removed", path.display())]
     NothingToRecover {
         /// The journal.
         path: PathBuf,
     },
-    /// The journal of a dead writer cannot be made into a run for now, and stays.
-    #[error("a run was cut off, and its journal `{}` stays as it is: {problem}", path.display())]
+    /// The journal of a dead writer could not be converted to a run and was kept.
+    #[error("a run was cut off, and its journal `{}` is kept unchanged: {problem}", path.display())]
     JournalKept {
-        /// Where it is.
+        /// The journal.
         path: PathBuf,
-        /// Why.
+        /// Why not.
         problem: String,
     },
-    /// The database was corrupt: moved aside and rebuilt.
+    /// The database was corrupt; it was renamed and rebuilt.
     #[error(
-        "the index was corrupt; it is now `{}`, and a new one holds all {runs} runs: nothing is \
+        "the index was corrupt; it was moved to `{}` and rebuilt with all {runs} runs: nothing is \
          lost", moved_to.display()
     )]
     DatabaseRebuilt {
-        /// Where the corrupt one is.
+        /// New path of the corrupt database.
         moved_to: PathBuf,
-        /// Runs in the new one.
+        /// Number of runs in the new database.
         runs: usize,
     },
-    /// The database was of an earlier program, and is of this one now.
+    /// The database was migrated from an earlier schema version.
     #[error(
-        "the index `{}` was of schema version {from}; it is of {to} now, with everything that the \
-         run files hold", path.display()
+        "the index `{}` had schema version {from}; it was rebuilt from the run files with version \
+         {to}", path.display()
     )]
     Migrated {
         /// The database.
         path: PathBuf,
-        /// The version of its tables.
+        /// Schema version before.
         from: i64,
-        /// The version that they have now.
+        /// Schema version now.
         to: i64,
     },
-    /// The database had metrics in another unit or direction, and has them as this program reads
-    /// them now.
+    /// The database had metrics in another unit or direction and was rebuilt from the run files.
     #[error(
-        "the index `{}` had {} in another unit or direction, as a program of another version reads \
-         it; it was built again from the run files", path.display(), metrics.join(", ")
+        "the index `{}` had {} in another unit or direction, from another version of this program; \
+         it was rebuilt from the run files", path.display(), metrics.join(", ")
     )]
     MetricsChanged {
         /// The database.
@@ -283,12 +295,12 @@ pub enum StoreNotice {
         /// The metrics.
         metrics: Vec<String>,
     },
-    /// The database cannot be used here: the run files were read instead, which is slower.
+    /// The database cannot be used; the run files were read instead, which is slower.
     #[error("the index `{}` cannot be used ({problem}); the run files were read instead", path.display())]
     IndexUnavailable {
         /// The database.
         path: PathBuf,
-        /// Why.
+        /// Why not.
         problem: String,
     },
     /// A file was left out of the history.
@@ -302,7 +314,7 @@ pub enum StoreNotice {
 }
 
 impl StoreNotice {
-    /// The file that it is about.
+    /// Returns the file that the notice is about.
     pub fn path(&self) -> &Path {
         match self {
             Self::DatabaseRebuilt { moved_to, .. } => moved_to,
@@ -321,10 +333,11 @@ fn torn(dropped: usize) -> String {
     if dropped > 0 { format!(" ({dropped} torn lines were dropped)") } else { String::new() }
 }
 
-/// Up to this many files that are left out have a note each, and of more this many are named.
+/// Maximum number of left-out files that get a note each. If there are more, this many are named in
+/// one note.
 const NAMED_FILES: usize = 3;
 
-/// Returns `notices` as notes for a reader, where many files that are left out share one.
+/// Converts `notices` to text. If many files were left out, they share one note.
 pub fn notes(notices: &[StoreNotice]) -> Vec<String> {
     let left_out: Vec<&StoreNotice> = notices.iter().filter(|notice| is_left_out(notice)).collect();
     let Some(more) = left_out.len().checked_sub(NAMED_FILES + 1) else {

@@ -1,5 +1,5 @@
-//! Rows of the history as CSV and JSON. The columns are a contract: more may be added at the end,
-//! none goes.
+//! Rows of the history as CSV and JSON. The columns are a contract: new ones may be appended, none
+//! is removed.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::history::HistoryRow;
 use crate::index::better_text;
 use crate::select::SqlAnswer;
 
-/// The columns of [`csv_header`], in order.
+/// Columns of [`csv_header`], in order.
 pub const COLUMNS: [&str; 11] = [
     "run_id",
     "timestamp",
@@ -27,19 +27,19 @@ pub const COLUMNS: [&str; 11] = [
     "value",
 ];
 
-/// The first line of the history as CSV.
+/// Returns the header line of the history as CSV.
 ///
 /// # Errors
-/// Never: text is written.
+/// Never, because the output is text in memory.
 pub fn csv_header() -> std::io::Result<String> {
     lines(|writer| Ok(writer.write_record(COLUMNS)?))
 }
 
-/// `rows` as the lines of a CSV below [`csv_header`]. What is unknown is empty; no text is a
-/// formula.
+/// Formats `rows` as the CSV lines below [`csv_header`]. Unknown values are empty, and text is
+/// escaped so that spreadsheets do not run it as a formula.
 ///
 /// # Errors
-/// Never: text is written.
+/// Never, because the output is text in memory.
 pub fn csv_lines(rows: &[HistoryRow]) -> std::io::Result<String> {
     lines(|writer| rows.iter().try_for_each(|row| line(row, writer)))
 }
@@ -74,10 +74,11 @@ fn line(row: &HistoryRow, writer: &mut csv::Writer<impl Write>) -> std::io::Resu
     Ok(writer.write_record(cells.map(to_cell))?)
 }
 
-/// Writes an answer as CSV with a header. Null is empty; no text is a formula.
+/// Writes an answer as CSV with a header. Null is empty, and text is escaped so that spreadsheets
+/// do not run it as a formula.
 ///
 /// # Errors
-/// When `out` does not take it.
+/// If writing to `out` fails.
 pub fn write_answer(answer: &SqlAnswer, out: impl Write) -> std::io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(answer.columns.iter().map(|name| to_cell(name)))?;
@@ -99,12 +100,12 @@ fn text(value: Option<&str>) -> &str {
     value.unwrap_or_default()
 }
 
-/// The document `{format_version, rows: […]}` with the columns of the CSV as names.
+/// Returns the document `{format_version, rows: […]}` with the CSV columns as keys.
 pub fn to_json(rows: &[HistoryRow]) -> Value {
     json!({ "format_version": FORMAT_VERSION, "rows": rows })
 }
 
-/// The rows of one run: as the history has them once the run is stored.
+/// Returns the rows of one run, as the history would return them once the run is stored.
 pub fn rows_of(run: &Run) -> Vec<HistoryRow> {
     run.benchmarks.iter().flat_map(|result| rows_of_result(run, result)).collect()
 }

@@ -1,5 +1,4 @@
-//! Writing files so that they appear whole or not at all, and names that are safe as names of
-//! files.
+//! Atomic file writes, and names that are safe as file names.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -18,22 +17,20 @@ pub(crate) const RUNS: &str = "runs";
 pub(crate) const PROFILES: &str = "profiles";
 pub(crate) const COMPARISONS: &str = "comparisons";
 pub(crate) const DATABASE: &str = "benchmarks.db";
-/// How the name of a journal ends.
+/// Suffix of journal file names.
 pub const JOURNAL_SUFFIX: &str = ".partial.jsonl";
 
-/// Distinguishes the temporary files of threads of one process.
+/// Counter that distinguishes temporary files of threads in one process.
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
-/// Writes `text` to `path`: into a temporary file of the same directory first, then renamed over
-/// `path`.
+/// Writes `text` to a temporary file in the same directory, then renames it to `path`.
 pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), StoreError> {
     let dir = path.parent().unwrap_or(Path::new("."));
     create_dir(dir)?;
     let temporary = temporary(path);
     let written = write_durably(&temporary, text).and_then(|()| fs::rename(&temporary, path));
     if let Err(source) = written {
-        // A temporary file that never came to be cannot be removed either: only the first error
-        // matters.
+        // The temporary file may not exist; only the first error matters.
         let _ = fs::remove_file(&temporary);
         return Err(StoreError::write(path, source));
     }
@@ -41,14 +38,14 @@ pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), StoreError
     Ok(())
 }
 
-/// A name beside `path` that no other write of this machine uses.
+/// Returns a name next to `path` that no other write on this machine uses.
 pub(crate) fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
     path.with_file_name(format!(".{name}.{}.{count}.tmp", std::process::id()))
 }
 
-/// Creates a file that was not there; a link, even one that leads nowhere, is there.
+/// Creates a file that must not exist yet. A link counts as existing even if its target does not.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().create_new(true).write(true).open(path)
 }
@@ -59,17 +56,16 @@ fn write_durably(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes the names in `dir` durable. Some file systems refuse to; the contents are safe all the
-/// same.
+/// Makes the names in `dir` durable. Some file systems refuse; the contents are safe regardless.
 pub(crate) fn sync_dir(dir: &Path) {
     if let Ok(handle) = File::open(dir) {
         let _ = handle.sync_all();
     }
 }
 
-/// Creates `dir` and those above it.
+/// Creates `dir` and its parents.
 ///
-/// In a working tree `dir` may be a link of somebody else's: then nothing is written through it.
+/// In a working tree `dir` may be a link from another user; nothing is written through it.
 pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
     output::create_dir(dir).map_err(|error| match error {
         OutputError::Link { .. } => StoreError::Link { path: dir.to_owned() },
@@ -80,7 +76,7 @@ pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Checks that `name` can be the name of a file anywhere, and stays in its directory.
+/// Checks that `name` is valid as a file name on any system and stays in its directory.
 pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     let fine = (1..=120).contains(&name.len())
         && !name.starts_with('.')
@@ -88,8 +84,9 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     if fine { Ok(()) } else { Err(StoreError::BadName { name: name.to_owned() }) }
 }
 
-/// `text` with whatever cannot be in the name of a file replaced. Where that or its length changes
-/// anything, a hash of the whole is added: no two texts have one name.
+/// Returns `text` with the characters that are invalid in file names replaced. If that or the
+/// length limit changes the text, a hash of the whole text is appended, so that no two texts share
+/// a name.
 pub(crate) fn safe_name(text: &str) -> String {
     let name: String = text
         .trim_start_matches('.')
@@ -104,16 +101,16 @@ pub(crate) fn safe_name(text: &str) -> String {
     }
 }
 
-/// The journals of `results`, in order. A missing directory is empty.
+/// Returns the journals of `results`, sorted. A missing directory counts as empty.
 pub(crate) fn journals_in(results: &Path) -> Vec<PathBuf> {
     let mut journals = list_files(&results.join(RUNS), |name| name.ends_with(JOURNAL_SUFFIX));
     journals.retain(|path| path.is_file());
     journals
 }
 
-/// What is in `dir` and called like a document of this program, in order: also what cannot be read,
-/// such as a link that leads nowhere, a pipe or a directory, so that it is reported and not missed.
-/// A missing directory is empty.
+/// Returns the entries of `dir` with the file name of a document, sorted. Entries that cannot be
+/// read, such as dangling links, pipes and directories, are included so that they are reported. A
+/// missing directory counts as empty.
 pub(crate) fn documents_in(dir: &Path) -> Vec<PathBuf> {
     list_files(dir, |name| {
         name.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json"))
@@ -131,7 +128,7 @@ fn list_files(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     files
 }
 
-/// Checks that the file `path` has the ending by which documents are found again.
+/// Checks that the file `path` has the extension `.json`, by which documents are found.
 pub(crate) fn check_ending(path: &Path) -> Result<(), ReadError> {
     if path.extension().is_some_and(|ending| ending == "json") {
         return Ok(());
@@ -144,8 +141,8 @@ pub(crate) fn check_ending(path: &Path) -> Result<(), ReadError> {
 pub(crate) struct StampedFile {
     pub(crate) path: PathBuf,
     pub(crate) name: String,
-    /// Size and time of change: what tells an edited file from the one indexed. Empty where it is
-    /// not there.
+    /// Size and modification time, to detect files that changed since they were indexed. Empty if
+    /// the file does not exist.
     pub(crate) stamp: String,
 }
 
@@ -156,7 +153,7 @@ impl StampedFile {
         Self { path: path.to_owned(), name, stamp }
     }
 
-    /// Those of [`documents_in`]. Of a history of thousands each is looked at once.
+    /// Returns the files of [`documents_in`], each inspected once.
     pub(crate) fn all_in(dir: &Path) -> Vec<Self> {
         documents_in(dir).iter().map(|path| Self::of(path)).collect()
     }
@@ -171,10 +168,10 @@ fn stamp_of(meta: &fs::Metadata) -> String {
     format!("{}@{}", meta.len(), changed.as_nanos())
 }
 
-/// The lock that serializes reserving ids, recovery and repair within `results`. Dropping it
-/// unlocks.
+/// Opens the lock file that serializes reserving ids, recovery and repair in `results`. Dropping
+/// the file releases the lock.
 pub(crate) fn lock_file(results: &Path) -> io::Result<File> {
-    // A pipe in its place has no reader to be waited for.
+    // Nonblocking, so that a pipe at this path does not wait for a reader.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     OpenOptions::new()
         .create(true)
@@ -213,7 +210,7 @@ mod tests {
             "the link is replaced, not followed"
         );
         assert_eq!(fs::read_to_string(elsewhere.join("file")).unwrap(), "theirs");
-        // What stands where the temporary file should be is not written to either.
+        // A link at the temporary file's path is not written through either.
         symlink(elsewhere.join("file"), dir.path().join("new")).unwrap();
         assert_eq!(
             create_new(&dir.path().join("new")).unwrap_err().kind(),

@@ -1,4 +1,4 @@
-//! What the stored runs say over time: rows for tables and exports, series for trends.
+//! Stored runs over time: rows for tables and exports, series for trends.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,97 +10,97 @@ use crate::error::StoreError;
 use crate::index::{FromJson, Parsed, better_from};
 use crate::store::{LATEST_FIRST, Store, time};
 
-/// One metric of one case of one run; a case without metrics has one row without a metric.
+/// One metric of one case of one run. A case without metrics has one row without a metric.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct HistoryRow {
-    /// The run.
+    /// Run id.
     pub run_id: RunId,
-    /// When the run began.
+    /// Start time of the run.
     pub timestamp: Timestamp,
     /// Full hash of the commit measured.
     pub commit: Option<String>,
-    /// The case.
+    /// Case id.
     pub benchmark_id: String,
-    /// The kind it is counted under.
+    /// Benchmark type of the case.
     pub benchmark_type: BenchmarkType,
-    /// How it ended.
+    /// Outcome of the case.
     pub outcome: Outcome,
-    /// What kind of hardware ran it.
+    /// Type of hardware that ran it.
     pub device_type: Option<DeviceType>,
-    /// The metric.
+    /// Metric name.
     pub metric: Option<String>,
-    /// Its unit.
+    /// Unit.
     pub unit: Option<String>,
-    /// Which way it improves.
+    /// Direction of improvement.
     pub better: Option<Better>,
-    /// Its value.
+    /// Value.
     pub value: Option<f64>,
 }
 
-/// Which rows are asked for.
+/// Selection of history rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistoryFilter {
     /// A pattern over case ids with `*` and `?`; without either, a part of the id.
     pub cases: Option<String>,
-    /// One metric only.
+    /// Only this metric.
     pub metric: Option<String>,
-    /// The newest runs only, this many.
+    /// Only this many of the newest runs.
     pub runs: Option<usize>,
 }
 
-/// A metric of a case over time, or a series from elsewhere.
+/// A metric of a case over time, or an external series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// The case or series.
+    /// Id of the case or series.
     pub id: String,
-    /// The metric; `value` for a series from elsewhere.
+    /// Metric name; `value` for an external series.
     pub metric: String,
-    /// Its unit; empty when unknown.
+    /// Unit; empty if unknown.
     pub unit: String,
-    /// Which way it improves, when that is known.
+    /// Direction of improvement, if known.
     pub better: Option<Better>,
-    /// Oldest first.
+    /// Points, oldest first.
     pub points: Vec<SeriesPoint>,
 }
 
 /// One point of a series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesPoint {
-    /// When the run began.
+    /// Start time of the run.
     pub timestamp: Timestamp,
-    /// A finite figure.
+    /// Value, always finite.
     pub value: f64,
-    /// The run, for series of this store.
+    /// Run id, for a series of this store.
     pub run_id: Option<RunId>,
-    /// The commit measured.
+    /// Commit measured.
     pub commit: Option<String>,
 }
 
-/// The machines whose runs make up a series.
+/// Machine whose runs make up a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Fingerprints {
-    /// The one that the newest run is of: points of unlike machines are no trend.
+    /// The machine of the newest run, since points of different machines are not a trend.
     #[default]
     OfLatest,
-    /// The one with this [`rsb_model::Fingerprint::slug`].
+    /// The machine with this [`rsb_model::Fingerprint::slug`].
     Slug(String),
 }
 
-/// Which series are asked for.
+/// Selection of series.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeriesFilter {
     /// As in [`HistoryFilter::cases`].
     pub cases: Option<String>,
-    /// One metric only.
+    /// Only this metric.
     pub metric: Option<String>,
-    /// Of which machine.
+    /// Machine whose runs are used.
     pub machine: Fingerprints,
-    /// The newest runs only, this many.
+    /// Only this many of the newest runs.
     pub runs: Option<usize>,
 }
 
-/// The rows of the run ?1, which began at ?2 on the machine ?3. A series that this result has no
-/// point of gives a row without a metric, which stands first.
+/// Query for the rows of the run ?1, which began at ?2 on the machine ?3. A series without a point
+/// for this result gives a row without a metric, which sorts first.
 const ROWS: &str = "
     SELECT x.position, c.name, v.benchmark_type, v.outcome, nullif(v.device_type, ''), m.name, m.unit, m.better,
            coalesce(p.recorded, p.value)
@@ -112,18 +112,19 @@ const ROWS: &str = "
 const ROWS_OF_CASES: &str = "AND x.variant IN (SELECT value FROM json_each(?4))";
 const ROWS_IN_ORDER: &str = "ORDER BY x.position, m.name";
 
-/// Whether the case `c` fits the parameter 1, which [`pattern`] returns.
+/// SQL condition that the case `c` matches parameter 1, a value from [`pattern`].
 pub(crate) const IS_ASKED: &str = "(?1 IS NULL OR c.name GLOB ?1)";
 
-/// The points of the series ?1 since ?2.
+/// Query for the points of the series ?1 since ?2.
 pub(crate) const POINTS: &str = "SELECT started, run, position, value FROM points
     WHERE series = ?1 AND started >= ?2 AND value IS NOT NULL ORDER BY started, run";
 
 impl Store {
-    /// The rows that `filter` asks for: newest run first, cases in the order in which they ended.
+    /// Returns the rows that `filter` selects: newest run first, cases in the order in which they
+    /// ended.
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read.
     pub fn history(&self, filter: &HistoryFilter) -> Result<Vec<HistoryRow>, StoreError> {
         self.query(|connection| {
             let variants =
@@ -145,10 +146,10 @@ impl Store {
         })
     }
 
-    /// The rows of one run, in the order of its file.
+    /// Returns the rows of one run, in the order of its file.
     ///
     /// # Errors
-    /// When the index does not answer, or does not know the run.
+    /// If the index cannot be read, or does not contain the run.
     pub fn history_of(&self, run_id: &RunId) -> Result<Vec<HistoryRow>, StoreError> {
         self.query(|connection| {
             let run = connection.query_row(
@@ -168,12 +169,12 @@ impl Store {
         })
     }
 
-    /// The series that `filter` asks for, by case and metric: what was measured, on one machine. Of
-    /// the time of an iteration it is the figure that the gate's history takes
+    /// Returns the series that `filter` selects, by case and metric: measured values on one
+    /// machine. For the time per iteration, the value is the one that the gate's history uses
     /// ([`rsb_model::BenchmarkResult::figure`]).
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read.
     pub fn series(&self, filter: &SeriesFilter) -> Result<Vec<Series>, StoreError> {
         let slugs = match &filter.machine {
             Fingerprints::Slug(slug) => vec![slug.clone()],
@@ -235,8 +236,8 @@ fn run_numbers(row: &Row<'_>) -> rusqlite::Result<RunNumbers> {
     })
 }
 
-/// The newest runs, so many at most, of machines with one of the names in the document `slugs`, or
-/// of all.
+/// Returns up to `runs` of the newest runs, on machines with one of the slugs in the JSON list
+/// `slugs`, or on all machines.
 fn newest(
     connection: &Connection,
     slugs: Option<&str>,
@@ -251,7 +252,7 @@ fn newest(
     connection.prepare_cached(&sql)?.query_map(params![slugs, runs], run_numbers)?.collect()
 }
 
-/// The variants of the cases that `cases` asks for, as a document.
+/// Returns the variants of the cases that match `cases`, as a JSON list.
 fn variants(connection: &Connection, cases: &str) -> rusqlite::Result<String> {
     let sql =
         format!("SELECT v.id FROM cases c JOIN variants v ON v.case_id = c.id WHERE {IS_ASKED}");
@@ -260,7 +261,7 @@ fn variants(connection: &Connection, cases: &str) -> rusqlite::Result<String> {
     Ok(Value::from(found.collect::<rusqlite::Result<Vec<i64>>>()?).to_string())
 }
 
-/// What a series is of: case, metric and unit.
+/// Key of a series: case, metric and unit.
 type SeriesKey = (String, String, String);
 
 struct AskedSeries {
@@ -269,7 +270,8 @@ struct AskedSeries {
     better: Option<Better>,
 }
 
-/// The series that `filter` asks for on machines with one of the names in the document `slugs`.
+/// Returns the series that `filter` selects, on machines with one of the slugs in the JSON list
+/// `slugs`.
 fn select_series(
     connection: &Connection,
     filter: &SeriesFilter,
@@ -310,8 +312,8 @@ pub(crate) fn indexed_point(row: &Row<'_>) -> rusqlite::Result<IndexedPoint> {
     })
 }
 
-/// The points of one series, oldest first. One run that has a case twice gives one point: the later
-/// measurement.
+/// Returns the points of one series, oldest first. If a run has the case twice, only the later
+/// measurement is kept.
 fn join_points(mut points: Vec<IndexedPoint>, runs: &HashMap<i64, RunNumbers>) -> Vec<SeriesPoint> {
     points.sort_by(|a, b| {
         a.started
@@ -337,14 +339,14 @@ fn run_id_of<'a>(point: &IndexedPoint, runs: &'a HashMap<i64, RunNumbers>) -> Op
     runs.get(&point.run).map(|run| run.run_id.as_str())
 }
 
-/// Adds the rows of one run, of `metric` where one is asked for.
+/// Appends the rows of one run, limited to `metric` if it is given.
 fn rows_of_run(
     run: &RunNumbers,
     mut found: Rows<'_>,
     metric: Option<&str>,
     rows: &mut Vec<HistoryRow>,
 ) -> rusqlite::Result<()> {
-    // A result without any metric: its row stands unless one with a metric follows.
+    // Row of a result without a metric, kept unless a row with a metric follows.
     let mut bare: Option<(i64, HistoryRow)> = None;
     while let Some(row) = found.next()? {
         let position: i64 = row.get(0)?;
@@ -368,7 +370,7 @@ fn rows_of_run(
 }
 
 pub(crate) fn pattern(cases: &str) -> String {
-    // SQLite knows `[…]` too; here a bracket is a bracket, as everywhere else in this project.
+    // SQLite also supports `[…]`; here a bracket is a literal, as elsewhere in this project.
     let escaped = cases.replace('[', "[[]");
     if cases.contains(['*', '?']) { escaped } else { format!("*{escaped}*") }
 }

@@ -1,8 +1,8 @@
-//! Outputs of other benchmarking tools as runs, so that the gate can judge them.
+//! Importing outputs of other benchmarking tools as runs, so that the gate can judge them.
 //!
-//! The machine is unknown: these tools do not record it as this project does. What a tool left out
-//! stays out, a figure that no clock can give costs its own case, and units are converted where
-//! they are read, never guessed later.
+//! The machine is unknown, because these tools do not record it as this project does. Missing data
+//! is not filled in, an impossible value fails its own case only, and units are converted when they
+//! are read, never guessed later.
 
 mod blas;
 mod dates;
@@ -125,14 +125,14 @@ impl FromStr for Format {
     }
 }
 
-/// What a tool wrote, and where: some tools keep samples in files beside it.
+/// Output of a tool and its path, because some tools store samples in files next to it.
 struct Input<'a> {
     path: &'a Path,
     text: &'a str,
 }
 
-/// The tool that wrote `text`, by what it holds; where that does not tell (a document that was cut
-/// off), by the name of a tool in the name of the file.
+/// Detects the tool that wrote `text` by its content. If that fails, such as for a truncated
+/// document, the tool is detected by the file name.
 pub fn detect(path: &Path, text: &str) -> Option<Format> {
     let document = json::first(text);
     by_content(document.as_ref(), text).or_else(|| by_name(path))
@@ -145,7 +145,7 @@ fn by_content(document: Option<&Value>, text: &str) -> Option<Format> {
     {
         return Some(format);
     }
-    // A log may begin like a document too: `[1,0]<stdout>:`.
+    // A log may begin like a document, too: `[1,0]<stdout>:`.
     Format::ALL.into_iter().find(|format| {
         let marks = format.importer().marks;
         !marks.is_empty() && marks.iter().all(|mark| text.contains(mark))
@@ -157,7 +157,7 @@ fn by_name(path: &Path) -> Option<Format> {
     Format::ALL.into_iter().find(|format| name.contains(format.as_str()))
 }
 
-/// As [`detect`], and the error where that finds nothing.
+/// Detects the tool as [`detect`] does, with an error if that fails.
 fn detect_or_error(path: &Path, text: &str) -> Result<Format, ImportError> {
     let document = json::first(text);
     if let Some(format) = by_content(document.as_ref(), text) {
@@ -172,17 +172,17 @@ fn detect_or_error(path: &Path, text: &str) -> Result<Format, ImportError> {
     })
 }
 
-/// The run in `path`, written by the tool `format`, or by the one that [`detect`] finds.
+/// Imports the run in `path`, written by the tool `format`, or by the one that [`detect`] finds.
 ///
 /// # Errors
-/// When the file cannot be read, is empty, is of no known tool, or is not what the tool writes.
-/// Never because of one case in it: that is a failed case among the others.
+/// If the file cannot be read, is empty, is from an unknown tool, or is not output of that tool. A
+/// single bad case is not an error; it becomes a failed case.
 pub fn import(path: &Path, format: Option<Format>) -> Result<Run, ImportError> {
     let bytes = input::read(path, input::MOST_OF_OTHERS).map_err(|problem| problem.at(path))?;
     import_text(path, &String::from_utf8_lossy(&bytes), format, input::written(path))
 }
 
-/// As [`import`], of a text that was `written` at `path`.
+/// Imports the text of the file `path`, which was `written` at that time.
 fn import_text(
     path: &Path,
     text: &str,
@@ -199,7 +199,7 @@ fn import_text(
         .map_err(|problem| problem.at(path, format))?;
     let run = sink.finish();
     if run.benchmarks.is_empty() {
-        return Err(Problem::shape("it holds no result").at(path, format));
+        return Err(Problem::shape("it contains no results").at(path, format));
     }
     Ok(run)
 }
@@ -265,7 +265,7 @@ mod tests {
             (
                 Format::Hyperfine,
                 sample(Format::Hyperfine).replacen("\"min\"", "\"median\"", 1),
-                ["`median` is there twice", "line 3"],
+                ["`median` appears twice", "line 3"],
             ),
             (
                 Format::Hyperfine,
@@ -313,13 +313,13 @@ mod tests {
         fs::create_dir(dir.join("results")).unwrap();
         let begun = std::time::Instant::now();
         for (path, what, cure) in [
-            (dir.join("fifo"), "a pipe", "save what it gives"),
-            (dir.join("sparse.json"), "2862 MiB, and at most 64 MiB", "fewer cases"),
+            (dir.join("fifo"), "a pipe", "save its contents"),
+            (dir.join("sparse.json"), "2862 MiB, and the limit is 64 MiB", "fewer cases"),
             (dir.join("results"), "a directory", "name a file"),
-            ("/dev/zero".into(), "a device", "save what it gives"),
+            ("/dev/zero".into(), "a device", "save its contents"),
         ] {
             let error = import(&path, None).unwrap_err().to_string();
-            let parts = [&*path.to_string_lossy(), "is not read", what, cure];
+            let parts = [&*path.to_string_lossy(), "cannot read", what, cure];
             assert!(parts.iter().all(|part| error.contains(part)), "{error}");
         }
         assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());

@@ -1,4 +1,4 @@
-//! The database beside the run files: an index, and nothing that the files do not hold.
+//! The database next to the run files: an index that contains nothing that the files do not.
 
 #[cfg(test)]
 mod agreement_tests;
@@ -29,25 +29,25 @@ pub(crate) use text::{FromJson, Parsed, better_from, better_text};
 use text::{count, to_json};
 use write::RunWriter;
 
-/// Points that are put in at once: enough that each page is visited once for many runs, few enough
-/// for memory.
+/// Number of points inserted at once: enough to visit each database page once for many runs, few
+/// enough for memory.
 const POINTS_AT_ONCE: usize = 500_000;
 
 #[derive(Debug)]
 pub(crate) struct Index {
     connection: Connection,
-    /// What opening it has to say.
+    /// Notices from opening the index.
     notices: Vec<StoreNotice>,
 }
 
 /// Why an index cannot be opened.
 #[derive(Debug)]
 pub(crate) enum OpenError {
-    /// Of a later program.
+    /// Written by a later program; its schema version.
     Newer(i64),
     /// Damaged, or not a database.
     Corrupt,
-    /// Locked, unwritable, on a file system that cannot hold it …
+    /// Locked, not writable, on an unsuitable file system …
     Unusable(rusqlite::Error),
 }
 
@@ -57,8 +57,8 @@ impl From<rusqlite::Error> for OpenError {
     }
 }
 
-/// Whether `error` says that the database itself is damaged. A table or column that is not there is
-/// damage too.
+/// Returns whether `error` means that the database itself is damaged. A missing table or column
+/// counts as damage.
 pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -75,11 +75,10 @@ pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
 }
 
 impl Index {
-    /// Opens the database in `path`, which is created when missing, and brought up to today when it
-    /// is older.
+    /// Opens the database in `path`, creating it if missing and migrating it if it is older.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
-        // In a working tree a link may be somebody else's: it is moved aside as a broken database
-        // is.
+        // In a working tree a link may come from another user, so it is moved aside like a broken
+        // database.
         if std::fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink()) {
             return Err(OpenError::Corrupt);
         }
@@ -89,14 +88,15 @@ impl Index {
         if found > SCHEMA_VERSION {
             return Err(OpenError::Newer(found));
         }
-        // Readers then never wait for a writer. Not every file system can do it, and it is not
-        // needed for truth.
+        // With WAL, readers never wait for a writer. Not every file system supports it, and
+        // correctness does not depend on it.
         let _ = connection.pragma_update(None, "journal_mode", "WAL");
         connection.pragma_update(None, "synchronous", "NORMAL")?;
-        // What refers to what is checked by `store check`: here it would cost a look for each of
+        // `store check` verifies foreign keys. Enforcing them here would cost a lookup for each of
         // millions of points.
         connection.pragma_update(None, "foreign_keys", "OFF")?;
-        // In KiB: the last pages of some thousand series, to each of which a run adds.
+        // In KiB: room for the last pages of some thousand series, since a run appends to each of
+        // them.
         connection.pragma_update(None, "cache_size", -65_536)?;
         let notices = migrate::bring_up(&mut connection, path.parent().unwrap_or(Path::new(".")))?;
         Ok(Self { connection, notices })
@@ -109,7 +109,7 @@ impl Index {
         Ok(Self { connection, notices: Vec::new() })
     }
 
-    /// An index of today that is only read, as it is.
+    /// Wraps a database of the current schema version that is only read.
     pub(crate) fn frozen(connection: Connection) -> Self {
         Self { connection, notices: Vec::new() }
     }
@@ -122,7 +122,7 @@ impl Index {
         &mut self.connection
     }
 
-    /// What opening it had to say.
+    /// Returns the notices from opening the index, once.
     pub(crate) fn take_notices(&mut self) -> Vec<StoreNotice> {
         std::mem::take(&mut self.notices)
     }
@@ -142,8 +142,8 @@ impl Index {
         insert_comparison(&self.connection, &StampedFile::of(file), comparison)
     }
 
-    /// Makes the index agree with the files within `results_dir`: new and changed ones are read,
-    /// vanished ones go.
+    /// Updates the index from the files in `results_dir`: reads new and changed ones and removes
+    /// deleted ones.
     pub(crate) fn sync(&mut self, results_dir: &Path) -> rusqlite::Result<Vec<StoreNotice>> {
         let mut notices = self.sync_runs(&StampedFile::all_in(&results_dir.join(RUNS)))?;
         let comparisons = StampedFile::all_in(&results_dir.join(COMPARISONS));
@@ -181,7 +181,7 @@ impl Index {
                 return Ok(());
             }
             points = 0;
-            // Between two such transactions others may write.
+            // Other processes can write between two such transactions.
             self.add_all(&mut waiting, &mut notices)
         })?;
         self.add_all(&mut waiting, &mut notices)?;
@@ -190,8 +190,8 @@ impl Index {
         Ok(notices)
     }
 
-    /// Takes out what the index still has of files that are left out now: they are no longer what
-    /// it was read from.
+    /// Removes the index entries of files that are left out now, because the files have changed
+    /// since they were indexed.
     fn forget(&mut self, notices: &[StoreNotice]) -> rusqlite::Result<()> {
         let names = notices.iter().filter_map(|notice| notice.path().file_name()?.to_str());
         let known: Vec<&str> = names.filter(|name| self.has_file(name).unwrap_or(true)).collect();
@@ -236,7 +236,7 @@ impl Index {
     }
 }
 
-/// Reads `runs` into the tables of the transaction that `connection` is in.
+/// Reads `runs` into the tables, within the current transaction of `connection`.
 fn take_in(
     connection: &Connection,
     runs: &[StampedFile],
@@ -253,7 +253,7 @@ fn take_in(
     writer.finish()
 }
 
-/// The rows of the run in `file`, or why it is left out.
+/// Reads the rows of the run in `file`, or returns why it is left out.
 fn read_rows(file: &StampedFile) -> Result<RunRows, StoreNotice> {
     let read = files::check_ending(&file.path).and_then(|()| read::read_run(&file.path));
     let run = read.map_err(|error| left_out(file, error.to_string()))?;
@@ -264,7 +264,7 @@ fn left_out(file: &StampedFile, problem: String) -> StoreNotice {
     StoreNotice::LeftOut { path: file.path.clone(), problem }
 }
 
-/// Adds `rows`, unless another file holds a run of that id.
+/// Adds `rows` unless another file has a run with the same id.
 fn add_unless_owned(
     connection: &Connection,
     writer: &mut RunWriter<'_>,
@@ -293,8 +293,8 @@ fn add_unless_owned(
     writer.add(rows)
 }
 
-/// Those of `present` that `table` does not have as they are now, and the names of files that it
-/// has and that are gone.
+/// Returns the files of `present` that are new or changed compared with `table`, and the names of
+/// the files in `table` that no longer exist.
 fn differences(
     connection: &Connection,
     table: &str,
@@ -312,7 +312,7 @@ fn differences(
     Ok((changed, known.into_keys().collect()))
 }
 
-/// Turns an index's error into one for the reader.
+/// Converts an index error to a store error.
 pub(crate) fn database_error(path: &Path, source: rusqlite::Error) -> StoreError {
     StoreError::Database { path: path.to_owned(), source }
 }

@@ -1,6 +1,6 @@
-//! Files that a user names or that are found in a directory: regular ones only, and no more of them
-//! than memory should hold. A pipe without a writer would be waited for, a device has no end, and a
-//! sparse file of terabytes takes no room on the disk.
+//! Input files that the user names or that are found in a directory: only regular files, up to a
+//! size that fits in memory. A pipe without a writer would block, a device has no end, and a sparse
+//! file of terabytes uses no disk space.
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -12,23 +12,24 @@ use rustix::fs::OFlags;
 
 use crate::error::ReadError;
 
-/// Bytes in a mebibyte, in which the limits are told.
+/// Bytes in a mebibyte, the unit in which limits are reported.
 const MIB: u64 = 1 << 20;
 
-/// The largest document of this program that is read: several times that of a run of 100,000 cases.
+/// Size limit for documents of this program, in bytes: several times that of a run of 100,000
+/// cases.
 pub(crate) const MOST_OF_OURS: u64 = 256 * MIB;
 
-/// The largest output of another tool that is read. A list of short numbers takes forty times the
-/// room of its text.
+/// Size limit for output of other tools, in bytes. A parsed list of short numbers takes forty times
+/// the memory of its text.
 pub(crate) const MOST_OF_OTHERS: u64 = 64 * MIB;
 
-/// Why a file is not read, before the file is named.
+/// Why a file is not read, before its path is known.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadProblem {
-    /// The system does not give it.
+    /// The system reported an error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// What it is, and the cure.
+    /// The file is unsuitable: why, and the cure.
     #[error("{0}")]
     Unfit(String),
 }
@@ -52,16 +53,16 @@ impl From<ReadProblem> for io::Error {
     }
 }
 
-/// Opens the file `path`, which must be a regular one, a pipe that this process has open already,
-/// or `/dev/null`. Never waits for somebody to open the other end of a pipe.
+/// Opens the file `path`, which must be a regular file, a pipe that this process already has open,
+/// or `/dev/null`. Never waits for the other end of a pipe to be opened.
 ///
 /// # Errors
-/// When it is anything else, or cannot be opened.
+/// If the path is anything else, or cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
-    // What the shell makes of `<(command)`.
+    // Such as the path that a shell substitutes for `<(command)`.
     if is_descriptor(path) && fs::metadata(path)?.file_type().is_fifo() {
         let pipe = open_at_once(path)?;
-        // What its other end writes is waited for, as on standard input.
+        // Reads block until the other end writes, as on standard input.
         rustix::fs::fcntl_setfl(&pipe, OFlags::empty())?;
         return Ok(pipe);
     }
@@ -71,10 +72,10 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(open_regular(path, u64::MAX)?)
 }
 
-/// Reads the text of the file `path`, opened as [`open`] does, of at most 64 MiB.
+/// Reads the text of the file `path`, opened as by [`open`], up to 64 MiB.
 ///
 /// # Errors
-/// When it cannot be opened or read, is too large, or not UTF-8.
+/// If the file cannot be opened or read, is too large, or is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     open(path)?.take(MOST_OF_OTHERS + 1).read_to_string(&mut text)?;
@@ -85,20 +86,20 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     }
 }
 
-/// All of the file `path`, which has at most `most` bytes.
+/// Reads the whole file `path`, up to `most` bytes.
 pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, ReadProblem> {
     let file = open_regular(path, most)?;
-    // It may grow while it is read.
+    // The file may grow while it is read.
     let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or_default());
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(too_large(bytes.len() as u64, most)) } else { Ok(bytes) }
 }
 
 fn open_regular(path: &Path, most: u64) -> Result<File, ReadProblem> {
-    // To open some devices does something already, so they are not.
+    // Opening some devices already has an effect, so the type is checked first.
     check(&fs::metadata(path)?, most)?;
     let file = open_at_once(path)?;
-    // It may be another one since it was looked at.
+    // The path may refer to another file by now.
     check(&file.metadata()?, most)?;
     Ok(file)
 }
@@ -108,7 +109,7 @@ fn open_at_once(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-/// When `path` was written; 1970 if the system does not say.
+/// Returns when `path` was written; 1970 if that is unknown.
 pub(crate) fn written(path: &Path) -> Timestamp {
     let time = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     time.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH)
@@ -121,15 +122,15 @@ fn check(metadata: &Metadata, most: u64) -> Result<(), ReadProblem> {
     if metadata.len() > most { Err(too_large(metadata.len(), most)) } else { Ok(()) }
 }
 
-/// Whether `path` names an open file of this process by its number, or standard input.
+/// Returns whether `path` refers to an open file of this process by number, or to standard input.
 pub(crate) fn is_descriptor(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
         || ["/dev/fd", "/proc/self/fd"].iter().any(|dir| path.parent() == Some(Path::new(dir)))
 }
 
-/// What it is in place of a regular file, and what to name instead.
+/// Returns a description of a file that is not regular, and what to do instead.
 fn other_kind(kind: FileType) -> Option<(&'static str, &'static str)> {
-    let save = "save what it gives in a file, and name that";
+    let save = "save its contents to a file, and name that file";
     if kind.is_file() {
         None
     } else if kind.is_dir() {
@@ -146,8 +147,8 @@ fn other_kind(kind: FileType) -> Option<(&'static str, &'static str)> {
 fn too_large(bytes: u64, most: u64) -> ReadProblem {
     let (mib, most) = (bytes.div_ceil(MIB), most / MIB);
     ReadProblem::Unfit(format!(
-        "it has {mib} MiB, and at most {most} MiB are read; give fewer cases in one file, or leave \
-         out the single samples"
+        "it has {mib} MiB, and the limit is {most} MiB; put fewer cases in one file, or leave out \
+         the samples"
     ))
 }
 
@@ -180,10 +181,10 @@ mod tests {
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         std::os::unix::fs::symlink("/dev/zero", dir.path().join("link")).unwrap();
         for (path, kind, cure) in [
-            (fifo.as_path(), "a pipe", "save what it gives"),
-            (&socket, "a socket", "save what it gives"),
-            (Path::new("/dev/zero"), "a device", "save what it gives"),
-            (&dir.path().join("link"), "a device", "save what it gives"),
+            (fifo.as_path(), "a pipe", "save its contents"),
+            (&socket, "a socket", "save its contents"),
+            (Path::new("/dev/zero"), "a device", "save its contents"),
+            (&dir.path().join("link"), "a device", "save its contents"),
             (dir.path(), "a directory", "name a file"),
         ] {
             let problem = problem(path, MOST_OF_OTHERS);
@@ -211,13 +212,13 @@ mod tests {
         let path = dir.path().join("file");
         fs::write(&path, "12345").unwrap();
         assert_eq!(read(&path, 5).unwrap(), b"12345");
-        assert!(problem(&path, 4).contains("at most"));
+        assert!(problem(&path, 4).contains("the limit is"));
         File::create(&path).unwrap().set_len(3_000_000_000).unwrap();
         for most in [MOST_OF_OURS, MOST_OF_OTHERS] {
             let problem = problem(&path, most);
             assert!(
                 problem.contains("2862 MiB")
-                    && problem.contains(&format!("{} MiB are", most / MIB)),
+                    && problem.contains(&format!("limit is {} MiB", most / MIB)),
                 "{problem}"
             );
         }
@@ -225,9 +226,9 @@ mod tests {
 
     #[test]
     fn what_grows_while_it_is_read_is_not_read_on() {
-        // Files of the kernel say that they are empty.
+        // Kernel files report a size of 0.
         let path = Path::new("/proc/self/stat");
         assert!(!read(path, MOST_OF_OTHERS).unwrap().is_empty());
-        assert!(problem(path, 3).contains("at most"));
+        assert!(problem(path, 3).contains("the limit is"));
     }
 }

@@ -1,8 +1,8 @@
-//! What a run has measured so far, one JSON line a case, on disk before the next case begins.
+//! The journal of a run: one JSON line per case, on disk before the next case begins.
 //!
-//! The writer holds a lock on the journal, so that [`crate::store`] can tell a dead writer's from a
-//! live one's. Everything is kept in memory too: when the disk fails, the run can still be written
-//! elsewhere.
+//! The writer holds a lock on the journal, so that [`crate::store`] can distinguish dead writers
+//! from live ones. All results are kept in memory as well: if the disk fails, the run can still be
+//! written elsewhere.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -19,11 +19,11 @@ use crate::files::{self, DATABASE, JOURNAL_SUFFIX, RUNS};
 use crate::index::Index;
 use crate::seal::sealed_text;
 
-/// The id of a run that begins at `now` on `commit`, such as `20261121T090312Z_1a2b3c4`, or
+/// Returns the id of a run that begins at `now` on `commit`, such as `20261121T090312Z_1a2b3c4`, or
 /// `…_nogit`.
 ///
-/// Runs that begin in the same second on the same commit share it: [`crate::Store::begin`] makes it
-/// unique.
+/// Runs that begin in the same second on the same commit get the same id; [`crate::Store::begin`]
+/// makes it unique.
 pub fn new_run_id(now: Timestamp, commit: Option<&str>) -> RunId {
     let short = commit
         .and_then(|commit| commit.get(..7))
@@ -31,8 +31,8 @@ pub fn new_run_id(now: Timestamp, commit: Option<&str>) -> RunId {
     RunId(format!("{}_{}", now.strftime("%Y%m%dT%H%M%SZ"), short.unwrap_or("nogit")))
 }
 
-/// Returns whether `text` begins as [`new_run_id`] writes ids: a date, `T`, and what it has of a
-/// time, such as `20261121T0903`.
+/// Returns whether `text` begins like an id from [`new_run_id`]: a date, `T`, and optionally part
+/// of a time, such as `20261121T0903`.
 pub fn begins_as_run_id(text: &str) -> bool {
     const FORM: &str = "00000000T000000Z";
     let fits =
@@ -43,44 +43,44 @@ pub fn begins_as_run_id(text: &str) -> bool {
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Line<'a> {
-    /// The first: the run without cases.
+    /// First line: the run without cases.
     Run(&'a Run),
-    /// How many cases were to be run.
+    /// Number of planned cases.
     Planned(usize),
-    /// How far the run is with the next result.
+    /// Progress of the run as of the next result.
     Progress(ReplicateProgress),
     /// A case that ended.
     Result(&'a BenchmarkResult),
 }
 
-/// Reads the progress that `line` of a journal reports.
+/// Reads the progress in a `line` of a journal.
 pub fn progress_of(line: &Value) -> Option<ReplicateProgress> {
     serde::Deserialize::deserialize(line.get("progress")?).ok()
 }
 
 /// The journal of a run that is being measured.
 ///
-/// Dropping it without [`Journal::finish`] leaves the file for the next one who opens the store: it
-/// becomes a run then.
+/// Dropping it without [`Journal::finish`] leaves the file. The next process that opens the store
+/// converts it to a run.
 #[derive(Debug)]
 pub struct Journal {
     results_dir: PathBuf,
     path: PathBuf,
     file: File,
-    /// Bytes up to the end of the last whole line.
+    /// Length in bytes of the complete lines.
     whole: u64,
     /// The run without cases.
     run: Run,
     results: Vec<BenchmarkResult>,
-    /// How many of `results` are on disk.
+    /// Number of `results` that are on disk.
     written: usize,
-    /// Written with the next result.
+    /// Progress to write with the next result.
     progress: Option<ReplicateProgress>,
 }
 
 impl Journal {
-    /// Reserves an id for `run` within `results_dir`, which has a directory for runs, and writes
-    /// the first line. `next` gives the sequence of a run that is measured here.
+    /// Reserves an id for `run` in `results_dir`, which must contain a directory for runs, and
+    /// writes the first line. `next` returns the sequence number of a run that is measured here.
     pub(crate) fn begin(
         results_dir: &Path,
         run: &Run,
@@ -89,8 +89,8 @@ impl Journal {
         files::check_name(&run.run_id.0)?;
         let mut run = run.clone();
         let results = std::mem::take(&mut run.benchmarks);
-        // Recovery holds the same lock, and so never meets a journal that is not locked yet. Where
-        // the file system has no locks there is no recovery either: going on without is right.
+        // Recovery holds the same lock, so it never finds a journal that is not locked yet. On a
+        // file system without locks there is no recovery, so continuing without one is safe.
         let guard = files::lock_file(results_dir).and_then(|file| file.lock().map(|()| file));
         if !run.imported {
             run.sequence = Some(next()?);
@@ -103,60 +103,60 @@ impl Journal {
             Self { results_dir, path, file, whole: 0, run, results, written: 0, progress: None };
         let begun = journal.line(&Line::Run(&journal.run.clone())).and_then(|()| journal.flush());
         if begun.is_err() {
-            // An empty journal says nothing; whether it goes or stays, the error is what matters.
+            // An empty journal carries no information; only the first error matters.
             let _ = fs::remove_file(&journal.path);
         }
         begun.map(|()| journal)
     }
 
-    /// The run as it began, with its id (the one asked for, or the next that was free) and its
-    /// place in the sequence.
+    /// Returns the run as it began, with its final id and its sequence number.
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// What was added so far.
+    /// Returns the results added until now.
     pub fn results(&self) -> &[BenchmarkResult] {
         &self.results
     }
 
-    /// Notes how many cases are to be run, so that a run that is cut off can say how far it came.
+    /// Records the number of planned cases, so that a run that is cut off can report how far it
+    /// got.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// If the journal cannot be written.
     pub fn plan(&mut self, cases: usize) -> Result<(), StoreError> {
         self.line(&Line::Planned(cases))
     }
 
-    /// Sets how far the run is once the next result is added.
+    /// Sets the progress of the run as of the next result.
     pub const fn set_progress(&mut self, progress: ReplicateProgress) {
         self.progress = Some(progress);
     }
 
-    /// Keeps `result`, in place of an earlier one of the same case, and has it on disk when this
-    /// returns.
+    /// Adds `result`, replacing an earlier one of the same case. It is on disk when this returns.
     ///
     /// # Errors
-    /// When the journal cannot be written. The result is kept in memory, and written with the next
-    /// one if that works.
+    /// If the journal cannot be written. The result stays in memory and is written with the next
+    /// one if that succeeds.
     pub fn add(&mut self, result: &BenchmarkResult) -> Result<(), StoreError> {
         self.results.push(result.clone());
         self.flush()
     }
 
-    /// Writes the run's file, indexes it and removes the journal. The file has the cases of `run`,
-    /// and of those added here any that `run` lacks; its id and its place in the sequence are those
-    /// of [`Journal::run`].
+    /// Writes the run file, indexes it and removes the journal. The file has the cases of `run`,
+    /// plus those added here that `run` lacks. Its id and sequence number are those of
+    /// [`Journal::run`].
     ///
     /// # Errors
-    /// When the file cannot be written. Then the journal stays; try again, or [`Journal::rescue`].
+    /// If the file cannot be written. The journal stays then; try again, or use
+    /// [`Journal::rescue`].
     pub fn finish(&mut self, run: &Run) -> Result<PathBuf, StoreError> {
         self.take_over(run);
         let path = self.results_dir.join(RUNS).join(format!("{}.json", self.run.run_id));
         let whole = self.whole_run();
         write_run(&path, &whole)?;
-        // The file is the truth. An index that does not answer now catches up when the store is
-        // opened next, and the journal of a run that has its file is only removed then.
+        // The file is authoritative. An index that fails now catches up when the store is next
+        // opened, and a journal that could not be removed is removed then.
         if let Ok(mut index) = Index::open(&self.results_dir.join(DATABASE)) {
             let _ = index.add_run(&path, &whole);
         }
@@ -164,12 +164,12 @@ impl Journal {
         Ok(path)
     }
 
-    /// Writes what there is to another directory, as a run file.
+    /// Writes all results to another directory, as a run file.
     ///
     /// # Errors
-    /// When that cannot be written either.
+    /// If that file cannot be written either.
     pub fn rescue(&self, dir: &Path) -> Result<PathBuf, StoreError> {
-        // The directory is the user's own choice, whatever links lead to it.
+        // The user chose the directory, so links to it are followed.
         let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
         let path = dir.join(format!("{}.json", self.run.run_id));
         write_run(&path, &self.whole_run())?;
@@ -181,15 +181,15 @@ impl Journal {
         let own: HashSet<&CaseId> = run.benchmarks.iter().map(|own| &own.benchmark_id).collect();
         let mut results = run.benchmarks.clone();
         results.extend(self.results.drain(..).filter(|kept| !own.contains(&kept.benchmark_id)));
-        // What is on disk is not what is in memory any more; nothing is appended after this.
+        // The journal on disk no longer matches `results`; nothing is appended after this.
         self.written = results.len();
         self.results = results;
         self.run = Run { run_id, sequence, benchmarks: Vec::new(), ..run.clone() };
     }
 
     fn whole_run(&self) -> Run {
-        // As `Run::keep` for each, but it looks at every case before: of 100,000 imported ones that
-        // is too long.
+        // Same result as calling `Run::keep` for each, but that scans all earlier cases, which is
+        // too slow for 100,000 imported ones.
         let mut last: HashMap<&CaseId, usize> = HashMap::new();
         let mut benchmarks: Vec<BenchmarkResult> = Vec::with_capacity(self.results.len());
         for result in &self.results {
@@ -202,7 +202,7 @@ impl Journal {
         Run { benchmarks, ..self.run.clone() }
     }
 
-    /// Has what was added on disk, with one wait for the disk for up to so many results.
+    /// Writes the pending results to disk, with one sync per `AT_ONCE` results.
     fn flush(&mut self) -> Result<(), StoreError> {
         const AT_ONCE: usize = 1000;
         while self.written < self.results.len() {
@@ -228,8 +228,8 @@ impl Journal {
         let written = self.file.write_all(bytes).and_then(|()| self.file.sync_data());
         match written {
             Ok(()) => self.whole += bytes.len() as u64,
-            // Half a line must not stand before the next one. Where even that fails, recovery drops
-            // the torn line.
+            // The next line must not follow half a line. If truncating fails as well, recovery
+            // drops the torn line.
             Err(_) => drop(
                 self.file
                     .set_len(self.whole)
@@ -250,7 +250,7 @@ pub(crate) fn write_run(path: &Path, run: &Run) -> Result<(), StoreError> {
     files::write_atomically(path, &text)
 }
 
-/// Creates the journal of `run_id` in `dir`; where that id is taken, of `run_id-2`, `run_id-3` …
+/// Creates the journal of `run_id` in `dir`. If the id is taken, tries `run_id-2`, `run_id-3` …
 pub(crate) fn reserve(dir: &Path, run_id: &mut RunId) -> Result<(PathBuf, File), StoreError> {
     let base = run_id.0.clone();
     for attempt in 1..10_000 {
@@ -259,7 +259,7 @@ pub(crate) fn reserve(dir: &Path, run_id: &mut RunId) -> Result<(PathBuf, File),
         }
         let path = dir.join(format!("{run_id}{JOURNAL_SUFFIX}"));
         match OpenOptions::new().create_new(true).write(true).open(&path) {
-            // A finished run has no journal; its own file holds the id.
+            // A finished run has no journal, but its file takes the id.
             Ok(_) if dir.join(format!("{run_id}.json")).exists() => drop(fs::remove_file(&path)),
             Ok(file) => {
                 files::sync_dir(dir);
@@ -392,7 +392,7 @@ mod tests {
         );
     }
 
-    /// Keeps a run with an id that all of them have; returns its file.
+    /// Stores a run with an id that all runs share; returns its file.
     fn import_one(results: &Path, time: u32) -> PathBuf {
         let store = Store::open_for_writing(results).unwrap();
         let one = Run {
@@ -406,8 +406,8 @@ mod tests {
 
     #[test]
     fn the_time_of_keeping_many_cases_grows_with_their_number() {
-        // Looking at every case for each, as `Run::keep` does, would take 16 times as long for four
-        // times as many.
+        // `Run::keep` scans every case for each case, so four times as many would take 16 times as
+        // long.
         let [few, many] = [4_000, 16_000].map(|count| {
             seconds_to_keep(count).min(seconds_to_keep(count)).min(seconds_to_keep(count))
         });
@@ -448,7 +448,7 @@ mod tests {
             [measured_case("a", 1.0), measured_case("b", 2.0)]
         );
 
-        // Once there is room again, what could not be written follows.
+        // Once there is space again, the results that could not be written follow.
         journal = Journal { file: real, ..journal };
         journal.add(&measured_case("c", 3.0)).unwrap();
         assert_eq!(fs::read_to_string(&journal.path).unwrap().lines().count(), 4);

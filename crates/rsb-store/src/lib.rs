@@ -1,8 +1,8 @@
 //! Runs, baselines and history on disk.
 //!
-//! The run files are the truth; the database beside them is an index that can be rebuilt at any
-//! time. What a writer has measured so far is in its journal, so that neither a crash nor a full
-//! disk loses it.
+//! The run files are authoritative; the database next to them is an index that can be rebuilt at
+//! any time. During a run, results are kept in a journal, so that neither a crash nor a full disk
+//! loses them.
 //!
 //! **Invariant:** a file appears whole or not at all, and a document of a newer format is refused,
 //! never misread.

@@ -1,6 +1,5 @@
-//! What a dashboard asks of a long history: which cases there are, and one figure of one of them
-//! over all runs, in a few numbers for each point. The names of runs are asked for where they are
-//! shown.
+//! Queries for dashboards over a long history: the cases, and one metric of a case over all runs
+//! with few numbers per point. Run ids are queried separately, only for the points shown.
 
 use std::collections::BTreeMap;
 
@@ -13,58 +12,58 @@ use crate::history::{IS_ASKED, POINTS, indexed_point, pattern};
 use crate::index::{Parsed, better_from};
 use crate::store::{Store, time};
 
-/// A case of the index.
+/// A case in the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownCase {
-    /// Its id.
+    /// Case id.
     pub id: String,
-    /// How it ended the last time.
+    /// Latest outcome.
     pub outcome: Outcome,
-    /// When that run began.
+    /// Start time of that run.
     pub last: Timestamp,
 }
 
-/// Which figure of a case there is on which machine.
+/// A metric of a case on one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeriesName {
-    /// The machine, by its slug.
+    /// Slug of the machine.
     pub machine: String,
-    /// The figure.
+    /// Metric name.
     pub metric: String,
-    /// Its unit.
+    /// Unit.
     pub unit: String,
-    /// Which way it improves.
+    /// Direction of improvement.
     pub better: Option<Better>,
-    /// What the index calls its parts.
+    /// Ids in the index of the series that it is made of.
     series: Vec<i64>,
 }
 
-/// A point of a series: what it is, and which run it is of.
+/// A point of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinePoint {
-    /// When the run began.
+    /// Start time of the run.
     pub started: Timestamp,
-    /// What the index calls the run: see [`Store::named_runs`].
+    /// Number of the run in the index: see [`Store::named_runs`].
     pub run: i64,
-    /// The figure.
+    /// Value of the metric.
     pub value: f64,
 }
 
 impl SeriesName {
-    /// Takes over the points of `other`: the same figure of the same hardware, which another
-    /// version gave another name.
+    /// Adds the points of `other`: the same metric on the same hardware, which another version
+    /// named differently.
     pub fn join(&mut self, other: &Self) {
         self.series.extend(&other.series);
     }
 }
 
 impl Store {
-    /// Every case that was ever measured or meant to be, by name.
+    /// Returns every case in the history, by name, whether it was measured or not.
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read.
     pub fn cases(&self) -> Result<Vec<KnownCase>, StoreError> {
-        // The last result of a variant is the end of its part of an index.
+        // The last result of a variant is at the end of its index range.
         let sql = "SELECT c.name, v.outcome, (SELECT max(x.started) FROM results x WHERE x.variant = v.id) AS last
                    FROM variants v JOIN cases c ON c.id = v.case_id WHERE last IS NOT NULL ORDER BY last";
         let mut known: BTreeMap<String, KnownCase> = BTreeMap::new();
@@ -86,10 +85,10 @@ impl Store {
         Ok(known.into_values().collect())
     }
 
-    /// Every series of the case `id`: what was measured, by machine and figure.
+    /// Returns every series of the case `id`, by machine and metric.
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read.
     pub fn series_of(&self, id: &str) -> Result<Vec<SeriesName>, StoreError> {
         let sql = format!(
             "SELECT s.id, c.name, m.name, m.unit, m.better, h.slug
@@ -101,7 +100,7 @@ impl Store {
             let mut rows = statement.query([pattern(id)])?;
             let mut all: BTreeMap<[String; 3], SeriesName> = BTreeMap::new();
             while let Some(row) = rows.next()? {
-                // The pattern also finds longer names, in which this one is a part.
+                // The pattern also matches longer names that contain this one.
                 if row.get::<_, String>(1)? != id {
                     continue;
                 }
@@ -121,11 +120,11 @@ impl Store {
         })
     }
 
-    /// The points of `name`, oldest first. One run that has a case twice gives one point: the later
-    /// measurement.
+    /// Returns the points of `name`, oldest first. If a run has the case twice, only the later
+    /// measurement is returned.
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read.
     pub fn line(&self, name: &SeriesName) -> Result<Vec<LinePoint>, StoreError> {
         self.query(|connection| {
             let mut found = Vec::new();
@@ -135,7 +134,7 @@ impl Store {
                     found.push(point?);
                 }
             }
-            // The last of a run comes first, and stays.
+            // The last point of a run sorts first and is kept.
             found.sort_unstable_by(|a, b| {
                 (a.started, a.run, b.position).cmp(&(b.started, b.run, a.position))
             });
@@ -149,11 +148,10 @@ impl Store {
         })
     }
 
-    /// The ids of runs and the commits that they measured, in the order of `runs`, which
-    /// [`LinePoint::run`] gives.
+    /// Returns the ids and commits of `runs` (see [`LinePoint::run`]), in the same order.
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read.
     pub fn named_runs(&self, runs: &[i64]) -> Result<Vec<(String, Option<String>)>, StoreError> {
         self.query(|connection| names(connection, runs))
     }

@@ -1,4 +1,4 @@
-//! Taking in the runs of another directory: each once, in the order of their own times.
+//! Merging the runs of another directory: each once, ordered by start time.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,54 +13,53 @@ use crate::journal::{self, write_run};
 use crate::read;
 use crate::store::Store;
 
-/// What became of a file.
+/// Result of merging a file.
 #[derive(Debug)]
 pub enum MergedFile {
-    /// It is a run here now.
+    /// The run was added.
     Taken {
-        /// Its id.
+        /// Run id.
         run_id: RunId,
-        /// Its file here.
+        /// Its file in this store.
         path: PathBuf,
     },
-    /// It was here before, or stands in another file too.
+    /// The run is already here, or is also in another file.
     Duplicate {
         /// The file.
         path: PathBuf,
-        /// The id under which it is here.
+        /// Id of the run in this store.
         of: RunId,
     },
-    /// Another run has its id.
+    /// Another run has this id.
     Conflict {
         /// The file.
         path: PathBuf,
         /// The id.
         run_id: RunId,
     },
-    /// It is no run that can be read.
+    /// The file is not a readable run.
     Unreadable(ReadError),
-    /// By their places in the sequence the first of two runs was measured before the second, by
-    /// their clocks after it.
+    /// Two runs whose start times are in the reverse order of their sequence numbers.
     ClockWentBack {
-        /// The one that was measured first.
+        /// The run measured first.
         first: RunId,
-        /// The one that was measured second.
+        /// The run measured second.
         second: RunId,
     },
 }
 
-/// A run of another tool as it is stored here.
+/// An imported run as stored here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenRun {
-    /// Its id here.
+    /// Id in this store.
     pub run_id: RunId,
-    /// Its file.
+    /// Run file.
     pub path: PathBuf,
-    /// Whether it was not here before.
+    /// Whether the run was added by this import.
     pub is_new: bool,
 }
 
-/// A run of the other directory: what decides its place.
+/// Fields of a run in the other directory that decide its position.
 struct Head {
     path: PathBuf,
     run_id: RunId,
@@ -69,12 +68,12 @@ struct Head {
 }
 
 impl Store {
-    /// Takes in the runs of `dir`, a directory of results or of run files, oldest first. `told`
-    /// hears of each when it is on disk here. Their places in the sequence of the other directory
-    /// say nothing here and are left out: they lie by their own times.
+    /// Merges the runs of `dir`, a results directory or a directory of run files, oldest first. The
+    /// callback is called for each once it is on disk. Sequence numbers of the other directory are
+    /// dropped; runs are ordered by start time.
     ///
     /// # Errors
-    /// When nothing can be written here, or the index does not answer.
+    /// If this store cannot be written, or the index cannot be read.
     pub fn merge(&self, dir: &Path, mut told: impl FnMut(MergedFile)) -> Result<(), StoreError> {
         let nested = dir.join(RUNS);
         let files = files::documents_in(if nested.is_dir() { &nested } else { dir });
@@ -126,14 +125,13 @@ impl Store {
         Ok(MergedFile::Taken { run_id: run.run_id, path })
     }
 
-    /// Takes in `run`, which another tool measured, unless a stored run is the same but for its id.
-    /// The run is whole on disk or not there at all, whenever this process is killed: an import
-    /// that is repeated finds what there is. Its id is that of `run` or, when that is taken, the
-    /// same with `-2`, `-3` …
+    /// Stores `run`, which another tool measured, unless a stored run differs only in its id. If
+    /// this process is killed, the run is on disk either completely or not at all, so an import can
+    /// be repeated. If the id is taken, the run gets the same id with `-2`, `-3` … appended.
     ///
     /// # Errors
-    /// When nothing can be written here, the id cannot be the name of a file, or the index does not
-    /// answer.
+    /// If this store cannot be written, the id is not a valid file name, or the index cannot be
+    /// read.
     pub fn take_in(&self, run: &Run) -> Result<TakenRun, StoreError> {
         files::check_name(&run.run_id.0)?;
         let guard =
@@ -150,7 +148,7 @@ impl Store {
         let (journal, _) = journal::reserve(&runs, &mut run.run_id)?;
         let path = runs.join(format!("{}.json", run.run_id));
         let written = write_run(&path, &run);
-        // What cannot be removed goes at the next opening.
+        // A journal that cannot be removed is removed at the next opening.
         let _ = fs::remove_file(journal);
         drop(guard);
         written?;
@@ -183,7 +181,7 @@ fn head(path: PathBuf) -> Result<Head, ReadError> {
     Ok(Head { path, run_id: run.run_id, started: run.started, sequence: run.sequence })
 }
 
-/// Whether two runs are one, under two ids or at two places of a sequence.
+/// Returns whether two runs are the same except for id and sequence number.
 fn is_same(one: &Run, other: &Run) -> bool {
     one.started == other.started
         && one.benchmarks.len() == other.benchmarks.len()
@@ -195,7 +193,7 @@ fn is_same(one: &Run, other: &Run) -> bool {
         } == *other
 }
 
-/// Where the clock went back, by the sequence in which the runs were measured.
+/// Returns the pairs of runs between which the clock went back, in sequence order.
 fn clock_jumps(heads: &mut [Head]) -> Vec<MergedFile> {
     heads.sort_by_key(|head| head.sequence);
     let measured: Vec<&Head> = heads.iter().filter(|head| head.sequence.is_some()).collect();

@@ -1,5 +1,5 @@
-//! Getting at the index whatever state it is in: rebuilt when corrupt, in memory when it cannot be
-//! written.
+//! Opening the index in any state: a corrupt one is rebuilt, one that cannot be written is replaced
+//! by one in memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, DATABASE};
 use crate::index::{Index, OpenError, SCHEMA_VERSION, TABLES, database_error};
 
-/// The index of `results_dir`, in agreement with its files: rebuilt when corrupt, in memory when
-/// there is no other way.
+/// Opens the index of `results_dir` and brings it up to date with the files. A corrupt index is
+/// rebuilt; an unusable one is replaced by one in memory.
 pub(crate) fn open_index(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), StoreError> {
     match opened_and_synced(results_dir) {
         Ok(opened) => Ok(opened),
@@ -40,8 +40,8 @@ fn in_memory(results_dir: &Path, problem: String) -> Result<(Index, Vec<StoreNot
 
 /// Moves the corrupt database aside and builds a new one from the files.
 pub(crate) fn rebuild(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), StoreError> {
-    // Two processes may find the corruption at once. The second waits here, and then finds the
-    // first one's new index.
+    // Two processes may find the corruption at once. The second waits here and then finds the new
+    // index of the first.
     let guard = files::lock_file(results_dir).and_then(|file| file.lock().map(|()| file));
     match opened_and_synced(results_dir) {
         Ok((index, notices)) if whole(&index) => return Ok((index, notices)),
@@ -79,12 +79,12 @@ pub(crate) fn rebuild(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), S
     }
 }
 
-/// The index that a repair replaced.
+/// State of the index before a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FormerIndex {
-    /// There was none.
+    /// No index existed.
     Absent,
-    /// Nothing was wrong with the database; it was replaced by the new one.
+    /// The database was sound and was replaced by the new one.
     Sound,
     /// The database was damaged.
     Damaged {
@@ -93,8 +93,8 @@ pub enum FormerIndex {
     },
 }
 
-/// Builds the index anew from the files, unless the database is of a later program. A database that
-/// is not sound is renamed and kept.
+/// Rebuilds the index from the files, unless the database was written by a later program. A
+/// database that is not sound is renamed and kept.
 pub(crate) fn rebuild_always(
     results_dir: &Path,
     is_sound: impl FnOnce() -> bool,
@@ -125,14 +125,14 @@ pub(crate) fn rebuild_always(
         Ok((_, notices)) => Ok((former, notices)),
         Err(OpenError::Newer(found)) => Err(newer(results_dir, found)),
         Err(OpenError::Corrupt) => {
-            let error = std::io::Error::other("it is damaged again after it was built");
+            let error = std::io::Error::other("it was damaged again after it was rebuilt");
             Err(StoreError::write(&path, error))
         }
         Err(OpenError::Unusable(error)) => Err(database_error(&path, error)),
     }
 }
 
-/// Whether SQLite finds nothing wrong and every table is there.
+/// Returns whether SQLite finds no errors and every table exists.
 fn whole(index: &Index) -> bool {
     let answer =
         index.connection().query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
@@ -142,7 +142,7 @@ fn whole(index: &Index) -> bool {
             .all(|table| index.connection().table_exists(None, *table).unwrap_or_default())
 }
 
-/// Renames the database, and the files that SQLite keeps beside it, to a name that is free.
+/// Renames the database to a free name and removes its `-wal` and `-shm` files.
 fn move_aside(database: &Path) -> std::io::Result<PathBuf> {
     let target =
         (1..10_000).map(|n| beside(database, &format!(".corrupt-{n}"))).find(|path| !path.exists());
@@ -152,7 +152,7 @@ fn move_aside(database: &Path) -> std::io::Result<PathBuf> {
     Ok(target)
 }
 
-/// Removes the files that SQLite keeps next to a database, which mostly do not exist.
+/// Removes the files that SQLite keeps next to a database. They usually do not exist.
 fn remove_beside(database: &Path) {
     for suffix in ["-wal", "-shm"] {
         let _ = fs::remove_file(beside(database, suffix));

@@ -1,5 +1,6 @@
-//! Files that a person names, or that a run leaves beside the results. They are created without
-//! following links: in a working tree a link may be somebody else's, and lead anywhere.
+//! Output files that the user names or that a run writes next to the results. They are created
+//! without following links, because a link in a working tree may come from another user and lead
+//! anywhere.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -10,29 +11,29 @@ use rustix::fs::OFlags;
 
 use crate::input;
 
-/// Why a file was not written.
+/// Error from writing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// Its name is a link.
+    /// The path is a symbolic link.
     #[error(
-        "`{}` is a symbolic link, and output follows none; name what it leads to, or remove the \
+        "`{}` is a symbolic link, and output does not follow links; name its target, or remove the \
          link",
         path.display()
     )]
     Link {
-        /// The name.
+        /// The path.
         path: PathBuf,
     },
-    /// Something else than a file has its name.
-    #[error("cannot write {}: it is no regular file; name another", path.display())]
+    /// The path exists and is not a regular file.
+    #[error("cannot write {}: it is not a regular file; name another", path.display())]
     NoFile {
-        /// The name.
+        /// The path.
         path: PathBuf,
     },
-    /// The directory that it should be in is not there.
+    /// The parent directory does not exist.
     #[error(
-        "cannot write {}: there is no directory `{}`; create it, or name a file in one that is \
-         there",
+        "cannot write {}: the directory `{}` does not exist; create it, or choose another \
+         directory",
         path.display(),
         dir.display()
     )]
@@ -42,12 +43,12 @@ pub enum OutputError {
         /// The directory.
         dir: PathBuf,
     },
-    /// The system refused.
+    /// The system reported an error.
     #[error("cannot write {}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error from the system.
         source: io::Error,
     },
 }
@@ -63,15 +64,15 @@ impl OutputError {
     }
 }
 
-/// Writes `text` to `path`, with one newline at its end.
+/// Writes `text` to `path`, ending with exactly one newline.
 ///
 /// # Errors
-/// When `path` is a link, or cannot be written.
+/// If `path` is a link or cannot be written.
 pub fn write(path: &Path, text: &str) -> Result<(), OutputError> {
     write_parts(path, &[text.trim_end_matches('\n').as_bytes(), b"\n"])
 }
 
-/// Writes `bytes` to `path` as they are.
+/// Writes `bytes` to `path` unchanged.
 ///
 /// # Errors
 /// As [`write`].
@@ -85,15 +86,15 @@ fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), OutputError> {
     written.map_err(|source| OutputError::io(path, source))
 }
 
-/// Creates `path`, or empties it.
+/// Creates `path`, or truncates it.
 ///
 /// # Errors
-/// When `path` is a link, or cannot be written.
+/// If `path` is a link or cannot be written.
 pub fn create(path: &Path) -> Result<File, OutputError> {
     refuse_link(path)?;
     let mut options = OpenOptions::new();
     if is_stream(path) {
-        // What has been written to it already stays.
+        // Keep the output already written to the stream.
         options.append(true);
     } else {
         let flags = OFlags::NOFOLLOW.bits().cast_signed();
@@ -102,19 +103,19 @@ pub fn create(path: &Path) -> Result<File, OutputError> {
     options.open(path).map_err(|source| OutputError::io(path, source))
 }
 
-/// Creates the directory `path` and those above it.
+/// Creates the directory `path` and its parents.
 ///
 /// # Errors
-/// When `path` is a link, or cannot be created.
+/// If `path` is a link or cannot be created.
 pub fn create_dir(path: &Path) -> Result<(), OutputError> {
     refuse_link(path)?;
     fs::create_dir_all(path).map_err(|source| OutputError::io(path, source))
 }
 
-/// Says before any work whether `path` is a link.
+/// Checks before any work that `path` is not a link.
 ///
 /// # Errors
-/// When it is one.
+/// If it is a link.
 pub fn refuse_link(path: &Path) -> Result<(), OutputError> {
     if !is_stream(path) && fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink()) {
         return Err(OutputError::Link { path: path.to_owned() });
@@ -122,11 +123,10 @@ pub fn refuse_link(path: &Path) -> Result<(), OutputError> {
     Ok(())
 }
 
-/// Says before any work whether nothing can be put at `path`: it is a link, or something else than
-/// a file, or in no directory.
+/// Checks before any work that a file can be put at `path`.
 ///
 /// # Errors
-/// When it is so.
+/// If `path` is a link or exists and is not a regular file, or its directory does not exist.
 pub fn check(path: &Path) -> Result<(), OutputError> {
     refuse_link(path)?;
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -134,7 +134,7 @@ pub fn check(path: &Path) -> Result<(), OutputError> {
         return Err(OutputError::NoDirectory { path: path.to_owned(), dir: dir.to_owned() });
     }
     match fs::metadata(path) {
-        // What stands behind a stream is somebody else's, whatever it is.
+        // The target of a stream is not ours to replace.
         Ok(data) if !data.is_file() || is_stream(path) => {
             Err(OutputError::NoFile { path: path.to_owned() })
         }
@@ -142,17 +142,17 @@ pub fn check(path: &Path) -> Result<(), OutputError> {
     }
 }
 
-/// Gives the finished file `made` the name `path`.
+/// Renames the finished file `made` to `path`.
 ///
 /// # Errors
-/// As [`check`], or when the system refuses.
+/// As [`check`], or if renaming fails.
 pub fn put(made: &Path, path: &Path) -> Result<(), OutputError> {
     check(path)?;
     fs::rename(made, path).map_err(|source| OutputError::io(path, source))
 }
 
-/// Whether `path` names what this process has open already: such a name is a link of the system's
-/// own.
+/// Returns whether `path` refers to a file that this process has open. Such paths are links made by
+/// the system.
 fn is_stream(path: &Path) -> bool {
     let named = ["/dev/stdout", "/dev/stderr"].iter().any(|stream| path == Path::new(stream));
     named || input::is_descriptor(path)
@@ -176,7 +176,7 @@ mod tests {
         for path in [&link, &dangling] {
             let error = write(path, "two").unwrap_err().to_string();
             assert!(
-                error.contains("symbolic link") && error.contains("name what it leads to"),
+                error.contains("symbolic link") && error.contains("name its target"),
                 "{error}"
             );
         }

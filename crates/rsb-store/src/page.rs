@@ -1,35 +1,34 @@
-//! A run inside of an HTML page: its document, compressed, in an element that no browser shows.
-//! Whatever reads a run reads the page too; the document's own checksum tells whether it is as it
-//! was written.
+//! A run inside an HTML page: its compressed document, in an element that browsers do not render.
+//! Every function that reads a run also reads such a page; the document's own checksum detects
+//! changes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_zlib_with_limit};
 
-/// What stands before the compressed document; `<` begins nothing but markup in a page of ours, so
-/// no text can forge it.
+/// Text before the compressed document. In generated pages `<` begins only markup, so no text can
+/// forge it.
 const OPEN: &str = "<template id=\"run\" data-encoding=\"zlib base64\">";
 const CLOSE: &str = "</template>";
 const LINE: usize = 120;
-/// Of 0 to 10: what is beyond takes twice the time for a hundredth of the size.
+/// Compression level from 0 to 10: higher ones take twice the time for a hundredth of the size.
 const LEVEL: u8 = 9;
 
 const WRITE_AGAIN: &str = "write the page again with `rusty-stack-bench report --format html`, or \
                            name the file of the run";
 
-/// `document`, a run's text as [`crate::sealed_text`] has it, as an element of a page.
+/// Returns a page element with `document`, the text of a run from [`crate::sealed_text`].
 pub fn data_element(document: &str) -> String {
     let packed = STANDARD.encode(compress_to_vec_zlib(document.as_bytes(), LEVEL));
     let lines = packed.as_bytes().chunks(LINE).map(|line| String::from_utf8_lossy(line) + "\n");
     format!("{OPEN}\n{}{CLOSE}\n", lines.collect::<String>())
 }
 
-/// The document in `bytes`, where they are an HTML page; `None` for anything else. It has at most
-/// `most` bytes.
+/// Extracts the document of at most `most` bytes from `bytes`; `None` if they are not an HTML page.
 ///
 /// # Errors
-/// What is wrong with the page, and the cure.
+/// The problem of the page, and the cure.
 pub(crate) fn document_in(bytes: &[u8], most: u64) -> Option<Result<Vec<u8>, String>> {
     const BEGIN: &[u8] = b"<!doctype html";
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
@@ -41,30 +40,30 @@ fn unpack(page: &[u8], most: u64) -> Result<Vec<u8>, String> {
     let page = std::str::from_utf8(page).map_err(|_| changed_page("is no longer UTF-8"))?;
     let (_, rest) = page.split_once(OPEN).ok_or_else(|| {
         format!(
-            "it is an HTML page without a run in it: cut off, or written with --no-data; \
-                 {WRITE_AGAIN}"
+            "it is an HTML page without a run: it was cut off, or written with --no-data; \
+             {WRITE_AGAIN}"
         )
     })?;
     if rest.contains(OPEN) {
-        return Err(changed_page("is there twice"));
+        return Err(changed_page("appears twice"));
     }
     let (packed, _) = rest.split_once(CLOSE).ok_or_else(|| changed_page("was cut off"))?;
     let packed: Vec<u8> = packed.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let packed =
-        STANDARD.decode(packed).map_err(|_| changed_page("was changed since it was written"))?;
+        STANDARD.decode(packed).map_err(|_| changed_page("was changed after it was written"))?;
     let limit = usize::try_from(most).unwrap_or(usize::MAX);
     decompress_to_vec_zlib_with_limit(&packed, limit).map_err(|error| match error.status {
         TINFLStatus::HasMoreOutput => {
-            changed_page(&format!("has more than {} MiB, which no run has", most >> 20))
+            changed_page(&format!("has more than {} MiB, the limit for a run", most >> 20))
         }
         TINFLStatus::FailedCannotMakeProgress | TINFLStatus::NeedsMoreInput => {
             changed_page("was cut off")
         }
-        _ => changed_page("was changed since it was written"),
+        _ => changed_page("was changed after it was written"),
     })
 }
 
-/// The problem of a page whose run is no longer what was written.
+/// Formats the problem of a page whose run is not as it was written.
 fn changed_page(how: &str) -> String {
     format!("it is an HTML page, and the run in it {how}; {WRITE_AGAIN}")
 }
@@ -140,7 +139,7 @@ mod tests {
         for at in start..end {
             let mut bytes = page.clone().into_bytes();
             bytes[at] ^= 1;
-            // A line end is none of it.
+            // A changed line break does not affect the document.
             let read = document_in(&bytes, MOST).unwrap();
             assert!(read.is_err() || read == Ok(text.clone().into_bytes()), "byte {at}");
         }

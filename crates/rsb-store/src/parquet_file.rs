@@ -1,9 +1,9 @@
-//! Runs as Parquet, for programs that scan everything: a row for each process of each case, with
-//! its raw samples, the machine and the verdict; and back again.
+//! Runs as Parquet, for programs that scan everything: one row per process of each case, with its
+//! raw samples, the machine and the verdict. The file can also be read back.
 //!
-//! Whoever reads only the columns needs no word of this project. Two columns hold what columns
-//! cannot: `result` the rest of the record and `run` the run without its cases, both as JSON, so
-//! that a file comes back as the runs it was made of.
+//! The columns are usable without knowledge of this project. Two columns contain the data that
+//! columns cannot represent, both as JSON: `result` has the rest of the record, and `run` has the
+//! run without its cases. With them the original runs can be restored.
 
 mod cached;
 mod columns;
@@ -26,28 +26,31 @@ use columns::{ExportedRow, INDEX_COLUMNS, RUN_COLUMNS, RowWriter};
 pub use read::read_parquet;
 pub use trends::write_trends;
 
-/// Why a file of Parquet cannot be written or read.
+/// Why a Parquet file cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ParquetFileError {
-    /// The system does not give or take it.
+    /// The system reported an error.
     #[error("`{}`: {source}; check the path, its permissions and the disk", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error from the system.
         source: std::io::Error,
     },
-    /// It is no file of Parquet, damaged, or not one of ours.
-    #[error("`{}` is no export of rusty-stack-bench that can be read: {problem}; export it again", path.display())]
+    /// Not a Parquet file, damaged, or not an export of this program.
+    #[error(
+        "`{}` is not a readable export of rusty-stack-bench: {problem}; export it again",
+        path.display()
+    )]
     Unfit {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem of the file.
         problem: String,
     },
 }
 
-/// The verdict of a case of a run, where a comparison was kept.
+/// Verdicts of the cases of runs, from stored comparisons.
 pub type Verdicts = HashMap<(RunId, CaseId), Verdict>;
 
 /// Writes runs to `out` one after another, so that only some of them are in memory at once.
@@ -56,16 +59,16 @@ pub struct ParquetSink<W: Write + Send> {
 }
 
 impl<W: Write + Send> ParquetSink<W> {
-    /// Begins a file.
+    /// Starts a file.
     ///
     /// # Errors
-    /// When `out` does not take it.
+    /// If writing to `out` fails.
     pub fn new(out: W) -> Result<Self, ParquetError> {
         let columns = RUN_COLUMNS.iter().chain(&INDEX_COLUMNS);
         Ok(Self { rows: RowWriter::new(out, columns.map(|(declaration, _)| *declaration))? })
     }
 
-    /// Keeps `text` in the file under `key`.
+    /// Stores `text` in the file's metadata under `key`.
     pub fn note(&mut self, key: &str, text: String) {
         self.rows.file.append_key_value_metadata(KeyValue::new(key.to_owned(), text));
     }
@@ -73,7 +76,7 @@ impl<W: Write + Send> ParquetSink<W> {
     /// Adds every case of `run`.
     ///
     /// # Errors
-    /// When the file does not take it.
+    /// If writing fails.
     pub fn add(&mut self, run: &Run, verdicts: &Verdicts) -> Result<(), ParquetError> {
         let shell = to_json(&Run { benchmarks: Vec::new(), ..run.clone() })?;
         let machine = Fingerprint::of(&run.environment).slug();
@@ -104,10 +107,10 @@ impl<W: Write + Send> ParquetSink<W> {
         self.rows.write_group()
     }
 
-    /// Ends the file.
+    /// Finishes the file and returns the output.
     ///
     /// # Errors
-    /// When the file does not take it.
+    /// If writing fails.
     pub fn finish(self) -> Result<W, ParquetError> {
         self.rows.finish()
     }
@@ -117,17 +120,17 @@ fn to_json(value: &impl serde::Serialize) -> Result<String, ParquetError> {
     serde_json::to_string(value).map_err(|error| ParquetError::External(Box::new(error)))
 }
 
-/// Every run of `store` with the last verdict of each case, oldest first; of all of them only some
+/// Writes every run of `store` with the last verdict of each case, oldest first. Only some of them
 /// are in memory at once.
 ///
 /// # Errors
-/// When a run cannot be read, or `out` does not take it.
+/// If a run cannot be read, or writing fails.
 pub fn write_all<W: Write + Send>(
     store: &Store,
     sink: &mut ParquetSink<W>,
 ) -> Result<(), ExportError> {
     let mut verdicts = Verdicts::new();
-    // Oldest first: what was said of a run last is what counts.
+    // Oldest first, so that the last verdict of a case counts.
     for row in store.comparisons()?.into_iter().rev() {
         let Ok(comparison) = crate::read_comparison(&row.path) else { continue };
         let of_time = comparison.comparisons.into_iter().filter(|row| row.metric == "time_ms");
@@ -143,18 +146,18 @@ pub fn write_all<W: Write + Send>(
 /// Why the runs of a store cannot be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// They cannot be read.
+    /// The runs cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The file does not take them.
+    /// Writing the file failed.
     #[error("{0}; check the disk")]
     Parquet(#[from] ParquetError),
-    /// The system does not give or take the file.
+    /// The system reported an error.
     #[error("`{}`: {source}; check the path, its permissions and the disk", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error from the system.
         source: std::io::Error,
     },
 }
@@ -220,12 +223,12 @@ mod tests {
         let whole = encode_runs(&runs(), &Verdicts::new());
         for cut in [0, 3, 100, whole.len() / 2, whole.len() - 1] {
             let error = read(&whole[..cut]).unwrap_err().to_string();
-            assert!(error.contains("runs.parquet` is no export"), "{error}");
+            assert!(error.contains("runs.parquet` is not a readable export"), "{error}");
         }
         for at in (0..whole.len()).step_by(31) {
             let mut changed = whole.clone();
             changed[at] ^= 0x55;
-            // Anything but a panic; what still reads as runs has their names.
+            // Anything except a panic is fine; at most the original runs can be read.
             if let Ok(read) = read(&changed) {
                 assert!(read.len() <= 3);
             }

@@ -1,11 +1,11 @@
-//! The programs that made baselines, kept in the user's cache directory: outside every working
-//! tree, so that no pull request brings one along.
+//! The programs that measured baselines, kept in the user's cache directory, which is outside of
+//! every working tree, so that a pull request cannot supply one.
 //!
-//! Measured beside today's program, they tell a change of the code from a change of the machine.
-//! `programs/<SHA-256>` holds the `program` and an empty file `<run id>.run` for each run that it
-//! was kept for, `<build>.build` for what it was built from here. A baseline names a run and a
-//! hash, or a revision; only what this user kept on this machine for that very run or revision is
-//! executed, and only after its bytes were hashed.
+//! Measured next to the current program, they distinguish a change of the code from a change of the
+//! machine. `programs/<SHA-256>` contains the `program`, an empty file `<run id>.run` for each run
+//! that it was kept for, and `<build>.build` for each build made here. A baseline names a run and a
+//! hash, or a revision. A program is executed only if this user kept it on this machine for that
+//! run or revision, and only after its bytes were hashed.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -23,23 +23,22 @@ use crate::{files, input};
 
 const PROGRAMS: &str = "programs";
 const PROGRAM: &str = "program";
-/// How the names of the files end that say what it was kept for.
+/// Extensions of the marker files that record a program's runs and builds.
 const RUN: &str = "run";
 const BUILD: &str = "build";
-/// How many are kept, those that were used last: baselines of several projects share the directory,
-/// and no one of them knows which programs the others name.
+/// Number of programs kept, by last use. Baselines of several projects share the directory, and
+/// none of them has a list of the programs that the others need.
 const KEPT: usize = 16;
-/// Where the system shows the program that is running, whatever became of its file since it was
-/// started.
+/// Path of the running program, even if its file was replaced or removed since it started.
 pub const RUNNING: &str = "/proc/self/exe";
 
-/// The programs that a user has kept.
+/// The programs that a user keeps.
 #[derive(Debug, Clone)]
 pub struct Programs {
     dir: PathBuf,
 }
 
-/// A kept program, open and checked.
+/// A kept program, open and verified.
 #[derive(Debug)]
 pub struct KeptProgram {
     file: File,
@@ -47,34 +46,36 @@ pub struct KeptProgram {
     since: Timestamp,
 }
 
-/// Why no program is run for a run of a baseline.
+/// Why there is no program to execute for a run of a baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramUnavailable {
-    /// This machine never kept one for it, or has let go of it since.
-    #[error("no program was kept here for that run")]
+    /// This machine never kept one for the run, or has removed it.
+    #[error("this machine kept no program for that run")]
     Never,
-    /// Its hash is one that proves nothing.
+    /// Its hash is too weak to prove anything.
     #[error(
-        "the program of that run was kept by an earlier version, whose hash is no proof, and is \
-         not run; \
-         `rusty-stack-bench baseline refresh` keeps this one"
+        "the program of that run was kept by an earlier version, whose hash is too weak to verify \
+         it, and is not run; `rusty-stack-bench baseline refresh` keeps the current program"
     )]
     EarlierVersion,
-    /// It is there and is not to be trusted.
-    #[error("the kept program {} is not run: {why}; remove it, `rusty-stack-bench baseline \
-             refresh` keeps this one", path.display())]
+    /// The program exists and cannot be trusted.
+    #[error(
+        "the kept program {} is not run: {why}; remove it, and `rusty-stack-bench baseline \
+         refresh` keeps the current program",
+        path.display()
+    )]
     Untrusted {
-        /// What is not trusted.
+        /// Path that is not trusted.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         why: String,
     },
 }
 
-/// The SHA-256 of the program at `path`, in hexadecimal.
+/// Computes the SHA-256 of the program at `path`, in hexadecimal.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If the file cannot be read.
 pub fn hash(path: &Path) -> io::Result<String> {
     copy_hashed(&input::open(path)?, &mut io::sink())
 }
@@ -98,50 +99,50 @@ fn copy_hashed(mut from: &File, to: &mut impl Write) -> io::Result<String> {
 }
 
 impl KeptProgram {
-    /// The path to execute it by, for as long as this value lives: that of the open file whose
-    /// bytes were hashed. Its name in the directory may mean another file by now.
+    /// Returns the path to execute, valid while this value lives. It refers to the open file whose
+    /// bytes were hashed; its name in the directory may refer to another file by now.
     pub fn executable(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
-    /// Where it is kept.
+    /// Returns the path under which it is kept.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Since when it is kept for its run or revision.
+    /// Returns when it was first kept for its run or revision.
     pub const fn since(&self) -> Timestamp {
         self.since
     }
 }
 
 impl Programs {
-    /// Those of this user: in `$RSB_CACHE_DIR/programs`, else in `rusty-stack-bench/programs` of
-    /// the user's directory for caches.
+    /// Returns the programs of the current user: in `$RSB_CACHE_DIR/programs`, or else in
+    /// `rusty-stack-bench/programs` of the user's cache directory.
     ///
     /// # Errors
-    /// When there is no such directory; the text says how to name one.
+    /// If there is no such directory; the message explains how to set one.
     pub fn of_user() -> io::Result<Self> {
         Ok(Self { dir: cache_dir(|name| std::env::var_os(name))?.join(PROGRAMS) })
     }
 
-    /// Where programs are built: beside those that are kept.
+    /// Returns the directory in which programs are built, next to the kept ones.
     pub fn builds_dir(&self) -> PathBuf {
         self.dir.with_file_name("builds")
     }
 
-    /// Keeps a copy of `program`, whose hash is `hash`, for `runs`, and lets go of those that were
-    /// not used for longest.
+    /// Keeps a copy of `program`, whose hash is `hash`, for `runs`, and removes the least recently
+    /// used programs.
     ///
     /// # Errors
-    /// When there is no room, the directory cannot be written or is another user's, or the program
-    /// is another by now.
+    /// If the disk is full, the directory cannot be written or is another user's, or the program's
+    /// hash is not `hash` any more.
     pub fn keep(&self, program: &Path, hash: &str, runs: &[&RunId]) -> io::Result<()> {
         let markers = runs.iter().map(|run| marker(&run.0, RUN).ok_or(io::ErrorKind::InvalidInput));
         self.keep_as(program, hash, &markers.collect::<Result<Vec<_>, _>>()?)
     }
 
-    /// Keeps a copy of `program`, which is what `build` names: a revision, and what compiled it.
+    /// Keeps a copy of `program` as `build`, which identifies a revision and the toolchain.
     ///
     /// # Errors
     /// As [`Programs::keep`].
@@ -168,10 +169,10 @@ impl Programs {
         self.keep_latest(&dir)
     }
 
-    /// The program that was kept here for `run`, checked.
+    /// Returns the verified program that was kept here for `run`.
     ///
     /// # Errors
-    /// Why there is none that may be run.
+    /// If there is no program that may be executed.
     pub fn find(&self, run: &Run) -> Result<KeptProgram, ProgramUnavailable> {
         let wanted = run.program.as_deref().ok_or(ProgramUnavailable::Never)?;
         if is_hexadecimal(wanted, 16) {
@@ -183,17 +184,17 @@ impl Programs {
         self.open(hash, &marker(&run.run_id.0, RUN).ok_or(ProgramUnavailable::Never)?)
     }
 
-    /// The program that was kept here as `build`, checked.
+    /// Returns the verified program that was kept here as `build`.
     ///
     /// # Errors
-    /// Why there is none that may be run.
+    /// If there is no program that may be executed.
     pub fn find_build(&self, build: &str) -> Result<KeptProgram, ProgramUnavailable> {
         let marker = marker(build, BUILD).ok_or(ProgramUnavailable::Never)?;
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let hashes = names
             .filter(|name| is_hexadecimal(name, 64) && self.dir.join(name).join(&marker).exists());
-        // What was built twice may be kept twice, one of them damaged.
+        // A build made twice may be kept twice, one of them damaged.
         let mut why_not = ProgramUnavailable::Never;
         for hash in hashes {
             match self.open(&hash, &marker) {
@@ -220,7 +221,7 @@ impl Programs {
         Ok(KeptProgram { file, path, since: Timestamp::try_from(since).unwrap_or_default() })
     }
 
-    /// Removes all but those that were used last and the one in `newest`.
+    /// Removes all programs except `newest` and the most recently used ones.
     fn keep_latest(&self, newest: &Path) -> io::Result<()> {
         let mut others: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.dir)?.flatten() {
@@ -246,7 +247,7 @@ impl Programs {
     }
 }
 
-/// This program's part of the user's caches.
+/// Returns this program's directory in the user's cache.
 fn cache_dir(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<PathBuf> {
     if let Some(named) = path_in(&variable, "RSB_CACHE_DIR") {
         if named.is_absolute() {
@@ -260,7 +261,7 @@ fn cache_dir(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<PathBuf>
         .or_else(|| path_in(&variable, "HOME").map(|home| home.join(".cache")))
         .filter(|path| path.is_absolute());
     let Some(caches) = caches else {
-        let why = "this user has no directory for caches; name one with RSB_CACHE_DIR";
+        let why = "this user has no cache directory; name one with RSB_CACHE_DIR";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     };
     Ok(caches.join("rusty-stack-bench"))
@@ -275,17 +276,17 @@ fn is_hexadecimal(text: &str, digits: usize) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// The file that says what a program was kept for; `None` where the name can be none of ours.
+/// Returns the name of the marker file for `name`; `None` if the name is not valid.
 fn marker(name: &str, kind: &str) -> Option<String> {
     files::check_name(name).ok().map(|()| format!("{name}.{kind}"))
 }
 
-/// A program that somebody else has kept meanwhile, or before, is as good.
+/// Ignores an existing marker: another process may have kept the same program.
 fn ignore_existing(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) }
 }
 
-/// Creates `dir` for this user alone, or makes it so.
+/// Creates `dir` with access for this user only, or restricts the access.
 fn make_private(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     match private(dir) {
@@ -296,17 +297,17 @@ fn make_private(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether `dir` is a directory, not a link to one, that this user alone can change.
+/// Checks that `dir` is a directory, not a link, that only this user can access.
 fn private(dir: &Path) -> io::Result<()> {
     let data = fs::symlink_metadata(dir)?;
     if !data.is_dir() {
         return Err(io::Error::new(
             io::ErrorKind::NotADirectory,
-            format!("{} is no directory", dir.display()),
+            format!("{} is not a directory", dir.display()),
         ));
     }
     if !is_own(dir)? || data.mode() & 0o077 != 0 {
-        let why = format!("{} is open to other users", dir.display());
+        let why = format!("{} is accessible to other users", dir.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     Ok(())
@@ -316,8 +317,7 @@ fn is_own(path: &Path) -> io::Result<bool> {
     Ok(fs::symlink_metadata(path)?.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// The program at `path`, open, when it is this user's, nobody can write to it, and its bytes have
-/// this hash.
+/// Opens the program at `path` if it belongs to this user, is read-only, and has the hash `hash`.
 fn open_checked(path: &Path, hash: &str) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
@@ -326,34 +326,34 @@ fn open_checked(path: &Path, hash: &str) -> io::Result<File> {
         || data.uid() != rustix::process::geteuid().as_raw()
         || data.mode() & 0o222 != 0
     {
-        let why = "it is not a file of this user that nobody can write to";
+        let why = "it is not a read-only file owned by this user";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     if copy_hashed(&file, &mut io::sink())? != hash {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not what it was"));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "its hash does not match"));
     }
     Ok(file)
 }
 
-/// Notes that `program` is in use. Where that fails, it is let go of sooner.
+/// Records that `program` is in use. If that fails, it may be removed sooner.
 fn touch(program: &File) {
     let _ = program.set_modified(SystemTime::now());
 }
 
-/// Copies `program` to `path`, whole or not at all, and only while its hash is `hash`.
+/// Copies `program` to `path`, whole or not at all, if its hash is `hash`.
 fn copy(program: &Path, path: &Path, hash: &str) -> io::Result<()> {
     let temporary = files::temporary(path);
     let copied = (|| {
         let mut file =
             OpenOptions::new().create_new(true).write(true).mode(0o500).open(&temporary)?;
         if copy_hashed(&input::open(program)?, &mut file)? != hash {
-            return Err(io::Error::other("it is another program by now"));
+            return Err(io::Error::other("it changed before it was copied"));
         }
         file.sync_all()?;
         fs::rename(&temporary, path)
     })();
     if copied.is_err() {
-        // What never came to be cannot be removed either: only the first error matters.
+        // The temporary file may not exist; only the first error matters.
         let _ = fs::remove_file(&temporary);
     }
     copied
@@ -364,7 +364,7 @@ mod tests {
     use super::*;
     use crate::testing::run;
 
-    /// A program, its hash, and a run that it measured.
+    /// Creates a program and a run that it measured.
     fn program(dir: &Path, text: &str) -> (PathBuf, Run) {
         let path = dir.join("original");
         fs::write(&path, text).unwrap();
@@ -390,13 +390,13 @@ mod tests {
             [mode(kept.path()), mode(kept.path().parent().unwrap()), mode(&programs.dir)],
             [0o500, 0o700, 0o700]
         );
-        // Its name means another file now; what was opened is still what was checked.
+        // Its name now refers to another file; the opened file is still the verified one.
         fs::remove_file(kept.path()).unwrap();
         fs::write(kept.path(), "another").unwrap();
         assert_eq!(fs::read(kept.executable()).unwrap(), fs::read(&original).unwrap());
         fs::set_permissions(kept.path(), Permissions::from_mode(0o500)).unwrap();
         let error = programs.find(&run).unwrap_err().to_string();
-        assert!(error.contains("not what it was") && error.contains("refresh"), "{error}");
+        assert!(error.contains("its hash does not match") && error.contains("refresh"), "{error}");
         keep(&programs, &original, &run).unwrap();
         assert!(programs.find(&run).is_ok(), "kept anew");
     }
@@ -441,8 +441,8 @@ mod tests {
         let (original, mine) = program(dir.path(), "program");
         keep(&programs, &original, &mine).unwrap();
         let hash = mine.program.clone().unwrap();
-        // The hash of a program that is kept here, but for another run; a path; a hash of an
-        // earlier version.
+        // The hash of a program kept here for another run, a path, and a hash of an earlier
+        // version.
         let other = Run { program: Some(hash.clone()), ..run("20260102T090312Z_1a2b3c4", 0) };
         assert!(matches!(programs.find(&other), Err(ProgramUnavailable::Never)));
         for name in ["", "../original", "/bin/sh", &hash.to_uppercase(), &hash[..63]] {
@@ -488,7 +488,7 @@ mod tests {
         let (original, run) = program(dir.path(), "program");
         fs::write(&original, "rebuilt").unwrap();
         let error = keep(&programs, &original, &run).unwrap_err().to_string();
-        assert!(error.contains("another program"), "{error}");
+        assert!(error.contains("it changed before"), "{error}");
         let left = programs.dir.join(run.program.as_deref().unwrap());
         assert_eq!(fs::read_dir(left).unwrap().count(), 0, "no temporary file is left");
     }
@@ -501,7 +501,7 @@ mod tests {
         for at in 0..=KEPT {
             let (original, run) = program(dir.path(), &format!("program {at}"));
             keep(&programs, &original, &run).unwrap();
-            // The first was used a second ago, the others longer and longer ago.
+            // The first was used a second ago, each other one a second earlier than the one before.
             let used = SystemTime::now() - std::time::Duration::from_secs(at as u64 + 1);
             programs.find(&run).unwrap().file.set_modified(used).unwrap();
             kept.push(run);

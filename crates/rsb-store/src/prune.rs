@@ -1,4 +1,4 @@
-//! Which stored runs may go, and letting them go.
+//! Selecting stored runs for deletion, and deleting them.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -11,31 +11,32 @@ use crate::error::{ReadError, StoreError};
 use crate::files;
 use crate::store::{RunSummary, Store};
 
-/// Which runs may go.
+/// Which runs may be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PruneRule {
-    /// Only those that began before.
+    /// Delete only runs that began before this time.
     pub before: Timestamp,
-    /// Of each machine and suite so many of the newest stay.
+    /// Number of newest runs to keep for each machine and suite.
     pub keep: usize,
 }
 
-/// What a rule comes to.
+/// Result of applying a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrunePlan {
-    /// The runs to delete, oldest first.
+    /// Runs to delete, oldest first.
     pub deleted: Vec<RunSummary>,
-    /// Those that are old enough and stay because a baseline was made from them.
+    /// Runs that are old enough but are kept because a baseline was made from them.
     pub of_baselines: Vec<RunId>,
-    /// Those that stay otherwise.
+    /// Number of runs kept for other reasons.
     pub kept: usize,
 }
 
 impl Baselines {
-    /// The runs that baselines were made from, and those whose samples were accepted into one.
+    /// Returns the runs from which baselines were made, and those whose samples were accepted into
+    /// one.
     ///
     /// # Errors
-    /// When a baseline cannot be read: nobody knows then what it was made from.
+    /// If a baseline cannot be read, because the runs it was made from are unknown then.
     pub fn run_ids(&self) -> Result<HashSet<RunId>, ReadError> {
         self.check_readable()?;
         let mut ids = HashSet::new();
@@ -53,20 +54,20 @@ impl Baselines {
 }
 
 impl Store {
-    /// What `rule` deletes, where those of `of_baselines` stay, and so does the latest run, by time
-    /// and by the sequence.
+    /// Returns the runs that `rule` deletes. Runs in `of_baselines` and the latest run, by time and
+    /// by sequence, are kept.
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read.
     pub fn plan_prune(
         &self,
         rule: PruneRule,
         of_baselines: &HashSet<RunId>,
     ) -> Result<PrunePlan, StoreError> {
-        // By a clock that was set back the run that was just made is an old one.
+        // If the clock was set back, the run just made has an old start time.
         let latest = [self.latest_id()?, self.last_in_sequence()?];
         let runs = self.runs()?;
-        // Imported runs are no measurements of this directory: they push none out.
+        // Imported runs are counted separately, so that they do not displace runs measured here.
         let mut newer: HashMap<(&str, &str, bool), usize> = HashMap::new();
         let mut plan = PrunePlan { deleted: Vec::new(), of_baselines: Vec::new(), kept: 0 };
         for run in &runs {
@@ -89,19 +90,19 @@ impl Store {
         Ok(plan)
     }
 
-    /// Deletes the files of `runs`, and what the index has of them; `told` hears of each once it is
-    /// gone.
+    /// Deletes the files of `runs` and their index entries. The callback is called for each deleted
+    /// run.
     ///
     /// # Errors
-    /// When a file cannot be deleted: those before it are gone, and told.
+    /// If a file cannot be deleted. The runs before it are deleted and were reported.
     pub fn delete(
         &self,
         runs: &[RunSummary],
         mut told: impl FnMut(&RunSummary),
     ) -> Result<(), StoreError> {
-        // In a working tree the directory may be a link of somebody else's.
+        // In a working tree the directory may be a link from another user.
         files::create_dir(&self.results_dir().join(files::RUNS))?;
-        // Nobody reserves an id meanwhile, nor recovers or repairs.
+        // Blocks reserving ids, recovery and repair during the deletion.
         let guard =
             files::lock_file(self.results_dir()).and_then(|file| file.lock().map(|()| file));
         let deleted = runs.iter().try_for_each(|run| {

@@ -1,4 +1,4 @@
-//! Questions that have names, as SQL that anybody can read, change and ask.
+//! Named questions about the history, as SQL that users can read, change and run.
 
 use rsb_model::Timestamp;
 
@@ -8,32 +8,32 @@ use crate::store::LATEST_FIRST;
 /// A question about the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HistoryQuestion {
-    /// What kept comparisons have called Regressed since then, each case of a run once.
+    /// Cases called Regressed by stored comparisons since a time, each case of a run once.
     Regressed {
-        /// The earliest that counts.
+        /// Earliest comparison that counts.
         since: Timestamp,
     },
-    /// The cases of the latest run that take longest.
+    /// The slowest cases of the latest run.
     Slowest {
-        /// How many.
+        /// Number of cases.
         limit: u32,
     },
-    /// The known cases that no run has measured since then.
+    /// Known cases that no run has measured since a time.
     Unmeasured {
-        /// The earliest that counts.
+        /// Earliest measurement that counts.
         since: Timestamp,
     },
-    /// The means of each metric in the runs of two commits.
+    /// Means of each metric in the runs of two commits.
     Between {
-        /// The beginning of a hash.
+        /// Hash prefix of the first commit.
         before: String,
-        /// The beginning of another.
+        /// Hash prefix of the second commit.
         after: String,
     },
 }
 
 impl HistoryQuestion {
-    /// It as SQL.
+    /// Returns the question as SQL.
     pub fn sql(&self) -> String {
         match self {
             Self::Regressed { since } => regressed_sql(since.as_microsecond()),
@@ -44,15 +44,15 @@ impl HistoryQuestion {
     }
 }
 
-/// `text` as SQL writes it.
+/// Quotes `text` as an SQL string.
 fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
 fn regressed_sql(since: i64) -> String {
     let time = moment_of("timestamp");
-    // A run may be judged many times: the latest judgment against each baseline counts, and of
-    // those that call a case Regressed the latest is shown.
+    // A run may be compared many times. The latest comparison with each baseline counts; of those
+    // with the verdict Regressed, the latest is shown.
     format!(
         "SELECT {time} AS time, benchmark_id, metric, judged ->> 'baseline_value' AS before, judged ->> 'current_value' AS after,
        judged ->> 'unit' AS unit, round(judged ->> 'difference_percent', 1) AS difference_percent, comparison_id
@@ -88,7 +88,7 @@ GROUP BY c.id ORDER BY time_ms DESC LIMIT {limit}"
 
 fn unmeasured_sql(since: i64) -> String {
     let measured = moment_of("measured");
-    // One look into the index for each variant, however many results it has.
+    // One index lookup per variant, however many results it has.
     let last = "(SELECT max(x.started) FROM results x WHERE x.variant = v.id)";
     format!(
         "SELECT benchmark_id, {measured} AS last_measured, last_outcome
@@ -104,8 +104,7 @@ ORDER BY measured, benchmark_id"
 }
 
 fn between(before: &str, after: &str) -> String {
-    // CROSS JOIN keeps SQLite to this order: first the few runs of the two commits, then what they
-    // hold.
+    // CROSS JOIN fixes the join order of SQLite: the few runs of the two commits come first.
     let [is_before, is_after] = [before, after]
         .map(|commit| format!("substr(r.commit_hash, 1, length({commit})) = {commit}"));
     format!(

@@ -1,5 +1,4 @@
-//! What is asked in SQL: the views, the questions that have names, and that nothing but reading is
-//! done.
+//! SQL queries: the views, the named questions, and that queries can only read.
 
 use std::time::Duration;
 
@@ -22,18 +21,18 @@ fn only_what_reads_is_answered() {
     let (dir, store) = with_runs(2, 2);
     let other = dir.path().join("other.db");
     for (sql, part) in [
-        ("DELETE FROM runs", "only one SELECT"),
-        ("SELECT 1; DROP TABLE runs", "only one SELECT"),
+        ("DELETE FROM runs", "only a single SELECT"),
+        ("SELECT 1; DROP TABLE runs", "only a single SELECT"),
         ("SELECT 1; SELECT 2", "these are several"),
-        ("", "this is none"),
-        ("PRAGMA journal_mode = DELETE", "only one SELECT"),
-        ("PRAGMA query_only", "only one SELECT"),
-        (&format!("ATTACH '{}' AS other", other.display()), "only one SELECT"),
-        ("CREATE TEMP TABLE t (a)", "only one SELECT"),
-        ("BEGIN", "only one SELECT"),
-        ("VACUUM", "only one SELECT"),
-        ("SELECT load_extension('x')", "only one SELECT"),
-        ("WITH x AS (SELECT 1) INSERT INTO runs SELECT * FROM x", "only one SELECT"),
+        ("", "this is not a SELECT"),
+        ("PRAGMA journal_mode = DELETE", "only a single SELECT"),
+        ("PRAGMA query_only", "only a single SELECT"),
+        (&format!("ATTACH '{}' AS other", other.display()), "only a single SELECT"),
+        ("CREATE TEMP TABLE t (a)", "only a single SELECT"),
+        ("BEGIN", "only a single SELECT"),
+        ("VACUUM", "only a single SELECT"),
+        ("SELECT load_extension('x')", "only a single SELECT"),
+        ("WITH x AS (SELECT 1) INSERT INTO runs SELECT * FROM x", "only a single SELECT"),
         ("SELECT absent FROM runs", "no such column: absent"),
         (
             "SELECT * FROM nowhere",
@@ -53,14 +52,14 @@ fn only_what_reads_is_answered() {
     ));
     let many = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n";
     assert!(matches!(store.select(many, LIMIT), Err(SqlError::TooLong)));
-    // A value that is too long by itself, and some that are so together.
+    // One value that is too long, and several that are too long together.
     let long = "SELECT zeroblob(300000000)";
     assert!(matches!(store.select(long, LIMIT), Err(SqlError::TooLong)));
     let wide = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 40)
                 SELECT CAST(zeroblob(8000000) AS TEXT) FROM n";
     assert!(matches!(store.select(wide, LIMIT), Err(SqlError::TooLong)));
     assert_eq!(store.runs().unwrap().len(), 2);
-    // Where there is no file, the same holds.
+    // The same applies without a database file.
     let nowhere = Store::open_existing(&dir.path().join("nowhere")).unwrap();
     assert!(nowhere.select("DELETE FROM runs", LIMIT).is_err());
     assert_eq!(nowhere.select("SELECT count(*) AS n FROM runs", LIMIT).unwrap().columns, ["n"]);
@@ -138,7 +137,7 @@ fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
     let joined =
         "SELECT count(*) FROM benchmark_runs a JOIN benchmark_results b ON b.run_id = a.id";
     assert_eq!(store.select(joined, LIMIT).unwrap().rows, [[json!(2)]]);
-    // Two models under one name are no model, and what nobody knows is null.
+    // Models that disagree count as no model, and unknown values are null.
     let other = BenchmarkResult {
         results: vec![Fields::new().with("time_ms", 3.0).with("parameter_count", 7)],
         ..measured_case("other", 3.0)
@@ -213,7 +212,7 @@ fn a_regression_that_was_judged_many_times_is_listed_once() {
     );
 }
 
-/// The comparisons that the question names, in the order of its answer.
+/// Returns the comparison ids in the answer to the question about regressions, in order.
 fn listed_regressions(store: &Store) -> Vec<String> {
     let rows = answer(store, &HistoryQuestion::Regressed { since: moment(0) });
     rows.into_iter().map(|row| row[7].as_str().unwrap().to_owned()).collect()

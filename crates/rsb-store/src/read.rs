@@ -1,9 +1,8 @@
-//! Reading documents that somebody else may have cut off, edited or written with a later program.
+//! Reading documents that may have been cut off, edited, or written by a later program.
 //!
-//! A document that cannot be trusted as a whole is refused; one case that cannot be read is a
-//! failed case among the others, so that it costs its own verdict and no more. Cases are therefore
-//! parsed one by one, from their own text: a tree of the whole document first would take twice as
-//! long.
+//! A document that cannot be trusted as a whole is refused. A single case that cannot be read
+//! becomes a failed case, so that only its own verdict is lost. Cases are therefore parsed one by
+//! one from their own text: building a tree of the whole document first would take twice as long.
 
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -25,14 +24,14 @@ use crate::input;
 use crate::seal::{self, Seal};
 use crate::{files, page};
 
-/// What a case says in `what` when its record could not be read.
+/// Value of `what` in the reason of a case whose record could not be read.
 pub const UNREADABLE: &str = "unreadable";
 
-/// The run in `path`.
+/// Reads the run in `path`.
 ///
 /// # Errors
-/// When it cannot be read, is not JSON, is of a newer format, or is not a run. Never because of one
-/// case in it.
+/// If the file cannot be read, is not JSON, has a newer format, or is not a run. A single bad case
+/// is not an error.
 pub fn read_run(path: &Path) -> Result<Run, ReadError> {
     let bytes = read_bytes(path)?;
     let document = Document::parse(path, &bytes)?;
@@ -40,7 +39,7 @@ pub fn read_run(path: &Path) -> Result<Run, ReadError> {
     document.into_run(path)
 }
 
-/// The run in `path` without its cases, which cost most of the time that reading takes.
+/// Reads the run in `path` without its cases, which take most of the time to read.
 ///
 /// # Errors
 /// As [`read_run`].
@@ -54,10 +53,10 @@ pub(crate) fn read_head(path: &Path) -> Result<Run, ReadError> {
     head(path, document.fields)
 }
 
-/// The comparison in `path`.
+/// Reads the comparison in `path`.
 ///
 /// # Errors
-/// When it cannot be read, is not JSON, is of a newer format, or is not a comparison.
+/// If the file cannot be read, is not JSON, has a newer format, or is not a comparison.
 pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
     let bytes = read_bytes(path)?;
     let document = json::parse_bytes(&bytes).map_err(|error| syntax(path, &bytes, &error))?;
@@ -66,20 +65,20 @@ pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
     serde_json::from_str(&text).map_err(|error| shape(path, "a comparison", &error))
 }
 
-/// The machine in the text of what `probe --json` wrote, or of a run.
+/// Parses the machine in the output of `probe --json` or in a run.
 ///
 /// # Errors
-/// When it is not JSON, or tells of no machine.
+/// If the text is not JSON, or describes no machine.
 pub fn environment_in(text: &str) -> serde_json::Result<Environment> {
     let document = json::parse(text)?;
     serde::Deserialize::deserialize(document.get("environment").unwrap_or(&document))
 }
 
-/// All of the file `path`: a regular one, and not a larger one than this program writes. Of an HTML
-/// page the run in it.
+/// Reads the whole file `path`, which must be a regular file of at most the size that this program
+/// writes. For an HTML page, returns the run embedded in it.
 ///
 /// # Errors
-/// When it is anything else, or cannot be read.
+/// If the file is anything else, or cannot be read.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     let bytes = input::read(path, input::MOST_OF_OURS).map_err(|problem| problem.at(path))?;
     page::document_in(&bytes, input::MOST_OF_OURS)
@@ -91,7 +90,7 @@ pub(crate) fn check_format(path: &Path, document: &Value) -> Result<(), ReadErro
     format::check(document).map_err(|source| ReadError::Format { path: path.to_owned(), source })
 }
 
-/// A run or a baseline of which the long list is still text.
+/// A run or a baseline whose long list is not parsed yet.
 #[derive(Deserialize)]
 pub(crate) struct Document<'a> {
     #[serde(borrow)]
@@ -105,7 +104,8 @@ pub(crate) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// The document in `bytes`, of a format that this program reads; `path` is for errors.
+    /// Parses the document in `bytes`, which must have a format that this program reads; `path` is
+    /// for errors.
     pub(crate) fn parse(path: &Path, bytes: &'a [u8]) -> Result<Self, ReadError> {
         let text = json::text(bytes).map_err(|error| syntax(path, bytes, &error))?;
         let mut document: Self = match serde_json::from_str(text) {
@@ -113,7 +113,7 @@ impl<'a> Document<'a> {
                 json::check(text).map_err(|error| syntax(path, bytes, &error))?;
                 document
             }
-            // It is JSON, and no object, or one without such lists.
+            // Valid JSON, but not an object, or without such lists.
             Err(error) if error.is_data() => {
                 let fields = json::parse(text).map_err(|error| syntax(path, bytes, &error))?;
                 if !fields.is_object() {
@@ -138,23 +138,21 @@ impl<'a> Document<'a> {
         Ok(document)
     }
 
-    /// Checks that a run or baseline of today's format is as it was written.
+    /// Checks that a run or baseline is as it was written.
     pub(crate) fn check_seal(&self, path: &Path) -> Result<(), ReadError> {
         let problem = match self.seal {
-            Some(Seal::Broken) => {
-                "was changed since it was written: its checksum is of another text"
-            }
+            Some(Seal::Broken) => "was changed after it was written: its checksum does not match",
             Some(Seal::Missing) => {
-                "has no checksum, which every file of its format has: it was changed since it was \
-                 written"
+                "has no checksum, although every file of its format has one: it was changed after \
+                 it was written"
             }
-            // Of a part of a document.
+            // A part of a document.
             _ => return Ok(()),
         };
         Err(ReadError::Changed { path: path.to_owned(), problem })
     }
 
-    /// The run that it is.
+    /// Converts the document to a run.
     pub(crate) fn into_run(self, path: &Path) -> Result<Run, ReadError> {
         let cases = self.benchmarks.ok_or_else(|| no_cases(path))?;
         let mut run = head(path, self.fields)?;
@@ -175,14 +173,14 @@ fn no_cases(path: &Path) -> ReadError {
     }
 }
 
-/// The run that `fields` describe, without its cases.
+/// Parses the run in `fields`, without its cases.
 pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
     if let Value::Object(fields) = &mut fields {
         fields.insert("benchmarks".to_owned(), Value::Array(Vec::new()));
     }
     let run: Run =
         serde::Deserialize::deserialize(&fields).map_err(|error| shape(path, "a run", &error))?;
-    // The id becomes the name of files: one that could lead elsewhere is no id.
+    // The id becomes a file name, so an id that could lead elsewhere is refused.
     files::check_name(&run.run_id.0).map_err(|error| ReadError::Shape {
         path: path.to_owned(),
         expected: "a run",
@@ -191,11 +189,11 @@ pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
     Ok(run)
 }
 
-/// Fewer cases than this are parsed sooner than a thread is started for them.
+/// Minimum number of cases per thread: fewer are parsed faster than a thread starts.
 const CASES_OF_A_THREAD: usize = 200;
 
-/// The results that `cases` are, in their order. Many are parsed on every CPU: of 10,000 cases that
-/// is nearly all that a comparison of two runs takes.
+/// Parses `cases`, in order. Many are parsed on all CPUs, because for 10,000 cases parsing is
+/// nearly all of the time that comparing two runs takes.
 fn results_of(cases: &[&RawValue], fallback: Timestamp) -> Vec<BenchmarkResult> {
     let cpus = thread::available_parallelism().map_or(1, NonZero::get);
     let share = cases.len().div_ceil(cpus).max(CASES_OF_A_THREAD);
@@ -215,13 +213,13 @@ fn results_of(cases: &[&RawValue], fallback: Timestamp) -> Vec<BenchmarkResult> 
     })
 }
 
-/// The results that `cases` are, where the first has the position `index`.
+/// Parses `cases`, of which the first has the position `index`.
 fn results_from(index: usize, cases: &[&RawValue], fallback: Timestamp) -> Vec<BenchmarkResult> {
     let each = (index..).zip(cases);
     each.map(|(index, case)| result_of(case, index, fallback)).collect()
 }
 
-/// Makes failed cases of those whose id another has too: nobody can tell which of them is meant.
+/// Marks cases with a repeated id as failed, since it is unclear which of them is meant.
 pub(crate) fn refuse_repeated(results: &mut [BenchmarkResult]) {
     let mut counts: HashMap<CaseId, usize> = HashMap::new();
     for result in results.iter() {
@@ -230,19 +228,18 @@ pub(crate) fn refuse_repeated(results: &mut [BenchmarkResult]) {
     for result in results.iter_mut() {
         let count = counts.get(&result.benchmark_id).copied().unwrap_or_default();
         if count > 1 {
-            let why =
-                format!("{count} cases have this id, and nothing tells which of them is meant");
+            let why = format!("{count} cases have this id, so it is ambiguous");
             let reason = Reason::new(
                 UNREADABLE,
                 why,
-                "give each an id of its own, or remove what is left of an earlier one",
+                "give each case a unique id, or remove the results of an earlier one",
             );
             (result.outcome, result.reason) = (Outcome::Failed, Some(reason));
         }
     }
 }
 
-/// The result that `text` is, or a failed one that says why it cannot be read.
+/// Parses a result; if that fails, returns a failed case with the reason.
 fn result_of(text: &RawValue, index: usize, fallback: Timestamp) -> BenchmarkResult {
     serde_json::from_str(text.get()).unwrap_or_else(|error| {
         let document = json::parse(text.get()).unwrap_or_default();
@@ -250,7 +247,7 @@ fn result_of(text: &RawValue, index: usize, fallback: Timestamp) -> BenchmarkRes
     })
 }
 
-/// The result that `document` is, or a failed one that says why it cannot be read.
+/// Converts `document` to a result; if that fails, returns a failed case with the reason.
 pub(crate) fn result_from(document: &Value, index: usize, fallback: Timestamp) -> BenchmarkResult {
     match serde::Deserialize::deserialize(document) {
         Ok(result) => result,
@@ -307,7 +304,8 @@ pub(crate) fn syntax(path: &Path, bytes: &[u8], error: &serde_json::Error) -> Re
     }
 }
 
-/// Whether nothing follows: a number that breaks off behind its `e` counts as a wrong one.
+/// Returns whether nothing follows the error. A number that ends after its `e` is a syntax error to
+/// the parser although the text may be cut off.
 fn is_at_the_end(bytes: &[u8], error: &serde_json::Error) -> bool {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     lines.nth(error.line().saturating_sub(1)).is_some_and(|line| error.column() >= line.len())
@@ -360,11 +358,11 @@ mod tests {
             (&newer, &["99", "newer than 3", "update"]),
             (
                 &text.replacen("\"suite\"", "\"run_id\"", 1),
-                &["`run_id` is there twice", "correct the file"],
+                &["`run_id` appears twice", "correct the file"],
             ),
             (
                 &text.replacen("\"suite\"", "\"benchmarks\": [], \"suite\"", 1),
-                &["`benchmarks` is there twice"],
+                &["`benchmarks` appears twice"],
             ),
             (&text.replacen("1.5", "1.5e-400", 1), &["1.5e-400", "too small"]),
             ("{}", &["format_version"]),

@@ -1,4 +1,4 @@
-//! Turning the journals of dead writers into run files.
+//! Recovery: converting the journals of dead writers to run files.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{BufRead as _, BufReader};
@@ -13,10 +13,11 @@ use crate::files::{self, JOURNAL_SUFFIX};
 use crate::journal::{progress_of, write_run};
 use crate::read;
 
-/// Recovers every journal within `results_dir` whose writer is dead, and says what was done.
+/// Recovers every journal in `results_dir` whose writer is dead, and returns notices of the
+/// results.
 ///
-/// While another process recovers, or where there are no locks to tell the dead from the living,
-/// nothing is done.
+/// Does nothing while another process recovers, or if the file system has no locks to distinguish
+/// dead writers from live ones.
 pub(crate) fn recover(results_dir: &Path) -> Vec<StoreNotice> {
     let journals = files::journals_in(results_dir);
     if journals.is_empty() {
@@ -37,11 +38,11 @@ fn recover_one(path: &Path) -> Option<StoreNotice> {
         Err(TryLockError::Error(error)) => {
             return Some(journal_kept_notice(
                 path,
-                format!("{error}; remove it when no run is going on"),
+                format!("{error}; remove it when no run is active"),
             ));
         }
     }
-    // Its writer may have finished between the listing and the lock.
+    // The writer may have finished between listing and locking.
     let bytes = fs::read(path).ok()?;
     let run_file = run_file_of(path)?;
     if run_file.exists() {
@@ -71,20 +72,21 @@ fn recover_one(path: &Path) -> Option<StoreNotice> {
 /// A run that is being measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JournalProgress {
-    /// The run with the results that it has so far.
+    /// The run with the results measured until now.
     pub run: Run,
-    /// How many cases it has, where that is known.
+    /// Number of planned cases, if known.
     pub planned: Option<usize>,
-    /// How many replicates it has taken; `None` before the first result of a replicate.
+    /// Replicates taken; `None` before the first result of a replicate.
     pub progress: Option<ReplicateProgress>,
 }
 
-/// The runs whose writers live, with what they have measured so far.
+/// Returns the runs of live writers, with the results measured until now.
 pub(crate) fn progress(results_dir: &Path) -> Vec<JournalProgress> {
     live_journals(results_dir).iter().filter_map(|path| so_far(path)).collect()
 }
 
-/// What the journal of a living writer says. A line that is being written is not there yet.
+/// Reads the journal of a live writer. A line without a line break is still being written and is
+/// ignored.
 fn so_far(journal: &Path) -> Option<JournalProgress> {
     let bytes = fs::read(journal).ok()?;
     let mut lines =
@@ -102,12 +104,12 @@ fn so_far(journal: &Path) -> Option<JournalProgress> {
     })
 }
 
-/// The runs whose writers live, without what they have measured so far.
+/// Returns the runs of live writers, without results.
 pub(crate) fn living(results_dir: &Path) -> Vec<Run> {
     live_journals(results_dir).iter().filter_map(|path| begun(path)).collect()
 }
 
-/// The journals whose writers live.
+/// Returns the journals of live writers.
 fn live_journals(results_dir: &Path) -> Vec<PathBuf> {
     let mut journals = files::journals_in(results_dir);
     journals.retain(|path| {
@@ -117,7 +119,7 @@ fn live_journals(results_dir: &Path) -> Vec<PathBuf> {
     journals
 }
 
-/// The highest place in the sequence that a journal holds, of a living writer or a dead one.
+/// Returns the highest sequence number in any journal, of live and dead writers.
 pub(crate) fn highest_sequence(results_dir: &Path) -> Option<u64> {
     let journals = files::journals_in(results_dir);
     journals.iter().filter_map(|path| begun(path)?.sequence).max()
@@ -133,8 +135,8 @@ fn journal_kept_notice(path: &Path, problem: String) -> StoreNotice {
     StoreNotice::JournalKept { path: path.to_owned(), problem }
 }
 
-/// A journal that cannot be removed is found again at the next opening, beside its run file, and
-/// tried again.
+/// Removes a journal. If that fails, the next opening finds it next to its run file and tries
+/// again.
 fn remove(path: &Path) {
     let _ = fs::remove_file(path);
 }
@@ -149,7 +151,7 @@ struct Salvage {
     dropped: usize,
 }
 
-/// Reads a journal; `None` when no case had ended.
+/// Parses a journal; returns `None` if no case had ended.
 fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Salvage>, StoreError> {
     let mut lines =
         bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));

@@ -1,5 +1,5 @@
-//! What keeps a history of millions of values quick: which index answers, and how time grows. No
-//! absolute times.
+//! Tests that a history of millions of values stays fast: which indexes are used, and how time
+//! grows. Absolute times are not tested.
 
 use std::collections::HashSet;
 use std::fs;
@@ -63,7 +63,7 @@ fn a_series_is_read_where_it_lies_and_a_day_from_its_row() {
         HistoryQuestion::Unmeasured { since: moment(0) },
     ] {
         let plan = plan(&store, &question.sql());
-        // Of tables that grow with the history, only runs may be gone through.
+        // Of the tables that grow with the history, only runs may be scanned.
         let scanned = plan
             .lines()
             .filter_map(|line| line.strip_prefix("SCAN "))
@@ -96,7 +96,7 @@ fn a_question_about_one_series_costs_no_more_where_there_are_eight_times_as_many
         runs: Some(10),
         ..SeriesFilter::default()
     };
-    // Steps of SQLite's machine, which no other program disturbs.
+    // SQLite's virtual machine steps are not affected by other programs.
     let [few, many] = [4, 32].map(|cases| {
         let (dir, store) = with_runs(12, cases);
         assert_eq!(store.series(&asked).unwrap()[0].points.len(), 10);
@@ -125,7 +125,7 @@ fn the_time_of_indexing_grows_with_the_number_of_values() {
         });
         least.fold(f64::INFINITY, f64::min)
     });
-    // With a look at every value for each, it would be 16 times as long for four times as many.
+    // If every value were compared with each other, four times as many would take 16 times as long.
     assert!(many < 10.0 * few, "{few} s and {many} s");
 }
 
@@ -200,7 +200,7 @@ fn readers_read_while_a_writer_writes() {
     assert_eq!(store.series(&SeriesFilter::default()).unwrap().len(), 4);
     assert_eq!(store.select("SELECT count(*) FROM points", LIMIT).unwrap().rows, [[json!(8)]]);
     drop(transaction);
-    // Nor does a writer wait for a reader in the middle of its answer.
+    // A writer does not wait for an active reader, either.
     let mut statement = writer.prepare("SELECT value FROM points").unwrap();
     let mut rows = statement.query([]).unwrap();
     assert!(rows.next().unwrap().is_some());
@@ -279,7 +279,7 @@ fn damage_and_disagreement_are_found_and_repaired() {
         (
             "what a row refers to",
             |dir| drop(fs::write(dir.join("sql"), "DELETE FROM series WHERE id = 1")),
-            "refers to none",
+            "refers to a missing row",
         ),
         (
             "pages",
@@ -329,7 +329,7 @@ fn damage_and_disagreement_are_found_and_repaired() {
 fn a_directory_that_cannot_be_written_is_checked_as_it_is() {
     let (dir, store) = with_runs(3, 2);
     drop(store);
-    // As there, SQLite cannot make the file beside a database in WAL mode.
+    // As in such a directory, SQLite cannot create the file next to a database in WAL mode.
     std::os::unix::fs::symlink("/nowhere/shm", dir.path().join("benchmarks.db-shm")).unwrap();
     let found = check::check(dir.path()).unwrap();
     assert_eq!(
@@ -397,7 +397,7 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
     ];
     let again = merge_all(&store, &from.path().join("runs"));
     assert_eq!(again, expected, "a second time nothing is added");
-    // The same run under another id.
+    // The same run with another id.
     let copy =
         Run { run_id: rsb_model::RunId("copy".to_owned()), ..theirs.run("run-001").unwrap() };
     let other = tempfile::tempdir().unwrap();
@@ -423,7 +423,7 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
     assert_eq!(ids.len(), 4, "none twice");
 }
 
-/// Merges `dir` into `store`; returns what became of each file.
+/// Merges `dir` into `store`; returns the result for each file.
 fn merge_all(store: &Store, dir: &Path) -> Vec<String> {
     let mut files = Vec::new();
     store

@@ -1,7 +1,7 @@
-//! The checksum of a run or a baseline: of its text, without the line that holds it.
+//! Checksums of runs and baselines: SHA-256 of the text without the line that holds the checksum.
 //!
-//! It tells a file that is as it was written from one that was cut, merged or edited since. It is
-//! no signature: whoever can write the file can write its checksum too.
+//! The checksum detects files that were cut off, merged or edited. It is not a signature: anyone
+//! who can write the file can also update its checksum.
 
 use std::fmt::Write as _;
 
@@ -10,23 +10,23 @@ use sha2::{Digest, Sha256};
 
 use crate::document;
 
-/// What stands before the checksum, as the first key of the document.
+/// Text before the checksum, which is the first key of the document.
 const BEFORE: &str = "\"checksum\": \"sha256:";
 const AFTER: &str = "\",";
 const DIGITS: usize = 64;
 
-/// What the checksum of a text says of it.
+/// Result of checking the checksum of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seal {
-    /// There is none.
+    /// The text has no checksum.
     Missing,
     /// The text is as it was written.
     Whole,
-    /// The text is not what the checksum is of.
+    /// The text does not match its checksum.
     Broken,
 }
 
-/// The text of `document`, as [`document::to_text`] has it, with its checksum.
+/// Serializes `document` as [`document::to_text`] does, with its checksum.
 ///
 /// # Errors
 /// As [`document::to_text`].
@@ -40,8 +40,8 @@ pub fn sealed_text(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(format!("{begin}{separator}{BEFORE}{}{AFTER}{space}{rest}", hash(text.as_bytes())))
 }
 
-/// What the checksum in `bytes` says of them. Ends of lines may have been made those of another
-/// system.
+/// Checks `bytes` against the checksum in them. Carriage returns are ignored, because line endings
+/// may have been converted.
 pub(crate) fn check(bytes: &[u8]) -> Seal {
     let text: Vec<u8> = bytes.iter().copied().filter(|&byte| byte != b'\r').collect();
     let start = text.iter().skip(1).take_while(|byte| byte.is_ascii_whitespace()).count() + 1;
@@ -51,7 +51,8 @@ pub(crate) fn check(bytes: &[u8]) -> Seal {
     let line = text.get(start..end).filter(is_seal).filter(|_| text.first() == Some(&b'{'));
     let Some(line) = line else { return Seal::Missing };
     let told = line.get(BEFORE.len()..BEFORE.len() + DIGITS).unwrap_or_default();
-    // On a line of its own the break before it goes with it, else the space behind it.
+    // If the checksum is on its own line, the preceding line break is removed with it; otherwise
+    // the following space is.
     let to = if start > 1 { end } else { end + 1 };
     if to > end && text.get(end) != Some(&b' ') {
         return Seal::Broken;

@@ -1,4 +1,4 @@
-//! Questions in SQL: read, and nothing else, within a time.
+//! Read-only SQL queries with a time limit.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,77 +15,77 @@ use crate::files::DATABASE;
 use crate::index::database_error;
 use crate::store::Store;
 
-/// What a question gave.
+/// Result of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SqlAnswer {
-    /// The names of the columns.
+    /// Column names.
     pub columns: Vec<String>,
-    /// A value for each column: null, a number, or text.
+    /// One value per column: null, a number, or text.
     pub rows: Vec<Vec<Value>>,
 }
 
-/// Rows of an answer at most: more belong into an export.
+/// Maximum number of rows in an answer; use an export for more.
 pub const MOST_ROWS: usize = 1_000_000;
 
-/// Bytes of the values of an answer at most.
+/// Maximum size of the values in an answer, in bytes.
 pub const MOST_BYTES: usize = 256 << 20;
 
-/// Steps of SQLite between two looks at the clock.
+/// Number of SQLite steps between two checks of the clock.
 const STEPS: i32 = 10_000;
 
-/// Why a question has no answer.
+/// Why a query has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
-    /// SQLite does not understand it.
-    #[error("{problem}; there are, each with its columns:\n  {}", tables.join("\n  "))]
+    /// SQLite cannot parse the query.
+    #[error("{problem}; the tables and views, each with its columns:\n  {}", tables.join("\n  "))]
     Invalid {
-        /// What SQLite said.
+        /// Error message from SQLite.
         problem: String,
-        /// Each table and view, with its columns.
+        /// Tables and views, each with its columns.
         tables: Vec<String>,
     },
-    /// It would change something, or reach elsewhere.
-    #[error(
-        "only one SELECT is answered, which changes nothing and reads nothing but the stored \
-         results; {problem}"
-    )]
+    /// The query would change something or access something outside the database.
+    #[error("only a single SELECT that reads the stored results is allowed; {problem}")]
     Refused {
-        /// What was refused.
+        /// Why it was refused.
         problem: String,
     },
-    /// It took too long.
-    #[error("no answer within {} s; ask for less, or give it longer with --timeout SECONDS", limit.as_secs())]
+    /// The query exceeded its time limit.
+    #[error(
+        "no answer within {} s; select less, or raise the limit with --timeout SECONDS",
+        limit.as_secs()
+    )]
     TimedOut {
-        /// The time that it had.
+        /// The time limit.
         limit: Duration,
     },
-    /// It gives too much.
+    /// The answer is too large.
     #[error(
-        "the answer has more than {MOST_ROWS} rows, or more than {} MiB; add a LIMIT, ask for \
-         fewer columns, or take \
-         `rusty-stack-bench export`",
+        "the answer has more than {MOST_ROWS} rows, or more than {} MiB; add a LIMIT, select fewer \
+         columns, or use `rusty-stack-bench export`",
         MOST_BYTES >> 20
     )]
     TooLong,
-    /// What should answer is not here.
+    /// The query engine is not available.
     #[error("{}: {}; {}", .0.what, .0.why, .0.cure)]
     Missing(Reason),
-    /// What should answer does not work.
-    #[error("DuckDB does not answer: {problem}")]
+    /// The query engine failed.
+    #[error("DuckDB failed: {problem}")]
     Engine {
-        /// What it said.
+        /// Error message from the engine.
         problem: String,
     },
-    /// The index does not answer.
+    /// The index cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Store {
-    /// Asks the index `sql`, one statement that reads, and waits `limit` for the answer.
+    /// Runs `sql`, a single reading statement, against the index, within the time `limit`.
     ///
     /// # Errors
-    /// When it is none, would change something, takes longer, or gives more than [`MOST_ROWS`].
+    /// If the statement is invalid, would change something, takes longer, or returns more than
+    /// [`MOST_ROWS`] rows or [`MOST_BYTES`] bytes.
     pub fn select(&self, sql: &str, limit: Duration) -> Result<SqlAnswer, SqlError> {
         let path = self.results_dir().join(DATABASE);
         let own = self.without_file(|connection| answer_guarded(connection, sql, limit));
@@ -93,7 +93,7 @@ impl Store {
     }
 }
 
-/// The database in `path`, in which nothing can be written whatever is asked.
+/// Opens the database in `path` read-only.
 fn read_only(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection =
@@ -109,28 +109,28 @@ fn answer_guarded(
     sql: &str,
     limit: Duration,
 ) -> Result<SqlAnswer, SqlError> {
-    // What no clock reaches is no limit.
+    // A limit beyond the range of the clock means no limit.
     let until = Instant::now().checked_add(limit);
     let guarded = connection.authorizer(Some(authorize)).and_then(|()| {
         connection.progress_handler(
             STEPS,
             Some(move || until.is_some_and(|until| Instant::now() > until)),
         )?;
-        // One value alone must not be larger than all may be: it would be made in a single step.
+        // A single value must not exceed the limit for the whole answer, since SQLite builds it in
+        // one step.
         let most = i32::try_from(MOST_BYTES).unwrap_or(i32::MAX);
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most)
     });
     let answered = match guarded {
         Ok(usual) => {
             let answered = answer(connection, sql);
-            // The longest value that SQLite takes anyway: this cannot fail.
+            // Restores the previous limit; this cannot fail.
             let _ = connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, usual);
             answered
         }
         Err(error) => Err(error.into()),
     };
-    // A connection that goes on is as it was; taking a hook off cannot fail but where there are
-    // none.
+    // Restore the connection for later use. Removing a hook fails only in a build without hooks.
     let _ = connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>);
     let _ = connection.progress_handler(0, None::<fn() -> bool>);
     answered.map_err(|why| match why {
@@ -150,8 +150,7 @@ impl From<rusqlite::Error> for Unanswered {
     }
 }
 
-/// Reading is allowed, with functions that reach no file, and pragmas that say what tables there
-/// are.
+/// Allows reading, functions that access no files, and pragmas that describe tables.
 fn authorize(context: AuthContext<'_>) -> Authorization {
     const DESCRIBING: [&str; 5] =
         ["table_info", "table_xinfo", "table_list", "index_list", "index_info"];
@@ -174,12 +173,14 @@ fn authorize(context: AuthContext<'_>) -> Authorization {
 fn answer(connection: &Connection, sql: &str) -> Result<SqlAnswer, Unanswered> {
     let mut statement = connection.prepare(sql)?;
     if !statement.readonly() || statement.column_count() == 0 {
-        return Err(Unanswered::Other(SqlError::Refused { problem: "this is none".to_owned() }));
+        return Err(Unanswered::Other(SqlError::Refused {
+            problem: "this is not a SELECT".to_owned(),
+        }));
     }
     rows(&mut statement)?.ok_or(Unanswered::Other(SqlError::TooLong))
 }
 
-/// Every row; none of it where there are too many.
+/// Returns all rows, or `None` if there are too many.
 fn rows(statement: &mut Statement<'_>) -> rusqlite::Result<Option<SqlAnswer>> {
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut found = statement.query([])?;
@@ -203,7 +204,7 @@ pub(crate) struct AnswerSize {
 }
 
 impl AnswerSize {
-    /// Counts a row; whether the answer may have it.
+    /// Counts a row and returns whether the answer still has room for it.
     pub(crate) fn has_room_for(&mut self, cells: &[Value]) -> bool {
         self.rows += 1;
         let bytes = cells.iter().map(|cell| cell.as_str().map_or(size_of::<f64>(), str::len));
@@ -227,15 +228,15 @@ fn problem(connection: &Connection, error: rusqlite::Error, limit: Duration) -> 
         Some(ErrorCode::OperationInterrupted) => SqlError::TimedOut { limit },
         Some(ErrorCode::TooBig) => SqlError::TooLong,
         Some(ErrorCode::AuthorizationForStatementDenied | ErrorCode::ReadOnly) => {
-            SqlError::Refused { problem: "this does more".to_owned() }
+            SqlError::Refused { problem: "this statement does more".to_owned() }
         }
         _ if matches!(error, rusqlite::Error::MultipleStatement) => {
-            SqlError::Refused { problem: "these are several".to_owned() }
+            SqlError::Refused { problem: "these are several statements".to_owned() }
         }
         _ => match &error {
-            // The same, said of a function.
+            // The same refusal, reported for a function.
             rusqlite::Error::SqlInputError { msg, .. } if msg.starts_with("not authorized") => {
-                SqlError::Refused { problem: "this does more".to_owned() }
+                SqlError::Refused { problem: "this statement does more".to_owned() }
             }
             rusqlite::Error::SqlInputError { msg, .. } => invalid(connection, msg.clone()),
             rusqlite::Error::SqliteFailure(code, said) if code.code == ErrorCode::Unknown => {
@@ -253,7 +254,8 @@ fn invalid(connection: &Connection, problem: String) -> SqlError {
     }
 }
 
-/// Each view and table, with its columns: views first, which are made to be asked.
+/// Returns each view and table with its columns. Views come first, because they are made for
+/// queries.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT t.name || '(' || (SELECT group_concat(c.name, ', ') FROM pragma_table_info(t.name) c) || ')'
                FROM sqlite_schema t WHERE t.type IN ('table', 'view') AND t.name NOT LIKE 'sqlite%'

@@ -1,9 +1,9 @@
-//! A store that many machines share: PostgreSQL.
+//! A store shared by many machines, in PostgreSQL.
 //!
-//! The run files of each machine stay the truth of that machine and its spool: a run is sent when
-//! the database can be reached, whole and in one transaction, and what is there already is not sent
-//! twice. What others have sent is taken in as a directory of runs is. For people's SQL the metrics
-//! stand beside the documents, in the order of time.
+//! The run files of each machine stay authoritative for that machine and serve as its spool. A run
+//! is sent when the database can be reached, whole and in one transaction; a run that is already
+//! there is not sent again. Runs from other machines are fetched as a directory of run files and
+//! merged. For SQL queries, the metrics are stored next to the documents, ordered by time.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::read;
 use crate::seal::sealed_text;
 use crate::store::{RunSummary, Store};
 
-/// Each step makes the tables of one version those of the next; the first makes them.
+/// Migrations: each step upgrades the tables by one version; the first creates them.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE rsb_runs (
         number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -44,33 +44,33 @@ const MIGRATIONS: [&str; 1] = ["
     CREATE INDEX rsb_metrics_by_time ON rsb_metrics (series, started) INCLUDE (value);
     CREATE INDEX rsb_metrics_by_run ON rsb_metrics (run);"];
 
-/// The lock under which tables are made: any number that nobody else takes.
+/// Key of the advisory lock held while tables are migrated: an arbitrary number.
 const LOCK: i64 = 0x7273_625f_7374_6f72;
 
-/// How long connecting may take where the address does not say.
+/// Connection timeout if the address sets none.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Runs that are sent under one name at most: the second machine with a run of that name has `-2`
-/// behind it.
+/// Maximum number of runs sent under one name. The second machine with a run of that name gets `-2`
+/// appended.
 const NAMESAKES: u32 = 10_000;
 
-/// Names of one run that are looked for among those that are here.
+/// Number of names of one run that are searched among the local runs.
 const NAMED_HERE: usize = 100;
 
-/// Why the shared store did not do what was asked.
+/// Error from the shared store.
 #[derive(Debug, thiserror::Error)]
 pub enum SharedStoreError {
-    /// The address is none.
+    /// The address is invalid.
     #[error(
-        "`{shown}` is no address of PostgreSQL: {problem}; write postgres://USER@HOST/DATABASE"
+        "`{shown}` is not a PostgreSQL address: {problem}; write postgres://USER@HOST/DATABASE"
     )]
     Address {
         /// The address without its password.
         shown: String,
-        /// What is wrong with it.
+        /// Problem of the address.
         problem: String,
     },
-    /// It cannot be reached, or refuses.
+    /// The server cannot be reached, or refuses the connection.
     #[error(
         "{shown} cannot be reached: {problem}; runs stay in the results directory and are sent \
          with the next `store copy`"
@@ -78,28 +78,28 @@ pub enum SharedStoreError {
     Unreachable {
         /// The address without its password.
         shown: String,
-        /// What was said.
+        /// Error message.
         problem: String,
     },
-    /// Tables of a later program.
+    /// The tables were made by a later program.
     #[error(
-        "{shown} has tables of version {found}, and this program knows {known}; update \
-         rusty-stack-bench"
+        "{shown} has tables of version {found}, newer than {known}, the newest that this program \
+         reads; update rusty-stack-bench"
     )]
     Newer {
         /// The address without its password.
         shown: String,
         /// Their version.
         found: i32,
-        /// The newest known.
+        /// Newest version that this program supports.
         known: i32,
     },
-    /// It broke off, or refused a row.
-    #[error("{shown}: {problem}; nothing was sent in part: repeat it")]
+    /// The connection broke, or the server refused a row.
+    #[error("{shown}: {problem}; no run was sent partially: repeat the command")]
     Broken {
         /// The address without its password.
         shown: String,
-        /// What was said.
+        /// Error message.
         problem: String,
     },
     /// The runs of this machine cannot be read or written.
@@ -107,18 +107,18 @@ pub enum SharedStoreError {
     Local(#[from] StoreError),
 }
 
-/// What became of a run that was sent.
+/// Result of sending a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendOutcome {
-    /// It is there now.
+    /// The run was added.
     Added,
-    /// It was there, with other contents: those of today replace them.
+    /// The run was there with other contents, which were replaced.
     Replaced,
-    /// It was there.
+    /// The run was already there.
     Known,
 }
 
-/// A connection.
+/// A connection to the shared store.
 pub struct SharedStore {
     client: Client,
     shown: String,
@@ -131,12 +131,13 @@ impl std::fmt::Debug for SharedStore {
 }
 
 impl SharedStore {
-    /// Connects to `address`, encrypted where the server can, and always where `sslmode=require` is
-    /// in it. Certificates are checked against those of the system, or of `SSL_CERT_FILE`. Tables
-    /// are made or brought up to date.
+    /// Connects to `address`, encrypted if the server supports it, and always if the address has
+    /// `sslmode=require`. Certificates are checked against those of the system, or those in
+    /// `SSL_CERT_FILE`. Tables are created or migrated.
     ///
     /// # Errors
-    /// When the address is none, nobody answers, or the tables are of a later program.
+    /// If the address is invalid, the server cannot be reached, or the tables were made by a later
+    /// program.
     pub fn connect(address: &str) -> Result<Self, SharedStoreError> {
         let shown = without_password(address);
         let mut config: Config = address.parse().map_err(|error: postgres::Error| {
@@ -155,11 +156,13 @@ impl SharedStore {
                 Ok((tls, _)) => config.connect(tls),
                 Err(_) if config.get_ssl_mode() == SslMode::Prefer => config.connect(NoTls),
                 Err(errors) => {
-                    let why = errors
-                        .first()
-                        .map_or_else(|| "the system has none".to_owned(), ToString::to_string);
+                    let why = errors.first().map_or_else(
+                        || "the system has no certificates".to_owned(),
+                        ToString::to_string,
+                    );
                     return Err(unreachable(format!(
-                        "no certificate to check it with: {why}; name a file in SSL_CERT_FILE"
+                        "there is no certificate to verify the server with: {why}; set \
+                         SSL_CERT_FILE to a certificate file"
                     )));
                 }
             }
@@ -170,17 +173,17 @@ impl SharedStore {
         Ok(store)
     }
 
-    /// Whether the connection is encrypted.
+    /// Returns whether the connection is encrypted.
     ///
     /// # Errors
-    /// When the server does not say.
+    /// If the server does not answer.
     pub fn is_encrypted(&mut self) -> Result<bool, SharedStoreError> {
         let row =
             self.client.query_one("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", &[]);
         Ok(row.map_err(|error| self.broken(&error))?.get(0))
     }
 
-    /// Brings the tables up to date, one program at a time.
+    /// Migrates the tables. A lock ensures that one program at a time does so.
     fn migrate(&mut self) -> Result<(), SharedStoreError> {
         let known = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
         let migrated = (|| {
@@ -211,11 +214,11 @@ impl SharedStore {
         SharedStoreError::Broken { shown: self.shown.clone(), problem: words(error) }
     }
 
-    /// Sends `run`, in one transaction. One that was sent before is replaced where it differs: it
-    /// has more replicates now.
+    /// Sends `run` in one transaction. A run that was sent before is replaced if this one has more
+    /// samples.
     ///
     /// # Errors
-    /// When the connection breaks: then nothing of it was sent.
+    /// If the connection breaks; nothing of the run is sent then.
     pub fn send(&mut self, run: &Run) -> Result<SendOutcome, SharedStoreError> {
         let machine = Fingerprint::of(&run.environment).slug();
         let key = Key {
@@ -231,7 +234,7 @@ impl SharedStore {
         let mut transaction = self.client.transaction().map_err(broken)?;
         if let Some(known) = find(&mut transaction, key).map_err(broken)? {
             let text = document(run, &known.run_id)?;
-            // A copy that somebody else keeps may be of before it was measured further.
+            // A copy kept elsewhere may be from before the run was measured further.
             if text == known.document || samples(run) <= samples_of(&known.document) {
                 return Ok(SendOutcome::Known);
             }
@@ -256,8 +259,8 @@ impl SharedStore {
                         .map(|()| SendOutcome::Added)
                         .map_err(broken);
                 }
-                // Either another run has the name, or another process of this machine was sending
-                // this one.
+                // Either another run has the name, or another process of this machine just sent
+                // this run.
                 None if find(&mut transaction, key).map_err(broken)?.is_some() => {
                     return Ok(SendOutcome::Known);
                 }
@@ -266,15 +269,15 @@ impl SharedStore {
         }
         Err(SharedStoreError::Broken {
             shown,
-            problem: format!("{NAMESAKES} runs are called {}", run.run_id),
+            problem: format!("{NAMESAKES} runs are named {}", run.run_id),
         })
     }
 
-    /// Sends every run of `store` that is not there yet, and those whose files changed since;
-    /// `told` hears of each, and why one was refused: the others are sent all the same.
+    /// Sends every run of `store` that is missing or whose file changed since, and reports each run
+    /// that is sent or refused to the callback. A refused run does not stop the others.
     ///
     /// # Errors
-    /// When the connection breaks, or a run cannot be read.
+    /// If the connection breaks, or a run cannot be read.
     pub fn send_all(
         &mut self,
         store: &Store,
@@ -286,7 +289,8 @@ impl SharedStore {
             let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
             let received =
                 known.get(&(run.run_id.0.clone(), run.started.as_microsecond(), run.slug));
-            // Clocks differ: what changed within a day of being received is compared as a whole.
+            // Clocks differ: a file that changed less than a day before the run was received is
+            // compared in full.
             let is_older = received.is_some_and(|received| {
                 changed.is_some_and(|changed| changed.as_secs_f64() + 86_400.0 < *received)
             });
@@ -303,8 +307,8 @@ impl SharedStore {
         Ok(())
     }
 
-    /// What is there: each name of each run, when it began in microseconds, and the machine; with
-    /// when it was received, in seconds since 1970.
+    /// Lists the stored runs by name, start time in microseconds, and machine. A run has an entry
+    /// for each of its names. The value is the time of reception, in seconds since 1970.
     fn list_runs(&mut self) -> Result<HashMap<(String, i64, String), f64>, SharedStoreError> {
         let sql = "SELECT own_id, run_id, started_us, machine, extract(epoch FROM \
                    received)::double precision FROM rsb_runs";
@@ -318,11 +322,11 @@ impl SharedStore {
         Ok(known)
     }
 
-    /// Writes the runs that `store` does not have into `dir`, a file each, for [`Store::merge`].
-    /// How many there are.
+    /// Writes the runs that `store` does not have into `dir`, one file each, for [`Store::merge`].
+    /// Returns their number.
     ///
     /// # Errors
-    /// When the connection breaks, or a file cannot be written.
+    /// If the connection breaks, or a file cannot be written.
     pub fn fetch(&mut self, store: &Store, dir: &Path) -> Result<usize, SharedStoreError> {
         let runs = store.runs()?;
         let taken: HashSet<&str> = runs.iter().map(|run| run.run_id.0.as_str()).collect();
@@ -350,7 +354,7 @@ impl SharedStore {
             files::check_name(&run_id)?;
             let path = dir.join(format!("{run_id}.json"));
             files::write_atomically(&path, &document)?;
-            // What cannot be read is for whoever takes the files in to tell.
+            // An unreadable document is reported by the merge.
             if let Ok(run) = read::read_run(&path)
                 && run.run_id.0 != run_id
             {
@@ -363,7 +367,7 @@ impl SharedStore {
     }
 }
 
-/// What PostgreSQL said, with what it rests on.
+/// Formats a PostgreSQL error with its causes.
 fn words(error: &postgres::Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -377,7 +381,7 @@ fn words(error: &postgres::Error) -> String {
     text
 }
 
-/// A run under the name that it has in the shared store, as text.
+/// Serializes a run under its name in the shared store.
 fn document(run: &Run, run_id: &str) -> Result<String, SharedStoreError> {
     let own = own_id(run);
     let origin_id = (own.0 != run_id).then(|| own.clone());
@@ -388,12 +392,12 @@ fn document(run: &Run, run_id: &str) -> Result<String, SharedStoreError> {
     Ok(text)
 }
 
-/// The id under which a run was measured.
+/// Returns the id under which a run was measured.
 fn own_id(run: &Run) -> &RunId {
     run.origin_id.as_ref().unwrap_or(&run.run_id)
 }
 
-/// `id`, or the same with `-2`, `-3` … behind it.
+/// Returns `id`, then the same with `-2`, `-3` … appended.
 fn names(id: &str) -> impl Iterator<Item = String> {
     (1..=NAMESAKES)
         .map(move |namesake| if namesake == 1 { id.to_owned() } else { format!("{id}-{namesake}") })
@@ -403,7 +407,7 @@ fn samples(run: &Run) -> usize {
     run.benchmarks.iter().flat_map(|case| &case.samples).map(|samples| samples.times_ns.len()).sum()
 }
 
-/// How many samples a document holds; none where it is no run that this program knows.
+/// Returns the number of samples in a document; 0 if it is not a run that this program reads.
 fn samples_of(document: &str) -> usize {
     serde_json::from_str(document).map_or(0, |run: Run| samples(&run))
 }
@@ -421,7 +425,7 @@ fn find(transaction: &mut Transaction<'_>, key: Key<'_>) -> Result<Option<Known>
     Ok(row.map(|row| Known { number: row.get(0), run_id: row.get(1), document: row.get(2) }))
 }
 
-/// The number of the run that was added; `None` where its name, or the run itself, is there.
+/// Inserts a run and returns its number; `None` if its name or the run itself is already there.
 fn insert(
     transaction: &mut Transaction<'_>,
     run: &Run,
@@ -439,7 +443,7 @@ fn insert(
     Ok(row.map(|row| row.get(0)))
 }
 
-/// What a run is known by: its own name, when it began, and the machine.
+/// Identity of a run: its own id, its start time and the machine.
 #[derive(Clone, Copy)]
 struct Key<'a> {
     own_id: &'a str,
@@ -447,7 +451,7 @@ struct Key<'a> {
     machine: &'a str,
 }
 
-/// The metrics of a run, a list for each column.
+/// The metrics of a run, one list per column.
 #[derive(Default)]
 struct MetricRows<'a> {
     ids: Vec<&'a str>,
@@ -481,7 +485,7 @@ impl<'a> MetricRows<'a> {
     ) -> Result<(), postgres::Error> {
         let series: [&(dyn ToSql + Sync); 5] =
             [&machine, &self.ids, &self.metrics, &self.units, &self.better];
-        // In one order, so that two writers never wait for each other.
+        // A fixed order keeps two writers from deadlocking.
         transaction.execute(
             "INSERT INTO rsb_series (machine, id, metric, unit, better)
              SELECT DISTINCT $1, id, metric, unit, better

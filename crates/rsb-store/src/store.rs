@@ -1,4 +1,4 @@
-//! A directory of results: opening it, finding runs in it, writing to it.
+//! A results directory: opening it, finding runs, writing runs and comparisons.
 
 use std::cell::{Ref, RefCell};
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ use crate::open::{open_index, rebuild};
 use crate::recovery::JournalProgress;
 use crate::{document, read, recovery};
 
-/// A directory of results.
+/// A results directory.
 ///
-/// Each handle has its own connection: several threads or processes use one each.
+/// Each handle has its own database connection, so use one per thread or process.
 #[derive(Debug)]
 pub struct Store {
     results_dir: PathBuf,
@@ -29,72 +29,72 @@ pub struct Store {
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Its id.
+    /// Run id.
     pub run_id: RunId,
-    /// Its file.
+    /// Run file.
     pub path: PathBuf,
-    /// When it began.
+    /// Start time.
     pub started: Timestamp,
-    /// When it ended; `None` when it was cut off.
+    /// End time; `None` if the run was cut off.
     pub finished: Option<Timestamp>,
-    /// What was asked for.
+    /// Suite requested.
     pub suite: String,
-    /// How thoroughly.
+    /// Profile requested, which sets how thoroughly the run measures.
     pub profile: String,
     /// Full hash of the commit measured.
     pub commit: Option<String>,
-    /// Its branch.
+    /// Branch of that commit.
     pub branch: Option<String>,
-    /// The directory name of its hardware: [`Fingerprint::slug`].
+    /// Directory name of the hardware: [`Fingerprint::slug`].
     pub slug: String,
-    /// How many cases ended how.
+    /// Number of cases per outcome.
     pub counts: Counts,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: Vec<Note>,
-    /// Whether another tool or another directory measured it.
+    /// Whether the run was measured by another tool or in another directory.
     pub imported: bool,
 }
 
 /// A comparison in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComparisonSummaryRow {
-    /// Its id.
+    /// Comparison id.
     pub comparison_id: String,
-    /// Its file.
+    /// Comparison file.
     pub path: PathBuf,
-    /// When.
+    /// Time of the comparison.
     pub timestamp: Timestamp,
-    /// The run or baseline compared with.
+    /// Run or baseline compared against.
     pub baseline_run_id: String,
-    /// The run compared.
+    /// Run compared.
     pub current_run_id: String,
-    /// The worst verdict.
+    /// Worst verdict.
     pub verdict: Verdict,
-    /// Comparisons Improved.
+    /// Number of comparisons with the verdict Improved.
     pub improved: usize,
-    /// Comparisons Regressed.
+    /// Number of comparisons with the verdict Regressed.
     pub degraded: usize,
-    /// Comparisons Unchanged.
+    /// Number of comparisons with the verdict Unchanged.
     pub unchanged: usize,
-    /// Comparisons without a verdict.
+    /// Number of comparisons without a verdict.
     pub no_verdict: usize,
 }
 
 impl Store {
-    /// Opens `results_dir` to add to it. It is created when missing; runs that were cut off are
-    /// recovered.
+    /// Opens `results_dir` for writing. Creates the directory if it is missing and recovers runs
+    /// that were cut off.
     ///
     /// # Errors
-    /// When the directory cannot be written, or its database is of a later program.
+    /// If the directory cannot be written, or its database was written by a later program.
     pub fn open_for_writing(results_dir: &Path) -> Result<Self, StoreError> {
         files::create_dir(&results_dir.join(RUNS))?;
         Self::open(results_dir)
     }
 
-    /// Opens `results_dir` to read it. A missing directory is an empty history, and stays missing.
+    /// Opens `results_dir` for reading. A missing directory is an empty history and is not created.
     ///
     /// # Errors
-    /// When it is not a directory, or its database is of a later program.
+    /// If the path is not a directory, or its database was written by a later program.
     pub fn open_existing(results_dir: &Path) -> Result<Self, StoreError> {
         if results_dir.exists() && !results_dir.is_dir() {
             return Err(StoreError::NotADirectory { path: results_dir.to_owned() });
@@ -122,33 +122,34 @@ impl Store {
         }
     }
 
-    /// What `index` has of `results_dir`, whatever became of its files since.
+    /// Returns a store over `index` that does not check it against the files of `results_dir`.
     pub(crate) fn of_index(results_dir: &Path, index: Index) -> Self {
         Self::with(results_dir, index, Vec::new())
     }
 
-    /// The directory.
+    /// Returns the results directory.
     pub fn results_dir(&self) -> &Path {
         &self.results_dir
     }
 
-    /// Where the profiles of the cases of a run lie, if any were taken.
+    /// Returns the directory for the profiles of the cases of a run. It exists only if profiles
+    /// were taken.
     pub fn profiles_of(&self, id: &RunId) -> PathBuf {
-        // An id from elsewhere names no other directory.
+        // An id from another source must not lead to another directory.
         let name =
             id.0.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' });
         self.results_dir.join(files::PROFILES).join(name.collect::<String>())
     }
 
-    /// What a reader should know about the directory, since it was opened.
+    /// Returns the notices collected since the directory was opened.
     pub fn notices(&self) -> Ref<'_, [StoreNotice]> {
         Ref::map(self.notices.borrow(), Vec::as_slice)
     }
 
-    /// Takes in what others have written since this was opened.
+    /// Indexes files that other processes wrote since this store was opened.
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read or updated.
     pub fn refresh(&self) -> Result<(), StoreError> {
         let found = self.index.borrow_mut().sync(&self.results_dir);
         let found =
@@ -162,21 +163,21 @@ impl Store {
         Ok(())
     }
 
-    /// The runs that are being measured now, as they began.
+    /// Returns the runs being measured now, without their cases.
     pub fn being_measured(&self) -> Vec<Run> {
         recovery::living(&self.results_dir)
     }
 
-    /// The runs that are being measured now, with what they have measured so far.
+    /// Returns the runs being measured now, with the results measured until now.
     pub fn progress(&self) -> Vec<JournalProgress> {
         recovery::progress(&self.results_dir)
     }
 
-    /// Begins the journal of `run`, which is the next in sequence unless another tool measured it.
-    /// Its id is that of `run` or, when that is taken, the same with `-2`, `-3` …
+    /// Starts the journal of `run` and assigns the next sequence number unless the run is imported.
+    /// If its id is taken, the run gets the same id with `-2`, `-3` … appended.
     ///
     /// # Errors
-    /// When the directory cannot be written, or the id cannot be the name of a file.
+    /// If the directory cannot be written, or the id is not a valid file name.
     pub fn begin(&self, run: &Run) -> Result<Journal, StoreError> {
         files::create_dir(&self.results_dir.join(RUNS))?;
         Journal::begin(&self.results_dir, run, || {
@@ -194,45 +195,46 @@ impl Store {
         })
     }
 
-    /// Writes `run` in place of what its file held before: the same run, with more replicates.
+    /// Replaces the file of `run` with a newer version of the same run that has more replicates.
     ///
     /// # Errors
-    /// When the file cannot be written, or the id cannot be the name of one.
+    /// If the file cannot be written, or the id is not a valid file name.
     pub fn rewrite(&self, run: &Run) -> Result<PathBuf, StoreError> {
         files::check_name(&run.run_id.0)?;
         let path = self.results_dir.join(RUNS).join(format!("{}.json", run.run_id));
         write_run(&path, run)?;
-        // The file is the truth; an index that does not answer now catches up when the store is
-        // opened next.
+        // The file is authoritative. An index that fails now catches up when the store is next
+        // opened.
         let _ = self.index.borrow_mut().add_run(&path, run);
         Ok(path)
     }
 
-    /// Keeps `comparison` as a file and indexes it.
+    /// Saves `comparison` as a file and indexes it.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn save_comparison(&self, comparison: &ComparisonResult) -> Result<PathBuf, StoreError> {
         let name = files::safe_name(&comparison.comparison_id);
         let path = self.results_dir.join(COMPARISONS).join(format!("{name}.json"));
         let text = document::to_text(comparison)
             .map_err(|error| StoreError::write(&path, error.into()))?;
         files::write_atomically(&path, &text)?;
-        // The file is the truth: an index that cannot take it now reads it at the next opening.
+        // The file is authoritative. An index that fails now reads it when the store is next
+        // opened.
         let _ = self.index.borrow_mut().add_comparison(&path, comparison);
         Ok(path)
     }
 
-    /// Whether `run`, as it is, is one of those kept here.
+    /// Returns whether the store has `run` with identical contents.
     pub fn holds(&self, run: &Run) -> bool {
         let path = self.results_dir.join(RUNS).join(format!("{}.json", run.run_id));
         read::read_run(&path).is_ok_and(|kept| kept == *run)
     }
 
-    /// Every run, newest first.
+    /// Returns every run, newest first.
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.query(|connection| {
             let mut statement =
@@ -241,18 +243,18 @@ impl Store {
         })
     }
 
-    /// The run that was measured last by its time; what was imported does not count.
+    /// Returns the run with the latest start time; imported runs do not count.
     ///
     /// # Errors
-    /// When the index does not answer, or the run's file cannot be read.
+    /// If the index or the run's file cannot be read.
     pub fn latest(&self) -> Result<Option<Run>, StoreError> {
         self.before_latest(0)
     }
 
-    /// The run measured so many runs before the last one; imported ones do not count.
+    /// Returns the run measured `runs` runs before the latest one; imported runs do not count.
     ///
     /// # Errors
-    /// When the index does not answer, or the run's file cannot be read.
+    /// If the index or the run's file cannot be read.
     pub fn before_latest(&self, runs: u32) -> Result<Option<Run>, StoreError> {
         let file: Option<String> = self.query(|connection| {
             let sql = format!(
@@ -264,11 +266,11 @@ impl Store {
         Ok(file.map(|file| read::read_run(&self.results_dir.join(RUNS).join(file))).transpose()?)
     }
 
-    /// The run with the highest number in the sequence of those measured here; `None` if none has a
-    /// number.
+    /// Returns the id of the run measured here with the highest sequence number; `None` if no run
+    /// has one.
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read.
     pub fn last_in_sequence(&self) -> Result<Option<RunId>, StoreError> {
         self.query(|connection| {
             let sql = format!(
@@ -279,14 +281,14 @@ impl Store {
         })
     }
 
-    /// The last runs of this hardware and suite before `run`, oldest first, so many at most: whole
-    /// ones, that were measured here. What cannot be read is left out.
+    /// Returns up to `most` of the last runs with the same hardware and suite before `run`, oldest
+    /// first. Imported, interrupted and unreadable runs are left out.
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read.
     pub fn runs_before(&self, run: &Run, most: usize) -> Result<Vec<Run>, StoreError> {
         let slugs = self.slugs_of(&Fingerprint::of(&run.environment))?;
-        // The index keeps microseconds, so by its time alone a run may be before itself.
+        // The index stores microseconds, so by time only, a run may precede itself.
         let known = self.runs()?.into_iter().filter(|known| {
             slugs.contains(&known.slug)
                 && known.suite == run.suite
@@ -300,8 +302,8 @@ impl Store {
         Ok(runs)
     }
 
-    /// The files of runs that are left out and may be of later ones than `latest`: by when they
-    /// were written, or by their names. Each with the reason.
+    /// Returns run files that were left out of the index and may belong to later runs than
+    /// `latest`, judged by modification time or file name. Each comes with the reason.
     pub fn left_out_after(&self, latest: Option<&RunId>) -> Vec<(PathBuf, String)> {
         let runs = self.results_dir.join(RUNS);
         let own = latest.map(|id| runs.join(format!("{id}.json")));
@@ -321,11 +323,11 @@ impl Store {
         left_out
     }
 
-    /// The directory names under which runs of this hardware are indexed: versions that knew less
-    /// of a machine gave it another one.
+    /// Returns the directory names under which runs of this hardware are indexed. Earlier versions
+    /// recorded fewer properties of a machine and gave it another name.
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read.
     pub fn slugs_of(&self, fingerprint: &Fingerprint) -> Result<Vec<String>, StoreError> {
         let known: Vec<(String, Fingerprint)> = self.query(|connection| {
             let mut statement = connection.prepare("SELECT slug, fingerprint FROM machines")?;
@@ -340,10 +342,10 @@ impl Store {
             .collect())
     }
 
-    /// The run that `text` names: a path, an id, or the beginning of one id.
+    /// Returns the run that `text` refers to: a path, an id, or a unique prefix of an id.
     ///
     /// # Errors
-    /// When there is none, there are several, or the file cannot be read.
+    /// If no run or several runs match, or the file cannot be read.
     pub fn run(&self, text: &str) -> Result<Run, StoreError> {
         let path = Path::new(text);
         if path.is_file() || path.extension().is_some_and(|end| end == "json") || text.contains('/')
@@ -372,10 +374,10 @@ impl Store {
         }
     }
 
-    /// Every comparison, newest first.
+    /// Returns every comparison, newest first.
     ///
     /// # Errors
-    /// When the index does not answer.
+    /// If the index cannot be read.
     pub fn comparisons(&self) -> Result<Vec<ComparisonSummaryRow>, StoreError> {
         self.query(|connection| {
             let sql = "SELECT * FROM comparisons ORDER BY timestamp DESC, comparison_id DESC";
@@ -383,10 +385,10 @@ impl Store {
         })
     }
 
-    /// The comparison called `id`.
+    /// Returns the comparison with the id `id`; `None` if there is none.
     ///
     /// # Errors
-    /// When the index does not answer, or the file cannot be read.
+    /// If the index or the file cannot be read.
     pub fn comparison(&self, id: &str) -> Result<Option<ComparisonResult>, StoreError> {
         let file: Option<String> = self.query(|connection| {
             let sql = "SELECT file FROM comparisons WHERE comparison_id = ?1";
@@ -397,14 +399,14 @@ impl Store {
             .transpose()?)
     }
 
-    /// Asks the index where it is in memory alone; `None` where it is a file.
+    /// Queries the index if it is in memory; returns `None` if it is a file.
     pub(crate) fn without_file<T>(&self, ask: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         let mut index = self.index.borrow_mut();
         let has_file = index.connection().path().is_some_and(|path| !path.is_empty());
         (!has_file).then(|| ask(index.connection_mut()))
     }
 
-    /// Asks the index. Where that proves corrupt only now, it is rebuilt and asked again.
+    /// Queries the index. If the query finds it corrupt, rebuilds it and queries again.
     pub(crate) fn query<T>(
         &self,
         ask: impl Fn(&Connection) -> rusqlite::Result<T>,
@@ -414,7 +416,7 @@ impl Store {
         match first {
             Ok(answer) => Ok(answer),
             Err(error) if is_corrupt(&error) && path.exists() => {
-                // The connection to the corrupt file is closed before that is moved.
+                // The connection to the corrupt file must be closed before the file is moved.
                 let memory = Index::in_memory().map_err(|error| database_error(&path, error))?;
                 drop(self.index.replace(memory));
                 let (index, notices) = rebuild(&self.results_dir)?;
@@ -466,18 +468,18 @@ impl Store {
     }
 }
 
-/// When `path` was written: a link may itself be newer than what it leads to.
+/// Returns when `path` was last written. For a link, the newer of the link and its target counts.
 fn last_written(path: &Path) -> Option<SystemTime> {
     let file = path.metadata().and_then(|meta| meta.modified()).ok();
     let link = path.symlink_metadata().and_then(|meta| meta.modified()).ok();
     file.max(link)
 }
 
-/// The rows of runs, each with the name of its machine.
+/// Query for runs, each with the slug of its machine.
 const RUN_ROWS: &str = "SELECT r.*, h.slug FROM runs r JOIN machines h ON h.id = r.machine";
 
-/// How the runs of the index are sorted so that the latest is the first: by time, then by file.
-/// Numbers of the sequence do not count, since a file may have a forged one or none: see
+/// Sort order of runs in the index that puts the latest first: by time, then by id. Sequence
+/// numbers are not used because a file may have a forged one or none; see
 /// [`Store::last_in_sequence`].
 pub(crate) const LATEST_FIRST: &str = "started DESC, run_id DESC";
 
@@ -485,7 +487,8 @@ fn count(row: &Row<'_>, column: &str) -> rusqlite::Result<usize> {
     row.get::<_, i64>(column).map(|count| count as usize)
 }
 
-/// The moment that the index keeps as microseconds. What is out of range is the earliest there is.
+/// Converts microseconds of the index to a time. Values out of range become the earliest
+/// representable time.
 pub(crate) fn time(microseconds: i64) -> Timestamp {
     Timestamp::from_microsecond(microseconds).unwrap_or(Timestamp::MIN)
 }

@@ -1,5 +1,5 @@
-//! What happens to a directory of results: dead writers, corrupt indexes, strange files, several
-//! writers at once.
+//! Results directories with dead writers, corrupt indexes, unusual files, and several concurrent
+//! writers.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -38,8 +38,8 @@ impl Directory {
         Store::open_existing(&self.path()).unwrap()
     }
 
-    /// A directory with the runs `a`, `b`, `c`, an hour apart, each with the cases `fast`, `slow`
-    /// and a skipped one.
+    /// Creates a directory with the runs `a`, `b`, `c`, an hour apart, each with the cases `fast`,
+    /// `slow` and a skipped one.
     fn with_runs() -> Self {
         let dir = Self::new();
         let store = dir.write();
@@ -67,7 +67,7 @@ impl Directory {
         connection.pragma_update(None, "user_version", version).unwrap();
     }
 
-    /// The ids of the runs before `run`, `most` of them.
+    /// Returns the ids of up to `most` runs before `run`.
     fn ids_before(&self, run: &Run, most: usize) -> Vec<String> {
         self.read().runs_before(run, most).unwrap().into_iter().map(|run| run.run_id.0).collect()
     }
@@ -141,7 +141,7 @@ fn a_run_is_named_by_its_id_or_a_unique_beginning() {
         }
     }
     for (text, expected) in [
-        // A whole id wins.
+        // A complete id has priority.
         ("20260101T000000Z_abc", "20260101T000000Z_abc"),
         ("202602", "20260202T000000Z_abc"),
     ] {
@@ -209,7 +209,7 @@ fn journals_that_hold_no_run_do_no_harm() {
     for name in ["empty", "nothing", "torn"] {
         assert!(!dir.journal(name).exists(), "{name}");
     }
-    // What cannot be read is kept.
+    // Unreadable journals are kept.
     for name in ["garbage", "newer"] {
         assert!(dir.journal(name).exists(), "{name}");
     }
@@ -322,7 +322,7 @@ fn files_that_come_go_change_or_break_are_noticed() {
     assert!(told.contains("broken.json") && told.contains("cut off"), "{told}");
     assert!(told.contains("copy-of-b.json") && told.contains("run id b already"), "{told}");
     assert!(
-        told.contains("edited.json") && told.contains("was changed since it was written"),
+        told.contains("edited.json") && told.contains("was changed after it was written"),
         "{told}"
     );
     let left_out = store.left_out_after(store.latest().unwrap().map(|run| run.run_id).as_ref());
@@ -388,10 +388,10 @@ fn history_filters_by_case_metric_and_runs() {
         (None, None, Some(1), 5),
         // A part of the id.
         (Some("fast"), None, None, 6),
-        // A pattern is of the whole id.
+        // A pattern must match the whole id.
         (Some("fast*"), None, None, 0),
         (Some("cpu_performance/*/fas?"), Some("time_ms"), None, 3),
-        // A bracket is a bracket.
+        // A bracket is literal.
         (Some("[f]ast"), None, None, 0),
     ] {
         let filter = HistoryFilter {
@@ -415,8 +415,8 @@ fn a_series_is_of_one_machine_and_of_what_was_measured() {
     let store = dir.write();
     for other in [
         Run { environment: machine(64), ..run("unlike", 1800) },
-        // The same machine, of which this program knows more: its runs belong to the series, and
-        // are the latest.
+        // The same machine with more known properties: its runs belong to the series, and are the
+        // latest.
         Run {
             environment: Environment { memory_gb: Some(64.0), ..machine(2) },
             ..run("known-better", 5400)

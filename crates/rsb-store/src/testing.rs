@@ -1,4 +1,4 @@
-//! Runs that tests are made of.
+//! Runs and helpers for tests.
 
 use rsb_model::environment::{Cpu, Git};
 use rsb_model::record::{ComparisonSummary, EnvironmentSummary, OverallStatus};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::store::Store;
 
-/// A moment `seconds` after the first of January 2026.
+/// Returns the time `seconds` after January 1, 2026.
 pub(crate) fn moment(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_767_225_600 + seconds).unwrap()
 }
@@ -31,7 +31,7 @@ pub(crate) fn machine(cores: u32) -> Environment {
     }
 }
 
-/// A run without cases that began at `moment(seconds)`.
+/// Creates a run without cases that began at `moment(seconds)`.
 pub(crate) fn run(id: &str, seconds: i64) -> Run {
     Run::begin(RunId(id.to_owned()), moment(seconds), "quick", "quick", machine(2))
 }
@@ -40,7 +40,7 @@ pub(crate) fn case_id(name: &str) -> CaseId {
     CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", name])
 }
 
-/// A measured case that took `time_ms`.
+/// Creates a measured case that took `time_ms`.
 pub(crate) fn measured_case(name: &str, time_ms: f64) -> BenchmarkResult {
     let times_ns: Vec<f64> =
         (0..40).map(|index| (time_ms + f64::from(index % 7) / 128.0) * 1e6).collect();
@@ -74,7 +74,7 @@ pub(crate) fn skipped_case(name: &str) -> BenchmarkResult {
     }
 }
 
-/// A comparison called `id`, which found a regression.
+/// Creates a comparison called `id` that found a regression.
 pub(crate) fn comparison(id: &str) -> ComparisonResult {
     ComparisonResult {
         format_version: rsb_model::format::FORMAT_VERSION,
@@ -99,12 +99,13 @@ pub(crate) fn comparison(id: &str) -> ComparisonResult {
 
 pub(crate) const DAY: i64 = 86_400;
 
-/// Keeps `run` as the program does.
+/// Stores `run` as the program does.
 pub(crate) fn keep(store: &Store, run: &Run) {
     store.begin(run).unwrap().finish(run).unwrap();
 }
 
-/// A directory with this many runs, one a day, each with so many measured cases and a skipped one.
+/// Creates a directory with `runs` runs, one a day, each with `cases` measured cases and a skipped
+/// one.
 pub(crate) fn with_runs(runs: i64, cases: usize) -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_for_writing(dir.path()).unwrap();

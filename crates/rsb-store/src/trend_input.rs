@@ -1,12 +1,12 @@
-//! Series from elsewhere: any CSV with the columns `timestamp` and `value`, and optionally `id`,
-//! `unit` and `better`.
+//! External series: any CSV with the columns `timestamp` and `value`, and optionally `id`, `unit`
+//! and `better`.
 //!
 //! Fields may be separated by semicolons or tabs, with decimal commas then, and the text may be
 //! UTF-16 with a byte order mark. A value of `nan`, `NA` or nothing is missing. Rows with the same
 //! id, unit and time are samples of one point, which is their median.
 //!
-//! A trend over a file that was half understood would be a wrong trend: every row must be right,
-//! and the first that is not is named with its line.
+//! A file that is only partly understood would give a wrong trend. Every row must therefore be
+//! valid, and the first invalid one is reported with its line.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -24,35 +24,35 @@ use crate::input::{self, MOST_OF_OURS};
 /// Why a CSV cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TrendInputError {
-    /// The system does not give it.
+    /// The system reported an error.
     #[error("cannot read `{}`: {source}; check the path and its permissions", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error from the system.
         source: std::io::Error,
     },
-    /// It has no line after the header.
+    /// There is no usable row after the header.
     #[error("`{}` has column names but no rows; add a row for each value", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// A line that is wrong.
+    /// A line is invalid.
     #[error("`{}`, line {line}: {problem}; {cure}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// From 1, the header counted.
+        /// Line from 1, including the header.
         line: u64,
-        /// What is wrong there.
+        /// Problem in that line.
         problem: String,
-        /// What the reader can do about it.
+        /// Suggested remedy.
         cure: &'static str,
     },
 }
 
-/// What is wrong with a line, and its cure.
+/// The problem of a line, and its cure.
 type Problem = (String, &'static str);
 
 const CURE_HEADER: &str =
@@ -65,22 +65,22 @@ const CURE_COMMA: &str =
     "export numbers without group separators: 1234.5 or, in a file with semicolons, 1234,5";
 const CURE_BETTER: &str = "give `higher`, `lower` or nothing, the same for the whole series";
 const CURE_CSV: &str = "give each line as many fields as the header, in UTF-8 or UTF-16 with a \
-                        byte order mark, and quote those that hold separators";
+                        byte order mark, and quote fields that contain separators";
 
-/// The series in the CSV at `path`, by id and unit, each oldest first.
+/// Reads the series in the CSV at `path`, sorted by id and unit, each oldest first.
 ///
 /// # Errors
-/// When it cannot be read, holds no figure, or a line is wrong.
+/// If the file cannot be read, contains no values, or has an invalid line.
 pub fn read_series(path: &Path) -> Result<Vec<Series>, TrendInputError> {
     let file = input::open(path)
         .map_err(|source| TrendInputError::Io { path: path.to_owned(), source })?;
     read_series_from(file, path)
 }
 
-/// As [`read_series`], from `input`; `name` is for errors.
+/// Reads series as [`read_series`] does, from `input`; `name` is for errors.
 ///
 /// # Errors
-/// When it cannot be read, holds no figure, or a line is wrong.
+/// If the input cannot be read, contains no values, or has an invalid line.
 pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, TrendInputError> {
     let mut bytes = Vec::new();
     input
@@ -125,7 +125,7 @@ fn wrong_line(path: &Path, line: u64, problem: String, cure: &'static str) -> Tr
     TrendInputError::Line { path: path.to_owned(), line, problem, cure }
 }
 
-/// The bytes of a text in UTF-8: one in UTF-16 is known by its byte order mark.
+/// Converts text to UTF-8. UTF-16 is detected by its byte order mark.
 fn decode_text(bytes: Vec<u8>) -> Vec<u8> {
     let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
         [0xff, 0xfe, ..] => u16::from_le_bytes,
@@ -137,14 +137,14 @@ fn decode_text(bytes: Vec<u8>) -> Vec<u8> {
     String::from_utf16_lossy(&units).into_bytes()
 }
 
-/// What separates the fields: the first of comma, semicolon and tab that the header contains.
+/// Returns the field separator: the first of comma, semicolon and tab that the header contains.
 fn separator(bytes: &[u8]) -> u8 {
     let header = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     b",;\t".iter().copied().find(|separator| header.contains(separator)).unwrap_or(b',')
 }
 
-/// Leaves one series of each benchmark whose aggregates Google Benchmark wrote as rows of their
-/// own: the benchmark itself, or else its medians under its name.
+/// Keeps one series per benchmark if Google Benchmark wrote aggregates as separate rows: the
+/// benchmark itself, or else its medians under its name.
 fn without_aggregates(series: &mut Vec<Series>) {
     let ids: HashSet<String> = series.iter().map(|one| one.id.clone()).collect();
     series.retain_mut(|one| {
@@ -163,7 +163,7 @@ fn without_aggregates(series: &mut Vec<Series>) {
     });
 }
 
-/// The point of samples of one time: their median.
+/// Returns the point for samples of one time: their median.
 fn median_point(samples: &[SeriesPoint]) -> Option<SeriesPoint> {
     let mut values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
     values.sort_unstable_by(f64::total_cmp);
@@ -180,11 +180,11 @@ fn from_csv(error: csv::Error, name: &Path) -> TrendInputError {
     }
 }
 
-/// Endings of the names of aggregates of Google Benchmark.
+/// Name suffixes of Google Benchmark aggregates.
 const AGGREGATES: [&str; 6] = ["_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"];
 
 struct Columns {
-    /// Whether a comma may be a decimal comma, because it separates no fields.
+    /// Whether a comma may be a decimal comma, because it is not the separator.
     is_decimal_comma: bool,
     timestamp: usize,
     value: usize,
@@ -235,7 +235,7 @@ impl Columns {
         Ok(())
     }
 
-    /// The value of a cell; `None` if it is missing.
+    /// Parses the value of a cell; returns `None` if it is missing.
     fn parse_value(&self, text: &str) -> Result<Option<f64>, Problem> {
         if MISSING.iter().any(|missing| text.eq_ignore_ascii_case(missing)) {
             return Ok(None);
@@ -275,17 +275,17 @@ fn cell(record: &StringRecord, column: Option<usize>) -> &str {
     column.and_then(|column| record.get(column)).unwrap_or_default()
 }
 
-/// Values of a cell without a measurement.
+/// Cell values that mean a missing measurement.
 const MISSING: [&str; 4] = ["", "nan", "na", "n/a"];
 
-/// A column's name without the mark that some programs put at the beginning of UTF-8.
+/// Returns a column name without the byte order mark that some programs write in UTF-8.
 fn strip_bom(column: &str) -> &str {
     column.trim_start_matches('\u{feff}').trim()
 }
 
 fn parse_time(text: &str) -> Result<Timestamp, Problem> {
-    /// Below this a number counts seconds (until the year 5138), from it on milliseconds (from
-    /// March 1973).
+    /// Smallest number that counts as milliseconds (from March 1973); smaller ones count as seconds
+    /// (until the year 5138).
     const MILLISECONDS_FROM: f64 = 1e11;
     const MILLISECONDS_TO: f64 = 1e14;
     let Ok(number) = text.parse::<f64>() else {
@@ -312,7 +312,7 @@ fn parse_better(text: &str) -> Result<Option<Better>, Problem> {
     }
 }
 
-/// A time in words of the calendar; one without an offset is in UTC.
+/// Parses a calendar time; one without an offset is in UTC.
 fn parse_calendar(text: &str) -> Option<Timestamp> {
     let known: Result<Timestamp, _> = text.parse();
     if let Ok(time) = known {
@@ -328,7 +328,7 @@ fn parse_calendar(text: &str) -> Option<Timestamp> {
     local?.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
 }
 
-/// A day in the format `date`, or such a day with a time.
+/// Parses a day in the format `date`, optionally with a time.
 fn parse_local(text: &str, date: &str) -> Option<jiff::civil::DateTime> {
     let day = jiff::fmt::strtime::parse(date, text).and_then(|parsed| parsed.to_date());
     if let Ok(day) = day {
@@ -483,7 +483,7 @@ mod tests {
         assert_eq!(first_points(&["geo_mean", "x"]).len(), 2, "a name of its own");
     }
 
-    /// The id and the first value of each series, where the value of a row is its position.
+    /// Returns the id and the first value of each series. The value of a row is its position.
     fn first_points(ids: &[&str]) -> Vec<(String, f64)> {
         let rows: Vec<String> =
             ids.iter().enumerate().map(|(at, id)| format!("0,{at},{id}")).collect();

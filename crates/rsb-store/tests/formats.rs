@@ -1,4 +1,4 @@
-//! Files of other formats are refused with what to do.
+//! Files of other formats are refused with a remedy.
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
 

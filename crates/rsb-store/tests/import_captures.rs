@@ -1,5 +1,5 @@
-//! The importers against what the tools really printed on real machines. The captures lie outside
-//! of the repository: without them (`RSB_SHARED`, or `../shared` beside it) these tests print that
+//! Tests of the importers with real outputs of the tools from real machines. The captures are not
+//! in the repository: without them (`RSB_SHARED`, or `../shared` next to it) these tests print that
 //! they were skipped.
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
@@ -22,7 +22,7 @@ fn capture(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The run in a capture, whose format must be found without help.
+/// Imports a capture, whose format must be detected.
 fn read(name: &str, format: Format) -> Option<Run> {
     let run = import(&capture(name)?, None).unwrap();
     assert_eq!(run.suite, format.as_str(), "{name}");
@@ -90,7 +90,7 @@ fn hipblaslt_after_the_number_of_the_solution() {
         return;
     };
     let [gemm] = &run.benchmarks[..] else { panic!("{run:?}") };
-    // This version prints the type of the result alone, and nothing of the factors.
+    // This version prints only the type of the result, not those of the factors.
     assert_eq!(gemm.fields().unwrap().text("dtype"), None);
     assert_near(number(gemm, "gflops"), 58_624.5);
     assert_near(number(gemm, "time_us"), 24.54);
@@ -109,7 +109,7 @@ fn nccl_rows_of_an_old_version() {
     assert_near(number(largest, "num_gpus"), 8.0);
     let small = case(&run, "size=4/in-place");
     assert!(small.outcome == Outcome::Measured && number(small, "bandwidth_gb_s").is_nan());
-    // Two rows have the size 0: neither takes the place of the other.
+    // Two rows have the size 0; neither replaces the other.
     assert_near(number(case(&run, "size=0/out-of-place"), "time_us"), 35.20);
     assert_near(number(case(&run, "size=0/out-of-place#2"), "time_us"), 34.18);
 }
@@ -124,7 +124,7 @@ fn ceilings_of_rocm_compute_profiler_are_below_what_the_gpu_could_reach() {
     assert_near(number(matrix, "peak_gflops"), 181_043.2);
     let shares =
         run.benchmarks.iter().map(|case| number(case, "gflops") / number(case, "peak_gflops"));
-    // The tool does not pack two f32 into one operation of the vector unit, which the peak does.
+    // The tool does not pack two f32 values into one vector operation, while the peak assumes it.
     assert!(shares.filter(|share| share.is_finite()).all(|share| (0.4..1.0).contains(&share)));
 }
 
@@ -146,7 +146,10 @@ fn what_no_importer_knows_is_refused() {
     ] {
         let Some(path) = capture(name) else { return };
         let error = import(&path, None).unwrap_err().to_string();
-        assert!(error.contains("no known tool") && error.contains("nvbandwidth"), "{error}");
+        assert!(
+            error.contains("not the output of a supported tool") && error.contains("nvbandwidth"),
+            "{error}"
+        );
     }
 }
 

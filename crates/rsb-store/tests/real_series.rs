@@ -1,4 +1,4 @@
-//! The reader of series against a file that somebody else's continuous benchmarks wrote.
+//! Reads a series file that another project's continuous benchmarks wrote.
 
 use std::path::Path;
 

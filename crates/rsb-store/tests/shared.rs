@@ -1,4 +1,5 @@
-//! The shared store on a real PostgreSQL, started here: Debian's package `postgresql` has one.
+//! The shared store on a real PostgreSQL server started by the tests, from Debian's package
+//! `postgresql`.
 #![allow(clippy::unwrap_used, missing_docs)] // In a test a failed step is a failed test.
 
 use std::fs;
@@ -16,7 +17,7 @@ use rsb_model::{
 use rsb_store::shared::{SendOutcome, SharedStore, SharedStoreError};
 use rsb_store::{Store, sealed_text};
 
-/// A server of its own on a free port, which ends with the test.
+/// A PostgreSQL server on a free port that stops at the end of the test.
 struct Server {
     dir: tempfile::TempDir,
     programs: PathBuf,
@@ -24,7 +25,7 @@ struct Server {
 }
 
 impl Server {
-    /// `None` where PostgreSQL is not installed.
+    /// Returns `None` if PostgreSQL is not installed.
     fn prepare() -> Option<Self> {
         let Some(programs) = programs() else {
             test_needs::missing(
@@ -34,7 +35,7 @@ impl Server {
             return None;
         };
         let dir = tempfile::tempdir().unwrap();
-        // The server refuses to run as root: as root the files are those of another user.
+        // The server refuses to run as root; for root the files belong to another user.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let server = Self { dir, programs, port };
@@ -80,7 +81,7 @@ impl Server {
         );
     }
 
-    /// Ends the server as a crash does.
+    /// Stops the server as in a crash.
     fn crash(&self) {
         self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "-w", "stop"]);
     }
@@ -124,7 +125,7 @@ impl Server {
         } else {
             Command::new(program)
         };
-        // The server keeps what it inherits open: a pipe would never end.
+        // The server inherits open files, so a pipe would never end.
         let out = self.dir.path().join("said");
         let said = fs::File::create(&out).unwrap();
         let status = command
@@ -217,7 +218,7 @@ fn store(runs: &[Run]) -> (tempfile::TempDir, Store) {
     (dir, store)
 }
 
-/// What `shared` has beyond `store`, taken in there.
+/// Merges the runs of `shared` that `store` lacks; returns the number fetched.
 fn take_in(shared: &mut SharedStore, store: &Store) -> usize {
     let dir = tempfile::tempdir().unwrap();
     let fetched = shared.fetch(store, dir.path()).unwrap();
@@ -240,14 +241,14 @@ fn what_one_machine_sends_another_takes_in_once_and_as_it_was() {
     shared.send_all(&here, |id, how| sent.push((id.0.clone(), how.unwrap()))).unwrap();
     assert_eq!(sent.len(), 5);
     assert!(sent.iter().all(|(_, how)| *how == SendOutcome::Added));
-    // What is there is not even read again.
+    // Runs that are already there are not read again.
     shared.send_all(&here, |id, _| panic!("{id} is sent twice")).unwrap();
     assert_eq!(shared.send(&runs[2]).unwrap(), SendOutcome::Known);
     let (_other, there) = store(&[]);
     assert_eq!(take_in(&mut shared, &there), 5);
     assert_eq!(in_order(&there), in_order(&here));
     assert_eq!(take_in(&mut shared, &there), 0);
-    // The way back: what came from there is not sent again under another name.
+    // On the way back, fetched runs are not sent again under another name.
     shared.send_all(&there, |id, _| panic!("{id} is sent back")).unwrap();
     assert_eq!(server.count("SELECT count(*) FROM rsb_runs"), 5);
     assert_eq!(server.count("SELECT count(*) FROM rsb_metrics"), 5 * 3 * 2);
@@ -277,7 +278,7 @@ fn a_run_that_was_measured_further_replaces_itself_and_a_namesake_gets_a_name_of
 fn many_writers_and_many_first_connections_lose_and_double_nothing() {
     let Some(server) = Server::start() else { return };
     let runs: Vec<Run> = (0..12).map(|at| run(&format!("run-{at}"), 1000 + at, 8)).collect();
-    // Every writer makes the tables, sends its own runs and, like all others, the first four.
+    // Every writer creates the tables and sends its own runs as well as the first four.
     thread::scope(|scope| {
         for writer in 0..4 {
             let (server, runs) = (&server, &runs);
@@ -300,7 +301,7 @@ fn many_writers_and_many_first_connections_lose_and_double_nothing() {
 #[test]
 fn runs_of_one_name_go_back_and_forth_without_multiplying() {
     let Some(server) = Server::start() else { return };
-    // Two machines that began a run at the same second and commit.
+    // Two machines that began a run in the same second on the same commit.
     let (_first, first) = store(&[run("same", 1000, 2)]);
     let (_second, second) = store(&[run("same", 1001, 2)]);
     let mut shared = server.connect();
@@ -370,7 +371,7 @@ fn a_server_that_dies_in_mid_write_costs_nothing_and_doubles_nothing() {
     let before = acknowledged.into_inner().unwrap();
     if before.len() < runs.len() {
         let said = ended.unwrap_err().to_string();
-        assert!(said.contains("repeat it") && !said.contains("secret"), "{said}");
+        assert!(said.contains("repeat the command") && !said.contains("secret"), "{said}");
     }
     let gone = SharedStore::connect(&server.address()).unwrap_err().to_string();
     assert!(
@@ -399,7 +400,7 @@ fn tables_of_a_later_program_are_refused() {
     assert!(matches!(refused, SharedStoreError::Newer { found: 99, .. }), "{refused}");
 }
 
-/// In a process of its own, since the file of certificates is named by the environment.
+/// In a separate process, because an environment variable sets the certificate file.
 #[test]
 fn an_encrypted_connection_is_checked_against_the_certificates() {
     let Some(server) = Server::prepare() else { return };
@@ -441,12 +442,12 @@ fn a_wrong_address_is_refused_without_its_password() {
     let wrong = SharedStore::connect("postgres://me:secret@host/db?sslmode=sometimes")
         .unwrap_err()
         .to_string();
-    assert!(wrong.contains("is no address") && !wrong.contains("secret"), "{wrong}");
+    assert!(wrong.contains("is not a PostgreSQL address") && !wrong.contains("secret"), "{wrong}");
 }
 
 #[test]
 fn documents_are_sealed_as_files_are() {
-    // What a document of the shared store is, a run file is: both are read by one function.
+    // A document of the shared store is a run file: the same function reads both.
     let text = sealed_text(&run("sealed", 1000, 1)).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sealed.json");

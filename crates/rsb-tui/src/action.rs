@@ -1,16 +1,16 @@
-//! What a person can do.
+//! User actions.
 
 use crate::stage::Stage;
 
-/// Something that a person can do.
+/// A user action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Action {
     Quit,
-    /// Quit whatever is going on.
+    /// Quit immediately, even during a run.
     QuitAtOnce,
     Help,
-    /// Close what covers the page, or go back.
+    /// Close the overlay, or go back.
     Back,
     NextStage,
     PreviousStage,
@@ -21,16 +21,16 @@ pub enum Action {
     Last,
     /// Select the row, counted from 0.
     Select(usize),
-    /// The next chart or view, or the one before.
+    /// Go to the next or previous chart or view.
     Turn(isize),
     Mark,
-    /// What a row is there for: start it, open it.
+    /// Start or open the selected row.
     Choose,
-    /// Start, once it was asked about.
+    /// Start, after confirmation.
     Begin,
     ChangeProfile(isize),
     StopRun,
-    /// Measure on where it was stopped.
+    /// Continue a stopped run.
     ResumeRun,
     ShowRun,
     CompareRun,

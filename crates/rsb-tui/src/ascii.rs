@@ -1,8 +1,8 @@
-//! A picture in nothing but ASCII, for terminals and fonts that have no more.
+//! Reduction to ASCII, for terminals and fonts that support nothing else.
 
 use ratatui::buffer::Buffer;
 
-/// Replaces what is not ASCII by what looks most like it.
+/// Replaces non-ASCII characters by similar ASCII characters.
 pub(crate) fn only(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         let mut letters = cell.symbol().chars();

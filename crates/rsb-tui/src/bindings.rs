@@ -1,5 +1,5 @@
-//! What can be done where, and by which key: one list, from which the last line, the help and the
-//! keys themselves follow.
+//! Key bindings by state: a single list from which the last line, the help and the keys are
+//! derived.
 
 use crate::action::Action;
 use crate::message::Key::{self, Char};
@@ -8,18 +8,18 @@ use crate::run_page::RunPage;
 use crate::stage::Stage;
 use crate::state::{Overlay, State};
 
-/// An action, the keys that do it, and what a person reads about it.
+/// An action, its keys, and its descriptions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
-    /// What is done.
+    /// Action.
     pub action: Action,
-    /// The keys, the one that is shown first.
+    /// Keys, the displayed one first.
     pub keys: &'static [Key],
-    /// How the first is called.
+    /// Label of the first key.
     pub key: &'static str,
-    /// What the last line says of it; empty where it says nothing.
+    /// Word in the last line; empty if not shown there.
     pub word: &'static str,
-    /// What the help says of it.
+    /// Description in the help.
     pub about: &'static str,
 }
 
@@ -42,7 +42,7 @@ const fn bind(
 const ENTER: &[Key] = &[Key::Enter];
 const ESC: &[Key] = &[Key::Esc];
 
-/// What can be done in `state`, the most useful first.
+/// Returns the bindings available in `state`, most useful first.
 pub fn bindings(state: &State) -> Vec<Binding> {
     match &state.overlay {
         Overlay::Help => vec![
@@ -51,35 +51,35 @@ pub fn bindings(state: &State) -> Vec<Binding> {
             quit(),
         ],
         Overlay::Search => vec![
-            bind(Action::EndSearch, ENTER, "Enter", "done").about("keeps what was typed"),
+            bind(Action::EndSearch, ENTER, "Enter", "done").about("keeps the typed text"),
             bind(Action::Back, ESC, "Esc", "cancel").about("clears the filter"),
         ],
         Overlay::Start(_) => vec![
-            bind(Action::Begin, ENTER, "Enter", "start").about("begins to measure"),
+            bind(Action::Begin, ENTER, "Enter", "start").about("starts measuring"),
             bind(Action::ChangeProfile(1), &[Key::Right, Char('l'), Char('p')], "p", "profile")
-                .about("measures more thoroughly, or again as quickly"),
+                .about("selects a more thorough profile, after the last the quickest"),
             bind(Action::ChangeProfile(-1), &[Key::Left, Char('h'), Char('<')], "←", "")
-                .about("measures less thoroughly"),
-            bind(Action::Back, ESC, "Esc", "back").about("measures nothing"),
+                .about("selects a less thorough profile"),
+            bind(Action::Back, ESC, "Esc", "back").about("closes the plan without measuring"),
         ],
         Overlay::Pick(_) => {
             let mut all = vec![
-                bind(Action::Choose, ENTER, "Enter", "choose").about("takes the selected one"),
-                bind(Action::Back, ESC, "Esc", "back").about("leaves everything as it is"),
+                bind(Action::Choose, ENTER, "Enter", "choose").about("chooses the selected entry"),
+                bind(Action::Back, ESC, "Esc", "back").about("closes the list without choosing"),
             ];
             all.extend(moves());
             all
         }
         Overlay::Leave => vec![
-            bind(Action::Quit, &[Char('q'), Key::Enter], "q", "quit all the same")
-                .about("ends the program"),
-            bind(Action::Back, ESC, "Esc", "stay").about("nothing ends"),
+            bind(Action::Quit, &[Char('q'), Key::Enter], "q", "quit anyway")
+                .about("quits the program"),
+            bind(Action::Back, ESC, "Esc", "stay").about("stays in the program"),
         ],
         Overlay::None => of_page(state),
     }
 }
 
-/// What can be done on the page, whatever covers it.
+/// Returns the bindings of the page, regardless of overlays.
 pub(crate) fn of_page(state: &State) -> Vec<Binding> {
     let mut all = Vec::new();
     if state.shows_run && state.run.is_some() {
@@ -92,29 +92,27 @@ pub(crate) fn of_page(state: &State) -> Vec<Binding> {
     all
 }
 
-// In ASCII the arrows of the last line are drawn as < and >, which therefore work too.
+// In ASCII mode, arrows in the last line are drawn as < and >, so these keys work too.
 fn of_stage(state: &State) -> Vec<Binding> {
     let search = bind(Action::Search, &[Char('/')], "/", "search")
-        .about("shows only what holds the text that you type");
-    let find =
-        bind(Action::Search, &[Char('/')], "/", "search").about("goes to the text that you type");
-    let next = bind(Action::NextMatch, &[Char('n')], "n", "")
-        .about("goes to the next place with that text");
-    let reload = bind(Action::Reload, &[Char('u')], "u", "update").about("loads the page again");
+        .about("shows only rows that contain the typed text");
+    let find = bind(Action::Search, &[Char('/')], "/", "search").about("goes to the typed text");
+    let next = bind(Action::NextMatch, &[Char('n')], "n", "").about("goes to the next match");
+    let reload = bind(Action::Reload, &[Char('u')], "u", "update").about("reloads the page");
     let turns = [
         bind(Action::Turn(1), &[Key::Right, Char('l'), Char('>')], "→", "next view")
             .about("shows the next chart or page"),
         bind(Action::Turn(-1), &[Key::Left, Char('h'), Char('<')], "←", "")
-            .about("shows the chart or page before"),
+            .about("shows the previous chart or page"),
     ];
     let mut all = Vec::new();
     match state.stage {
         stage if stage.offers_runs() => {
             all.extend([
                 bind(Action::Choose, ENTER, "Enter", "run")
-                    .about("runs the selected suite or benchmark, and asks first"),
+                    .about("runs the selected suite or benchmark after a confirmation"),
                 bind(Action::Mark, &[Char(' ')], "Space", "mark")
-                    .about("marks a benchmark: Enter then runs all that are marked"),
+                    .about("marks a benchmark; Enter runs all marked ones"),
                 search,
             ]);
             all.extend(moves());
@@ -122,14 +120,14 @@ fn of_stage(state: &State) -> Vec<Binding> {
         }
         Stage::Comparison => {
             all.extend([
-                bind(Action::CompareWithPrevious, &[Char('p')], "p", "run before")
-                    .about("compares the latest run with the run before it"),
+                bind(Action::CompareWithPrevious, &[Char('p')], "p", "previous run")
+                    .about("compares the latest run with the previous one"),
                 bind(Action::CompareWithBaseline, &[Char('a')], "a", "baseline")
                     .about("compares the run with the baseline of its suite"),
                 bind(Action::PickOlder, &[Char('1')], "1", "older")
-                    .about("chooses what to compare with: any run or baseline"),
+                    .about("chooses the older side: any run or baseline"),
                 bind(Action::PickNewer, &[Char('2')], "2", "newer")
-                    .about("chooses the run that is compared"),
+                    .about("chooses the newer side: any run"),
             ]);
             all.extend(turns);
             all.extend([find, next, reload]);
@@ -158,18 +156,18 @@ fn of_run(state: &State) -> Vec<Binding> {
     if state.is_measuring() {
         all.push(
             bind(Action::StopRun, &[Char('s')], "s", "stop")
-                .about("stops after the present sample; what was measured is kept"),
+                .about("stops after the current sample and keeps the results"),
         );
     } else {
         if state.run.as_ref().is_some_and(RunPage::can_resume) {
             all.push(
-                bind(Action::ResumeRun, &[Char('m')], "m", "measure on")
-                    .about("measures what this run still lacks; what it has stays"),
+                bind(Action::ResumeRun, &[Char('m')], "m", "continue")
+                    .about("measures the missing cases of this run and keeps the others"),
             );
         }
         all.push(
             bind(Action::CompareRun, &[Char('c'), Key::Enter], "c", "compare")
-                .about("compares this run with the run before it"),
+                .about("compares this run with the previous one"),
         );
         if state.run.as_ref().is_some_and(RunPage::is_stored) {
             all.extend([
@@ -181,7 +179,7 @@ fn of_run(state: &State) -> Vec<Binding> {
         } else {
             all.push(
                 bind(Action::KeepRun, &[Char('s')], "s", "keep")
-                    .about("keeps this run among the results"),
+                    .about("stores this run with the other results"),
             );
         }
     }
@@ -189,7 +187,7 @@ fn of_run(state: &State) -> Vec<Binding> {
         bind(Action::Turn(1), &[Key::Right, Char('l'), Char('>')], "→", "next chart")
             .about("shows the next chart"),
         bind(Action::Turn(-1), &[Key::Left, Char('h'), Char('<')], "←", "")
-            .about("shows the chart before"),
+            .about("shows the previous chart"),
         bind(Action::Back, ESC, "Esc", "list")
             .about("goes back to the list; `r` shows the run again"),
     ]);
@@ -220,7 +218,7 @@ fn everywhere(state: &State) -> Vec<Binding> {
     if state.run.is_some() && !state.shows_run {
         all.push(
             bind(Action::ShowRun, &[Char('r')], "r", "the run")
-                .about("shows the run that is measured, or was last"),
+                .about("shows the current or last run"),
         );
     }
     if !state.shows_run && !state.place().search.is_empty() {
@@ -232,11 +230,10 @@ fn everywhere(state: &State) -> Vec<Binding> {
         all.push(bind(Action::Back, ESC, "Esc", word).about(about));
     }
     all.extend([
-        bind(Action::NextStage, &[Key::Tab], "Tab", "next page")
-            .about("goes to the next page of the first line"),
+        bind(Action::NextStage, &[Key::Tab], "Tab", "next page").about("goes to the next page"),
         bind(Action::PreviousStage, &[Key::BackTab], "Shift-Tab", "")
-            .about("goes to the page before"),
-        bind(Action::Help, &[Char('?')], "?", "help").about("says what can be done on this page"),
+            .about("goes to the previous page"),
+        bind(Action::Help, &[Char('?')], "?", "help").about("shows the keys of this page"),
         quit(),
     ]);
     all
@@ -244,10 +241,10 @@ fn everywhere(state: &State) -> Vec<Binding> {
 
 const fn quit() -> Binding {
     bind(Action::Quit, &[Char('q')], "q", "quit")
-        .about("ends the program; asks first while a run is measured")
+        .about("quits the program; asks first during a run")
 }
 
-/// What `key` does in `state`.
+/// Returns the action of `key` in `state`.
 pub(crate) fn action_of(state: &State, key: Key) -> Option<Action> {
     if key == Key::Interrupt {
         return Some(Action::QuitAtOnce);
@@ -258,7 +255,7 @@ pub(crate) fn action_of(state: &State, key: Key) -> Option<Action> {
         .map(|binding| binding.action)
 }
 
-/// The list that an overlay for choosing shows.
+/// Returns the side that the selection overlay is open for.
 pub(crate) const fn picked_side(state: &State) -> Option<PickedSide> {
     match &state.overlay {
         Overlay::Pick(list) => Some(list.side),

@@ -1,48 +1,48 @@
-//! What the interface asks of whoever drives it.
+//! Requests from the interface to its driver.
 
 use rsb_model::{Profile, Suite};
 
-/// What to do. Whatever comes of it comes back as a [`crate::Message`].
+/// A request to the driver. Results come back as [`crate::Message`]s.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Draw the state. Nothing else draws: an event that a person need not see at once asks for
-    /// none.
+    /// Draw the state. Nothing else draws: events that need not be visible immediately do not
+    /// request it.
     Draw,
-    /// Load what a stage shows.
+    /// Load the data of a stage.
     Load(Subject),
     /// Load a stored run.
     OpenRun(String),
-    /// Plan what was chosen, and measure nothing.
+    /// Plan the selection, without measuring.
     Plan(RunSelection),
-    /// Measure what was chosen.
+    /// Measure the selection.
     Measure(RunSelection),
-    /// Measure what a stored run still lacks.
+    /// Measure the remaining cases of a stored run.
     Resume(String),
-    /// Ask the engine to stop. What was measured is kept.
+    /// Stop the engine. Results that were already measured are kept.
     Stop,
-    /// Compare two sides, each as `compare` takes it.
+    /// Compare two sides, each in the syntax of `compare`.
     Compare {
-        /// What is compared with.
+        /// Baseline side.
         baseline: String,
-        /// What is compared.
+        /// Current side.
         current: String,
     },
     /// Save a run as the baseline of its suite.
     SaveBaseline(String),
     /// Write the report of a run.
     WriteReport(String),
-    /// Keep the run that was measured last and is not kept yet.
+    /// Keep the latest run, which has not been kept yet.
     KeepRun,
-    /// End, by this exit code.
+    /// Quit with this exit code.
     Quit(u8),
 }
 
-/// What can be loaded.
+/// Data that can be loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// What can run here, and why the rest cannot.
+    /// Offers, with the reasons why some cannot run here.
     Offers,
-    /// How each component stands.
+    /// Status of each component.
     Components,
     /// Stored runs and saved baselines.
     Runs,
@@ -52,14 +52,14 @@ pub enum Subject {
     Comparison,
     /// Trends, changes and health.
     History,
-    /// What is wrong here, and what the machine is.
+    /// Findings of the machine check, and the environment.
     Machine,
 }
 
 impl Subject {
     pub(crate) const fn title(self) -> &'static str {
         match self {
-            Self::Offers => "what can run here",
+            Self::Offers => "the benchmarks",
             Self::Components => "the components",
             Self::Runs => "the stored runs",
             Self::Run => "the run",
@@ -70,14 +70,14 @@ impl Subject {
     }
 }
 
-/// What was chosen to run.
+/// A selection to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunSelection {
-    /// Benchmarks and components by name; none means those of the suite.
+    /// Names of benchmarks and components; empty for those of the suite.
     pub names: Vec<String>,
-    /// The suite, where no names are given.
+    /// Suite, if no names are given.
     pub suite: Option<Suite>,
-    /// How thoroughly; `None` is what the suite and the configuration say.
+    /// Profile; `None` for the default of the suite and the configuration.
     pub profile: Option<Profile>,
 }
 

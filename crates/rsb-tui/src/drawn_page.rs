@@ -1,30 +1,30 @@
-//! What was drawn, as far as the next click and key depend on it.
+//! Layout of the drawn page, as needed to handle clicks and scrolling.
 
 use ratatui::layout::Rect;
 
 use crate::action::Action;
 
-/// What was drawn: where a click falls, and how far the page can be scrolled.
+/// Layout of the drawn page: click targets, and the range of scrolling.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DrawnPage {
     pub(crate) targets: Vec<(Rect, Action)>,
-    /// Lines or rows that there are.
+    /// Total number of lines or rows.
     pub(crate) rows: usize,
-    /// How many of them there is room for.
+    /// Number of visible lines or rows.
     pub(crate) height: usize,
-    /// How wide they may be.
+    /// Width of the lines in columns.
     pub(crate) width: usize,
 }
 
 impl DrawnPage {
-    /// What a click there does: what lies on top counts.
+    /// Returns the action of a click at a position. The topmost target wins.
     pub(crate) fn action_at(&self, column: u16, row: u16) -> Option<Action> {
         let target =
             self.targets.iter().rev().find(|(area, _)| area.contains((column, row).into()));
         target.map(|(_, action)| *action)
     }
 
-    /// Where clicks do something, and what.
+    /// Returns the click targets and their actions.
     pub fn targets(&self) -> &[(Rect, Action)] {
         &self.targets
     }

@@ -1,12 +1,12 @@
-//! The terminal interface: a [`State`], what changes it ([`update()`]), and how it looks
-//! ([`view()`]).
+//! The terminal interface: a [`State`], the function that changes it ([`update()`]), and the one
+//! that draws it ([`view()`]).
 //!
-//! It shows what the verbs print, by the same view models. Whoever drives it owns the terminal, the
-//! engine and the store: keys, clicks and the engine's events go in as [`Message`]s, [`Command`]s
+//! It shows the output of the subcommands, from the same view models. The driver owns the terminal,
+//! the engine and the store: keys, clicks and engine events go in as [`Message`]s, and [`Command`]s
 //! come out.
 //!
-//! **Invariant:** no terminal, no file, no clock, no process: the same messages give the same
-//! pictures.
+//! **Invariant:** no terminal, no files, no clock, no processes: the same messages give the same
+//! output.
 
 mod action;
 mod ascii;

@@ -1,4 +1,4 @@
-//! What comes in: keys, clicks, what the engine tells, what was loaded.
+//! Input of the interface: keys, clicks, engine events, loaded data.
 
 use rsb_model::finding::Finding;
 use rsb_model::record::{HealthDocument, ThresholdCheck, TrackedAlert, TrendDocument};
@@ -8,7 +8,7 @@ use rsb_report::{BaselineRow, RunRow};
 use crate::command::Subject;
 use crate::stage::Offer;
 
-/// A key, as far as the interface knows keys.
+/// A key that the interface supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Key {
@@ -26,60 +26,60 @@ pub enum Key {
     Tab,
     BackTab,
     Backspace,
-    /// Ctrl-C, or a signal to end.
+    /// Ctrl-C, or a termination signal.
     Interrupt,
 }
 
-/// Something that came in.
+/// An input event.
 #[derive(Debug)]
 pub enum Message {
     /// A key was pressed.
     Key(Key),
-    /// Somebody clicked there.
+    /// The mouse was clicked.
     Click {
-        /// From the left, from 0.
+        /// Column, from 0.
         column: u16,
-        /// From the top, from 0.
+        /// Row, from 0.
         row: u16,
     },
-    /// The terminal has another size, or is to be drawn for the first time.
+    /// The terminal was resized, or is drawn for the first time.
     Resized,
-    /// The engine tells something.
+    /// The engine sent an event.
     Happened {
-        /// What.
+        /// The event.
         event: Event,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
-    /// What a command asked for is here.
+    /// Requested data was loaded.
     Loaded(LoadedDocument),
-    /// It is not to be had.
+    /// Requested data is not available.
     Unavailable {
-        /// What.
+        /// The requested data.
         subject: Subject,
-        /// Why, and the cure.
+        /// Reason and cure.
         why: String,
     },
-    /// What would be measured, or why it cannot be planned.
+    /// The plan is ready, or planning failed.
     Planned(Result<PlanSummary, String>),
-    /// The run is over, or never began.
+    /// The run has ended, or did not start.
     Ended(Result<Box<RunEnd>, String>),
-    /// The run that was not kept is kept now, in this file.
+    /// The run was kept, in this file.
     Kept(String),
-    /// A command other than loading or measuring is done.
+    /// A command other than loading or measuring has finished.
     Done,
-    /// The program has said something to a person.
+    /// The program printed a message for the user.
     Said(String),
 }
 
-/// What a command asked for.
+/// Requested data.
 #[derive(Debug)]
 pub enum LoadedDocument {
-    /// What can run here, and why the rest cannot.
+    /// Offers, with the reasons why some cannot run here.
     Offers(Vec<Offer>),
-    /// How each component stands.
+    /// Status of each component.
     Components(Vec<ComponentRow>),
-    /// Stored runs, the latest first, and saved baselines.
+    /// Stored runs, latest first, and saved baselines.
     Runs {
         /// Runs.
         runs: Vec<RunRow>,
@@ -92,73 +92,73 @@ pub enum LoadedDocument {
     Comparison(Box<ComparisonResult>),
     /// Trends, changes and health.
     History(Box<HistoryPage>),
-    /// What is wrong here, and what the machine is.
+    /// Findings of the machine check, and the environment.
     Machine {
-        /// The worst first.
+        /// Findings, worst first.
         findings: Vec<Finding>,
-        /// The machine.
+        /// The environment.
         environment: Box<Environment>,
     },
 }
 
-/// How a component stands.
+/// Status of a component.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComponentRow {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// `not_run`, `running`, `passed`, `warning` or `failed`.
     pub status: String,
-    /// What `components` prints of it: version, last run, missed targets, what is missing and the
+    /// Output of `components`: version, last run, missed targets, missing requirements and their
     /// cure.
     pub text: String,
-    /// Each target beside what was achieved.
+    /// Targets with the achieved values.
     pub checks: Vec<ThresholdCheck>,
 }
 
-/// Where figures go over the stored runs.
+/// Development of metrics over the stored runs.
 #[derive(Debug, Clone)]
 pub struct HistoryPage {
-    /// The time of an iteration of every case.
+    /// Iteration time of every case.
     pub trends: TrendDocument,
-    /// Changes of level that are followed.
+    /// Tracked changes of level.
     pub alerts: Vec<TrackedAlert>,
-    /// How the benchmarks stand.
+    /// State of the benchmarks.
     pub health: HealthDocument,
-    /// When it was looked at.
+    /// Time of the evaluation.
     pub now: Timestamp,
 }
 
-/// What would be measured.
+/// A plan of cases to measure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlanSummary {
-    /// Cases that get a turn.
+    /// Number of cases that will run.
     pub cases: usize,
-    /// The profile.
+    /// Profile.
     pub profile: String,
-    /// Cases that cannot run here, counted by what stands in their way.
+    /// Reasons why cases cannot run here, with the number of cases.
     pub without: Vec<(usize, Reason)>,
-    /// What is to be said of it.
+    /// Notes on the plan.
     pub notes: Vec<String>,
 }
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Debug)]
 pub struct RunEnd {
-    /// What was measured.
+    /// The run.
     pub run: Run,
-    /// How it ended.
+    /// Final status.
     pub status: RunStatus,
-    /// Where it is.
+    /// Storage location.
     pub stored: StoredRun,
 }
 
-/// Where a measured run is.
+/// Storage location of a measured run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredRun {
-    /// Among the results, in this file.
+    /// Stored among the results, in this file.
     Kept(String),
-    /// In this file, which goes away with the program unless the run is kept.
+    /// In this file, which is deleted when the program exits unless the run is kept.
     NotKept(String),
-    /// Not where it belongs, and why.
+    /// Not stored, for this reason.
     Failed(String),
 }

@@ -1,4 +1,4 @@
-//! Text that rsb-report painted for a terminal, as lines with styles.
+//! Converts text colored by rsb-report to styled lines.
 
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
@@ -6,8 +6,8 @@ use rsb_report::Tone;
 
 use crate::palette::{Palette, of_sixteen};
 
-/// The lines of `text`, which holds the colors that rsb-report writes and nothing else that a
-/// terminal obeys.
+/// Converts `text` to styled lines. Interprets the color sequences that rsb-report writes, and
+/// removes all other control characters.
 pub(crate) fn lines(text: &str, palette: Palette) -> Vec<Line<'static>> {
     text.lines().map(|line| parse_line(line, palette)).collect()
 }
@@ -23,7 +23,7 @@ fn parse_line(line: &str, palette: Palette) -> Line<'static> {
     Line::from(spans)
 }
 
-/// What a sequence of colors means; one that nobody writes means nothing.
+/// Returns the style of a color sequence; the default style if unknown.
 fn style(code: &str, palette: Palette) -> Style {
     let known = [Tone::Good, Tone::Bad, Tone::Caution, Tone::Dim, Tone::Strong];
     if let Some(tone) = known.into_iter().find(|tone| tone.code() == Some(code)) {

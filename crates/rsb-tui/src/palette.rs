@@ -1,5 +1,5 @@
-//! The colors of each terminal: what a piece of text means, as a style. A word or a shape always
-//! says the same thing.
+//! Color palettes: styles by meaning of the text. A word or a shape always carries the same
+//! information.
 
 use ratatui::style::{Color, Modifier, Style};
 use rsb_report::chart::Paint;
@@ -8,20 +8,20 @@ use rsb_report::{Pigment, Theme, Tone};
 /// A set of colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Palette {
-    /// None: bold, dim, underlined and reversed alone.
+    /// No colors: only bold, dim, underlined and reversed.
     Plain,
-    /// The sixteen that the user's terminal defines.
+    /// The sixteen colors that the user's terminal defines.
     Ansi,
-    /// The 256 fixed ones.
+    /// The 256 fixed colors.
     Indexed,
-    /// Any.
+    /// 24-bit colors.
     TrueColor,
-    /// Blue and orange in place of green and red (after Okabe and Ito), for those who do not tell
-    /// these apart.
+    /// Blue and orange instead of green and red (after Okabe and Ito), for readers who cannot
+    /// distinguish these.
     ColorBlind,
 }
 
-/// What a color is for.
+/// Purpose of a color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hue {
     Good,
@@ -51,7 +51,7 @@ impl Palette {
         self.color(hue).map_or_else(Style::new, |color| Style::new().fg(color))
     }
 
-    /// Of text with a tone.
+    /// Returns the style of text with a tone.
     pub(crate) fn tone(self, tone: Tone) -> Style {
         match tone {
             Tone::Plain => Style::new(),
@@ -63,8 +63,7 @@ impl Palette {
         }
     }
 
-    /// Of a part of a chart: the colors of `theme`, but for those that people mistake for one
-    /// another.
+    /// Returns the style of a part of a chart: the color of `theme`, adapted to the palette.
     pub(crate) fn paint(self, paint: Paint, theme: &Theme) -> Style {
         let color = match (self, paint) {
             (Self::Plain, _) => None,
@@ -86,23 +85,23 @@ impl Palette {
         color.map_or_else(Style::new, |color| Style::new().fg(color))
     }
 
-    /// Of a key that can be pressed and clicked.
+    /// Returns the style of a key that can be pressed or clicked.
     pub(crate) fn key(self) -> Style {
         self.style(Hue::Accent).add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
     }
 
-    /// Of the row that is selected, and the stage that is shown.
+    /// Returns the style of the selected row and the current stage.
     pub(crate) fn selection_style() -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// Of lines and frames.
+    /// Returns the style of lines and frames.
     pub(crate) fn line() -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 }
 
-/// One of the sixteen that the user's terminal defines.
+/// Returns one of the sixteen colors that the user's terminal defines.
 pub(crate) const fn of_sixteen(index: u8) -> Color {
     match index {
         0 => Color::Black,
@@ -128,7 +127,7 @@ const fn exact_color([red, green, blue]: [u8; 3]) -> Color {
     Color::Rgb(red, green, blue)
 }
 
-/// The nearest of the 216 colors of the cube among the 256.
+/// Returns the nearest of the 216 colors of the cube in the 256-color palette.
 fn nearest(rgb: [u8; 3]) -> u8 {
     const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let [red, green, blue] = rgb.map(|value| {

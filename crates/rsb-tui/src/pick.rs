@@ -1,21 +1,21 @@
-//! Choosing a side of a comparison: a saved baseline or a stored run.
+//! Selection of a side of a comparison: a saved baseline or a stored run.
 
 use rsb_report::{BaselineRow, RunRow};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PickedSide {
-    /// What is compared with.
+    /// Baseline side.
     Older,
-    /// What is compared.
+    /// Current side.
     Newer,
-    /// None: the run is opened.
+    /// Neither: the run is opened.
     Opened,
 }
 
 impl PickedSide {
     pub(crate) const fn title(self) -> &'static str {
         match self {
-            Self::Older => "Compare with which?",
+            Self::Older => "Compare with which run or baseline?",
             Self::Newer => "Compare which run?",
             Self::Opened => "Open which run?",
         }
@@ -30,12 +30,12 @@ pub(crate) struct PickList {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PickChoice {
-    /// As `compare` takes it.
+    /// Name in the syntax of `compare`.
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-/// What can be chosen for `side`: baselines too, where it is what is compared with.
+/// Returns the choices for `side`: runs, and for the baseline side also baselines.
 pub(crate) fn choices(
     side: PickedSide,
     runs: &[RunRow],
@@ -57,7 +57,7 @@ pub(crate) fn choices(
     choices
 }
 
-/// Two sides to compare: of one suite, on one machine.
+/// Two sides to compare, of one suite on one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ComparablePair {
     pub(crate) older: String,
@@ -65,7 +65,7 @@ pub(crate) struct ComparablePair {
 }
 
 impl ComparablePair {
-    /// The newest of `runs` for which `older` finds another side.
+    /// Returns the newest of `runs` for which `older` returns another side.
     pub(crate) fn newest(
         runs: &[RunRow],
         older: impl Fn(&RunRow) -> Option<String>,
@@ -77,19 +77,19 @@ impl ComparablePair {
     }
 }
 
-/// The run before `run` of the same suite on the same machine.
+/// Returns the previous run of the same suite on the same machine.
 pub(crate) fn earlier_run(runs: &[RunRow], run: &RunRow) -> Option<String> {
     run_before(runs, &run.run_id, &run.suite, None).map(|row| row.run_id.clone())
 }
 
-/// The baseline of the suite and machine of `run`.
+/// Returns the baseline for the suite and machine of `run`.
 pub(crate) fn saved_baseline(baselines: &[BaselineRow], run: &RunRow) -> Option<String> {
     let found = baselines.iter().find(|row| row.name == run.suite && row.machine == run.machine);
     found.map(|row| row.name.clone())
 }
 
-/// The newest run before `run` of the same suite on the same machine: what a person means by "the
-/// run before".
+/// Returns the previous run of the same suite on the same machine that measured at least one case.
+/// For a run that is not in `runs`, `machine` is its machine if known.
 pub(crate) fn run_before<'r>(
     runs: &'r [RunRow],
     run_id: &str,

@@ -1,4 +1,4 @@
-//! A run: one that is being measured, has just been, or was opened from the history.
+//! The page of a run: one in progress, the latest one, or one opened from the history.
 
 use std::time::Duration;
 
@@ -11,42 +11,42 @@ use crate::message::{RunEnd, StoredRun};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum RunView {
-    /// Every case, and what was not measured with its cure.
+    /// All cases, including those that were not measured, with their cures.
     #[default]
     Results,
     /// The chart of this name.
     Chart(String),
-    /// What the program said meanwhile.
+    /// Messages of the program during the run.
     Said,
 }
 
 #[derive(Debug)]
 pub(crate) struct RunPage {
     pub(crate) run: Run,
-    /// How far it is; nothing when it is over.
+    /// Progress; `None` after the run has ended.
     pub(crate) progress: Option<RunProgress>,
-    /// How it ended and where it is; nothing of a stored run.
+    /// Final status and location; `None` for a stored run.
     pub(crate) end: Option<(RunStatus, StoredRun)>,
     pub(crate) charts: Vec<Chart>,
     pub(crate) view: RunView,
-    /// Lines above the first that is shown.
+    /// Number of lines above the first visible one.
     pub(crate) scroll: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunProgress {
-    /// Cases that get a turn.
+    /// Number of cases that will run.
     pub(crate) cases: usize,
-    /// Which step this is, from 1; 0 before the first.
+    /// Current step, from 1; 0 before the first.
     pub(crate) step: usize,
     pub(crate) steps: usize,
-    /// The case that is measured.
+    /// Case that is being measured.
     pub(crate) case: Option<Case>,
-    /// The case that was measured before it.
+    /// Case that was measured before.
     pub(crate) last: Option<CaseId>,
-    /// When the first step began.
+    /// Start time of the first step.
     began: Option<Timestamp>,
-    /// When this step began.
+    /// Start time of the current step.
     now: Option<Timestamp>,
     pub(crate) is_stopping: bool,
 }
@@ -65,13 +65,13 @@ impl RunProgress {
         }
     }
 
-    /// `80 s left`, at the present pace.
+    /// Returns the remaining time at the current pace: `80 s left`.
     pub(crate) fn time_left(&self) -> Option<String> {
         let elapsed = Duration::try_from(self.now?.duration_since(self.began?)).ok()?;
         rsb_report::number::format_left(elapsed, self.step, self.steps)
     }
 
-    /// The share of the steps that are done, from 0 to 1.
+    /// Returns the share of finished steps, from 0 to 1.
     pub(crate) fn share(&self) -> f64 {
         if self.steps == 0 { 0.0 } else { self.step.saturating_sub(1) as f64 / self.steps as f64 }
     }
@@ -79,7 +79,7 @@ impl RunProgress {
 
 impl RunPage {
     pub(crate) fn begin(suite: &str, profile: &str) -> Self {
-        let id = RunId("not begun yet".to_owned());
+        let id = RunId("not started yet".to_owned());
         let run = Run::begin(id, Timestamp::UNIX_EPOCH, suite, profile, Environment::default());
         Self::new(run, Some(RunProgress::new()))
     }
@@ -94,14 +94,13 @@ impl RunPage {
         Self { run, progress, end: None, charts: Vec::new(), view: RunView::default(), scroll: 0 }
     }
 
-    /// Takes over what the engine tells; whether a person should see it now, which is never within
-    /// a case.
+    /// Handles an engine event. Returns whether to redraw, which is never during a case.
     pub(crate) fn on_event(&mut self, event: Event, at: Timestamp) -> bool {
         let Some(progress) = &mut self.progress else { return false };
         match event {
             Event::RunStarted { run_id, cases } => {
                 progress.cases = cases;
-                // One that is measured on began earlier.
+                // A resumed run keeps its id and start time.
                 if self.run.finished.is_none() {
                     (self.run.run_id, self.run.started) = (run_id, at);
                 }
@@ -131,19 +130,19 @@ impl RunPage {
         }
     }
 
-    /// Whether it was stopped and is where it can be measured on.
+    /// Returns whether the run was stopped and is stored, so that it can be continued.
     pub(crate) fn can_resume(&self) -> bool {
         let is_stopped =
             self.run.notes.iter().any(|note| matches!(note, Note::Interrupted | Note::OutOfTime));
         self.progress.is_none() && is_stopped && self.is_stored()
     }
 
-    /// Begins to measure on; what was measured is still looked at.
+    /// Starts continuing the run; its results stay visible.
     pub(crate) fn resume(&mut self) {
         self.progress = Some(RunProgress::new());
     }
 
-    /// Whether it is among the results.
+    /// Returns whether the run is stored among the results.
     pub(crate) const fn is_stored(&self) -> bool {
         !matches!(self.end, Some((_, StoredRun::NotKept(_) | StoredRun::Failed(_))))
     }
@@ -164,13 +163,13 @@ impl RunPage {
         std::iter::once(RunView::Results).chain(charts).chain([RunView::Said]).collect()
     }
 
-    /// Where [`RunPage::view`] is among [`RunPage::views`]; a chart that is gone is the results
-    /// again.
+    /// Returns the index of [`RunPage::view`] in [`RunPage::views`]; 0, the results, if its chart
+    /// no longer exists.
     pub(crate) fn at(&self) -> usize {
         self.views().iter().position(|view| *view == self.view).unwrap_or(0)
     }
 
-    /// Looks at the next view, or the one before.
+    /// Goes to the next or previous view.
     pub(crate) fn turn(&mut self, by: isize) {
         let views = self.views();
         let at = cycle_index(self.at(), by, views.len());
@@ -187,7 +186,8 @@ impl RunPage {
         self.run.benchmarks.iter().find(|result| result.benchmark_id == *id)
     }
 
-    /// What `compare` takes for it: its file where it is not kept, else its id.
+    /// Returns the name of the run in the syntax of `compare`: its file if it is not kept,
+    /// otherwise its id.
     pub(crate) fn name(&self) -> String {
         match &self.end {
             Some((_, StoredRun::NotKept(path))) => path.clone(),
@@ -195,13 +195,13 @@ impl RunPage {
         }
     }
 
-    /// Whether it was measured here and goes away with the program.
+    /// Returns whether the run was measured here and is deleted on exit.
     pub(crate) const fn is_unkept(&self) -> bool {
         matches!(&self.end, Some((_, StoredRun::NotKept(_))))
     }
 }
 
-/// The place `by` steps on from `at` among `count`, around their end.
+/// Returns the index `by` steps from `at` among `count`, wrapping around.
 pub(crate) fn cycle_index(at: usize, by: isize, count: usize) -> usize {
     let steps =
         isize::try_from(count).ok().and_then(|count| by.checked_rem_euclid(count)).unwrap_or(0);

@@ -1,39 +1,39 @@
-//! What a person can choose about the interface.
+//! User settings of the interface.
 
 use rsb_report::{Glyphs, Theme, ThemeName};
 
 use crate::palette::Palette;
 
-/// What moves while a run is measured. All of them move with the engine's events, never by a clock.
+/// Animation during a run. Advances with engine events, not with a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnimationStyle {
-    /// A bar that fills.
+    /// A progress bar.
     Bar,
     /// A mark that turns at each step.
     Spinner,
-    /// Nothing: figures alone.
+    /// No animation, only numbers.
     None,
 }
 
-/// What a person can choose about the interface.
+/// User settings of the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own, and has a name")]
 pub struct InterfaceSettings {
-    /// Whether figures and charts are shown while a run is measured, or only at its end.
+    /// Whether results and charts are shown during a run, or only at its end.
     pub shows_live_progress: bool,
-    /// Whether choosing an entry starts it without asking.
+    /// Whether selecting an entry starts it without confirmation.
     pub runs_on_selection: bool,
-    /// Whether a finished run is followed by its comparison with the run before.
+    /// Whether a finished run is followed by a comparison with the previous run.
     pub compares_after_run: bool,
-    /// What moves while a run is measured.
+    /// Animation during a run.
     pub animation: AnimationStyle,
-    /// The colors.
+    /// Color palette.
     pub palette: Palette,
-    /// Whether nothing but ASCII is drawn.
+    /// Whether only ASCII is drawn.
     pub ascii_only: bool,
-    /// The colors of charts.
+    /// Theme of charts.
     pub theme: Theme,
-    /// The characters of charts.
+    /// Character set of charts.
     pub glyphs: Glyphs,
 }
 

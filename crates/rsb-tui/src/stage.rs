@@ -1,12 +1,12 @@
-//! The stages, and what each offers to run.
+//! The stages, and the selections that each offers to run.
 
 use rsb_model::{Profile, Suite};
 use rsb_report::CaseRow;
 
 use crate::command::RunSelection;
 
-/// A stage: a page of its own, from what can be known before anything is installed to what went
-/// wrong.
+/// A stage: a page of the interface. The stages range from the hardware, before any installation,
+/// to problems of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// The hardware, before any ML stack is installed.
@@ -15,16 +15,16 @@ pub enum Stage {
     Components,
     /// Native kernels on GPUs.
     GpuPerformance,
-    /// A run beside another.
+    /// A comparison of two runs.
     Comparison,
-    /// Where figures go over the stored runs.
+    /// Development of metrics over the stored runs.
     History,
-    /// What is wrong here, and how to cure it.
+    /// Problems of the machine and their cures.
     Doctor,
 }
 
 impl Stage {
-    /// Every one, in the order of the tabs.
+    /// All stages, in the order of the tabs.
     pub const ALL: [Self; 6] = [
         Self::PreInstallation,
         Self::Components,
@@ -34,7 +34,7 @@ impl Stage {
         Self::Doctor,
     ];
 
-    /// Its name.
+    /// Returns the name.
     pub const fn title(self) -> &'static str {
         match self {
             Self::PreInstallation => "Pre-installation",
@@ -46,25 +46,21 @@ impl Stage {
         }
     }
 
-    /// What is on its page, for its help.
+    /// Returns the description of the page for its help.
     pub(crate) const fn about(self) -> &'static str {
         match self {
-            Self::PreInstallation => {
-                "what this machine can measure, before any ML stack is installed"
-            }
+            Self::PreInstallation => "benchmarks for this machine, before an ML stack is installed",
             Self::Components => {
-                "ML frameworks: how each stands, what is missing, and how to get it"
+                "ML frameworks: the status of each, and how to install what is missing"
             }
-            Self::GpuPerformance => {
-                "what can be measured on GPUs here, and why the rest cannot run"
-            }
+            Self::GpuPerformance => "GPU benchmarks that can run here, and why the others cannot",
             Self::Comparison => "two runs compared: the slower cases first, each with its reason",
-            Self::History => "where each case goes over the stored runs, and where it changed",
-            Self::Doctor => "what is wrong with this machine, and the cure; then what it is",
+            Self::History => "the trend of each case over the stored runs, and its changes",
+            Self::Doctor => "problems of this machine with their cures, and its description",
         }
     }
 
-    /// Whether something can be started there.
+    /// Returns whether the stage can start runs.
     pub const fn offers_runs(self) -> bool {
         matches!(self, Self::PreInstallation | Self::Components | Self::GpuPerformance)
     }
@@ -83,37 +79,37 @@ impl Stage {
     }
 }
 
-/// What an offer stands for.
+/// Kind of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfferKind {
-    /// A suite: it runs by itself.
+    /// A suite, which runs on its own.
     Suite,
-    /// A benchmark or a component: several can run together.
+    /// A benchmark or a component; several can run together.
     Benchmark,
 }
 
-/// Something that can be started, or could if what is missing were here.
+/// A selection that can be started, or could be if its requirements were installed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
-    /// The stage that lists it.
+    /// Stage that lists it.
     pub stage: Stage,
-    /// What it is.
+    /// Kind.
     pub kind: OfferKind,
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: String,
-    /// What it measures, in a line.
+    /// One-line description.
     pub about: String,
-    /// Where its benchmarks run, each with the number of planned cases, and why they cannot run
-    /// elsewhere.
+    /// Backends on which its benchmarks run, with the number of planned cases, and the reasons why
+    /// they cannot run on others.
     pub rows: Vec<CaseRow>,
-    /// Cases that are measured if it is started as it is.
+    /// Number of cases that are measured if it is started unchanged.
     pub cases: usize,
-    /// The profile that those cases are planned for.
+    /// Profile that those cases are planned for.
     pub profile: Profile,
 }
 
 impl Offer {
-    /// What starting it measures.
+    /// Returns the selection that starting it measures.
     pub fn run_selection(&self) -> RunSelection {
         match self.kind {
             OfferKind::Suite => {
@@ -125,7 +121,7 @@ impl Offer {
         }
     }
 
-    /// Whether anything of it can run here.
+    /// Returns whether any part of it can run here.
     pub(crate) fn is_runnable(&self) -> bool {
         self.rows.iter().any(|row| row.missing.is_none() && row.cases > 0)
     }

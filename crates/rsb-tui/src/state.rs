@@ -1,4 +1,4 @@
-//! Everything that is known and shown.
+//! State of the interface.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,20 +14,20 @@ use crate::run_page::RunPage;
 use crate::settings::InterfaceSettings;
 use crate::stage::{Offer, Stage};
 
-/// Sentences of the program that are kept.
+/// Maximum number of program messages to keep.
 const MOST_SAID: usize = 200;
 
-/// Something that is loaded when it is first looked at.
+/// Data that is loaded on first use.
 #[derive(Debug, Default)]
 pub(crate) enum Loadable<T> {
-    /// Nobody asked for it.
+    /// Not requested yet.
     #[default]
     Absent,
-    /// It was asked for.
+    /// Requested.
     Loading,
-    /// Here it is.
+    /// Loaded.
     Present(T),
-    /// It is not to be had, and why.
+    /// Not available, for this reason.
     Unavailable(String),
 }
 
@@ -42,18 +42,18 @@ impl<T> Loadable<T> {
 
 #[derive(Debug, Default)]
 pub(crate) enum Overlay {
-    /// Nothing.
+    /// None.
     #[default]
     None,
-    /// What can be done here.
+    /// Help for the current page.
     Help,
-    /// Text to look for is being typed.
+    /// Input of a search text.
     Search,
-    /// What would be measured, and whether to begin.
+    /// The plan of a run, for confirmation.
     Start(StartPanel),
-    /// A run or baseline is chosen.
+    /// Selection of a run or baseline.
     Pick(PickList),
-    /// Whether to end while a run is measured.
+    /// Confirmation to quit during a run, or without keeping the last one.
     Leave,
 }
 
@@ -63,19 +63,19 @@ pub(crate) struct StartPanel {
     pub(crate) plan: Loadable<PlanSummary>,
 }
 
-/// A list or a text on a stage.
+/// Cursor of a list or text on a stage.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StageCursor {
     pub(crate) selected: usize,
-    /// Lines above the first that is shown.
+    /// Number of lines above the first visible one.
     pub(crate) scroll: usize,
     pub(crate) view: usize,
     pub(crate) search: String,
-    /// What is marked, by name.
+    /// Names of the marked entries.
     pub(crate) marked: BTreeSet<String>,
 }
 
-/// What the machine is and what is wrong with it.
+/// The environment, and the findings of the machine check.
 #[derive(Debug)]
 pub(crate) struct MachinePage {
     pub(crate) findings: Vec<Finding>,
@@ -88,12 +88,12 @@ pub(crate) struct StoredLists {
     pub(crate) baselines: Vec<BaselineRow>,
 }
 
-/// Everything that is known and shown.
+/// State of the interface.
 #[derive(Debug)]
 pub struct State {
     pub(crate) settings: InterfaceSettings,
     pub(crate) stage: Stage,
-    /// Whether the run is shown in place of its stage.
+    /// Whether the run is shown instead of its stage.
     pub(crate) shows_run: bool,
     pub(crate) overlay: Overlay,
     pub(crate) places: BTreeMap<Stage, StageCursor>,
@@ -101,23 +101,23 @@ pub struct State {
     pub(crate) components: Loadable<Vec<ComponentRow>>,
     pub(crate) stored: Loadable<StoredLists>,
     pub(crate) comparison: Loadable<Box<ComparisonResult>>,
-    /// Both sides of what is compared, as `compare` takes them.
+    /// Baseline and current side of the comparison, in the syntax of `compare`.
     pub(crate) sides: Option<(String, String)>,
     pub(crate) history: Loadable<Box<HistoryPage>>,
     pub(crate) machine: Loadable<MachinePage>,
     pub(crate) run: Option<RunPage>,
-    /// A run has just ended, and is to be compared once the list of runs is here.
+    /// Whether to compare the run that just ended once the list of runs is loaded.
     pub(crate) compares_next: bool,
-    /// Whether the program ends with the run.
+    /// Exit code with which the program quits after the run, if requested.
     pub(crate) leaves_after_run: Option<u8>,
     pub(crate) said: VecDeque<String>,
-    /// A sentence for the person, until the next key.
+    /// Message for the user, shown until the next key.
     pub(crate) notice: Option<String>,
     pub(crate) shown: DrawnPage,
 }
 
 impl State {
-    /// Before anything is known.
+    /// Returns the initial state, without data.
     pub fn new(settings: InterfaceSettings) -> Self {
         Self {
             settings,
@@ -141,12 +141,12 @@ impl State {
         }
     }
 
-    /// Takes over what was drawn: where a click falls, and how far a page can be scrolled.
+    /// Stores the layout of the drawn page, for clicks and scrolling.
     pub fn drawn(&mut self, shown: DrawnPage) {
         self.shown = shown;
     }
 
-    /// Whether a run is being measured: then nothing else may work on this machine.
+    /// Returns whether a run is being measured. Nothing else may use the machine during a run.
     pub fn is_measuring(&self) -> bool {
         self.run.as_ref().is_some_and(|page| page.progress.is_some())
     }
@@ -159,12 +159,13 @@ impl State {
         self.places.entry(self.stage).or_default()
     }
 
-    /// Whether the page lists only the rows that match the search. Other pages scroll to the match.
+    /// Returns whether the page lists only the rows that match the search. Other pages scroll to
+    /// the match.
     pub(crate) fn filters_rows(&self) -> bool {
         self.stage.offers_runs() || self.stage == Stage::History && self.place().view == 0
     }
 
-    /// What the stage lists that fits what is looked for.
+    /// Returns the offers of the stage that match the search.
     pub(crate) fn matching_offers(&self) -> Vec<&Offer> {
         let search = self.place().search.to_lowercase();
         let Some(offers) = self.offers.present() else { return Vec::new() };
@@ -181,7 +182,7 @@ impl State {
         listed.get(self.place().selected.min(listed.len().saturating_sub(1))).copied()
     }
 
-    /// Runs and baselines, as far as they are known.
+    /// Returns the loaded runs and baselines; empty if not loaded.
     pub(crate) fn stored_lists(&self) -> (&[RunRow], &[BaselineRow]) {
         self.stored.present().map_or((&[], &[]), |lists| (&lists.runs, &lists.baselines))
     }
@@ -191,7 +192,7 @@ impl State {
         pick::choices(side, runs, baselines)
     }
 
-    /// What a stage needs that is not here yet.
+    /// Returns the next data that a stage needs and that was not requested yet.
     pub(crate) fn lacks(&self, stage: Stage) -> Option<Subject> {
         let has_no_offers = matches!(self.offers, Loadable::Absent);
         let (subject, is_absent) = match stage {
@@ -223,7 +224,7 @@ impl State {
             return;
         }
         self.notice = Some(text.trim().to_owned());
-        // Planning each offer repeats a note of the configuration.
+        // Planning each offer repeats the same configuration note.
         if self.said.back() == Some(&text) {
             return;
         }

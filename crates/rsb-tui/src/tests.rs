@@ -1,5 +1,5 @@
-//! Pictures at three sizes, the colors of verdicts, recorded events, random keys, and a person who
-//! reads the help alone.
+//! Tests: pictures at three sizes, verdict colors, recorded events, random keys, and a user who
+//! only reads the help.
 
 mod newcomer;
 mod pages;
@@ -17,7 +17,7 @@ use crate::{Command, InterfaceSettings, Key, Message, State, update, view};
 struct Bench {
     state: State,
     terminal: Terminal<TestBackend>,
-    /// What was asked for and not answered yet, pictures left out.
+    /// Commands that have not been answered yet, without draw commands.
     asked: Vec<Command>,
 }
 
@@ -29,7 +29,7 @@ impl Bench {
         bench
     }
 
-    /// Takes a message over, and draws where that is asked for.
+    /// Handles a message, and draws if requested.
     fn send(&mut self, message: Message) {
         let commands = update(&mut self.state, message);
         if commands.contains(&Command::Draw) {
@@ -50,7 +50,7 @@ impl Bench {
         }
     }
 
-    /// What was asked for since the last time.
+    /// Returns the commands since the last call.
     fn take(&mut self) -> Vec<Command> {
         std::mem::take(&mut self.asked)
     }
@@ -70,7 +70,7 @@ impl Bench {
 
     fn place_of(&self, text: &str) -> (u16, u16) {
         let picture = self.picture();
-        // What ends in a line end stands at the end of its line.
+        // A text that ends in a newline must be at the end of its line.
         let (text, ends) = text.strip_suffix('\n').map_or((text, false), |text| (text, true));
         let at = |line: &str| line.find(text).filter(|at| !ends || line.len() == at + text.len());
         let found = picture.lines().enumerate().find_map(|(y, line)| Some((at(line)?, y, line)));

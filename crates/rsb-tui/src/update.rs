@@ -1,4 +1,4 @@
-//! What comes in changes the state, and may ask for something to be done.
+//! State changes in response to messages, and the resulting commands.
 
 mod act;
 mod arrive;
@@ -13,7 +13,7 @@ use crate::run_page::RunPage;
 use crate::stage::Stage;
 use crate::state::{Overlay, State};
 
-/// Takes `message` over into `state`; what is to be done, in order.
+/// Applies `message` to `state`, and returns the commands to execute in order.
 pub fn update(state: &mut State, message: Message) -> Vec<Command> {
     match message {
         Message::Key(key) => with_picture(on_key(state, key)),
@@ -28,7 +28,7 @@ pub fn update(state: &mut State, message: Message) -> Vec<Command> {
         Message::Happened { event, at } => on_event(state, event, at),
         Message::Said(text) => {
             state.remember(&text);
-            // A person reads it with the next step: while a case is timed nothing is drawn for it.
+            // The message is shown with the next step: nothing is drawn while a case is timed.
             if state.is_measuring() { Vec::new() } else { vec![Command::Draw] }
         }
         Message::Loaded(document) => with_picture(arrive::on_loaded(state, document)),
@@ -86,8 +86,8 @@ fn on_key(state: &mut State, key: Key) -> Vec<Command> {
     act::act(state, action)
 }
 
-/// Asks for what the stage that is shown lacks. While a run is measured nothing else may work: it
-/// is asked for when the run is over.
+/// Requests data that the current stage needs. Requests nothing during a run, so as not to disturb
+/// it; the data is requested after the run.
 fn enter(state: &mut State) -> Vec<Command> {
     if state.is_measuring() {
         return Vec::new();
@@ -97,7 +97,7 @@ fn enter(state: &mut State) -> Vec<Command> {
     vec![Command::Load(subject)]
 }
 
-/// Loads `subject` again, unless a run is measured.
+/// Loads `subject` again, unless a run is being measured.
 fn reload(state: &mut State, subject: Subject) -> Vec<Command> {
     if state.is_measuring() {
         return Vec::new();
@@ -116,7 +116,7 @@ fn show_run(state: &mut State) {
     state.overlay = Overlay::None;
 }
 
-/// How an interrupted program ends.
+/// Exit code after an interrupt.
 const INTERRUPTED: u8 = 130;
 
 fn leave(state: &mut State, action: Action) -> Vec<Command> {

@@ -1,4 +1,4 @@
-//! How the state looks. The same state looks the same, whatever was drawn before.
+//! Drawing of the state. The output depends only on the state, not on previous frames.
 
 mod canvas;
 mod launch;
@@ -23,10 +23,10 @@ use canvas::Canvas;
 
 pub(crate) use pages::{find, series_count, titles};
 
-/// The least that a page needs.
+/// Minimum size of a page in columns and rows.
 pub(crate) const SMALLEST: (u16, u16) = (60, 16);
 
-/// Draws `state`; what was drawn is for [`State::drawn`].
+/// Draws `state`, and returns the layout for [`State::drawn`].
 pub fn view(state: &State, frame: &mut Frame<'_>) -> DrawnPage {
     let area = frame.area();
     let mut canvas = Canvas::new(frame.buffer_mut(), &state.settings);
@@ -55,8 +55,8 @@ const fn row(area: Rect, at: u16) -> Rect {
     Rect { y: area.y + at, height: 1, ..area }
 }
 
-/// The stages side by side; where there is no room for all, the one that is shown and its place
-/// among them.
+/// Draws the stages side by side. If there is not enough room, draws only the current stage and its
+/// position.
 fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let needed: usize = Stage::ALL.iter().map(|stage| stage.title().len() + 2).sum();
     let mut x = area.x;
@@ -93,11 +93,11 @@ fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// Lines that a sentence for the person may take.
+/// Maximum number of lines of a message.
 const MOST_SAID: u16 = 4;
 
-/// A sentence: what a person should know now, else how the run goes, else what the page is. The
-/// lines that it took.
+/// Draws the status: the message for the user, otherwise the progress of a run or the description
+/// of the page. Returns the number of lines used.
 fn status(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
     let palette = canvas.palette();
     let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
@@ -129,7 +129,7 @@ fn status(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
     1
 }
 
-/// The keys, the most useful first, as many as there is room for; help and quit always.
+/// Draws the keys, most useful first, as many as fit. Back, help and quit are always shown.
 fn footer(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let all = bindings(state);
     let shown: Vec<_> = all.iter().filter(|binding| !binding.word.is_empty()).collect();

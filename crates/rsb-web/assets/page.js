@@ -1,11 +1,11 @@
-// Charts that answer: the nearest figure under the pointer or by the arrow keys, and a range to look at more closely.
-// Every figure is in the table under its chart, and every window is a link: nothing needs this script.
+// Interactive charts: show the nearest value under the pointer or with the arrow keys, and zoom into a range.
+// Every value is also in the table under its chart, and every window is a link, so pages work without this script.
 "use strict";
 (() => {
   const NS = "http://www.w3.org/2000/svg";
   const numbers = (text) => text.split(" ").map(Number);
 
-  // What the table under a chart says of each point.
+  // Returns a text for each point, from the table under the chart.
   function pointsOf(figure) {
     const head = [...figure.querySelectorAll("thead th")].map((cell) => cell.textContent);
     return [...figure.querySelectorAll("tbody tr")].map((row) => {
@@ -120,8 +120,8 @@
     }
     const hint = document.createElement("p");
     hint.className = "hint";
-    hint.textContent = "Arrow keys go from figure to figure" +
-      (figure.dataset.zoom ? "; + and - show fewer and more runs, 0 all of them; drag to choose a range." : ".");
+    hint.textContent = "Arrow keys move between values" +
+      (figure.dataset.zoom ? "; + and - show fewer and more runs, 0 shows all; drag to select a range." : ".");
     figure.querySelector("figcaption").append(hint);
     group.addEventListener("keydown", (event) => {
       const wide = high - low;
@@ -145,7 +145,7 @@
     });
   }
 
-  // A picture of pixels, made here, for a server that was built without them: the drawing at twice its size on a light ground.
+  // Adds a PNG button if the server was built without PNG: draws the SVG at twice its size on white.
   function offerPicture(figure) {
     const [svg, files] = [figure.querySelector("svg"), figure.querySelector(".files")];
     if (!svg || !files || [...files.children].some((link) => link.textContent === "PNG")) return;
@@ -178,15 +178,15 @@
     files.append(" ", button);
   }
 
-  // Between two cases the server says how far a run is. The page itself is not loaded again.
+  // Shows the progress that the server sends between cases. The page itself is not reloaded.
   function listen(status) {
     const said = status.textContent;
     const source = new EventSource(status.dataset.events);
     source.onmessage = (event) => { status.textContent = event.data + " " + said; };
-    source.onerror = () => { source.close(); status.textContent = "The server tells nothing any more. " + said; };
+    source.onerror = () => { source.close(); status.textContent = "The connection to the server was lost. " + said; };
   }
 
-  // "/" goes to the search, as in many places.
+  // "/" focuses the search field.
   document.addEventListener("keydown", (event) => {
     const field = document.getElementById("find-all");
     const typing = event.target.closest && event.target.closest("input, textarea, select");

@@ -1,8 +1,7 @@
-//! What a reader can ask for, and how it is written: as a path with a query, or as the name of an
-//! exported file.
+//! Addresses of the dashboard's pages, as a path with a query or as the name of an exported file.
 //!
-//! Every address lies beside every other one, so links are the same under any prefix and in a
-//! directory of files. What has its default is left out, which keeps addresses short.
+//! All addresses are in one directory, so links are the same under any prefix and in a directory of
+//! files. Default values are left out, which keeps addresses short.
 
 mod query;
 #[cfg(test)]
@@ -12,137 +11,136 @@ use rsb_model::shown::short_hash;
 
 use query::{Query, encode};
 
-/// Something to look at, and the form in which it is asked for.
+/// A view, and the form in which it is requested.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// What.
+    /// The view.
     pub view: PageView,
-    /// In which form.
+    /// Requested form.
     pub form: Form,
 }
 
-/// The form of an answer.
+/// Form of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// A page for people.
+    /// An HTML page.
     Page,
-    /// The document for programs.
+    /// A JSON document for programs.
     Json,
     /// One chart of the page.
     Chart {
         /// [`rsb_report::Chart::name`].
         name: String,
-        /// The form of its file.
+        /// File format.
         format: ChartFileFormat,
     },
 }
 
-/// The form of a chart's file.
+/// File format of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChartFileFormat {
-    /// Its figures.
+    /// Values of the chart.
     Csv,
-    /// The drawing.
+    /// SVG drawing.
     Svg,
-    /// The picture, where the build can make one.
+    /// PNG image, if the build can make one.
     Png,
 }
 
-/// What there is to look at.
+/// A page of the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PageView {
-    /// How everything stands.
+    /// The overall state.
     Overview,
     /// The stored runs.
     Runs(ListFilter),
     /// The cases that were ever measured.
     Cases(ListFilter),
-    /// Cases and runs whose names hold a text.
+    /// Cases and runs whose names contain a text.
     Search {
         /// The text.
         find: String,
     },
     /// One run.
     Run {
-        /// Its id, or the beginning of one.
+        /// Id of the run, or the beginning of one.
         id: String,
     },
-    /// Every chart that a run has figures for.
+    /// Every chart that a run has values for.
     Charts {
-        /// Its id, or the beginning of one.
+        /// Id of the run, or the beginning of one.
         id: String,
     },
     /// Two runs, or a saved baseline and a run.
     Compare(CompareView),
-    /// One figure of one case over time.
+    /// One metric of one case over time.
     Case(CaseView),
     /// The machines side by side.
     Machines,
     /// The saved baselines.
     Baselines,
-    /// What is wrong on this machine.
+    /// The findings of the doctor on this machine.
     Doctor,
-    /// What is being measured.
+    /// The runs that are being measured.
     Live,
 }
 
 /// A part of a long list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ListFilter {
-    /// Only those whose names hold this text.
+    /// Text that names must contain.
     pub find: String,
-    /// Which page, from 0.
+    /// Number of the page, from 0.
     pub page: usize,
 }
 
-/// Which comparison, and what of it.
+/// A comparison, with the filter and the order of its rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct CompareView {
-    /// The run, or the name of the baseline, that is compared with; empty where nobody has chosen
-    /// yet.
+    /// The run, or the name of the baseline, on the baseline side; empty if none is chosen yet.
     pub from: String,
-    /// The run that is compared.
+    /// The run that is compared with it.
     pub to: String,
-    /// Which verdicts.
+    /// Verdicts that are shown.
     pub show: ShownVerdicts,
-    /// In which order.
+    /// Order of the rows.
     pub sort: Order,
-    /// Only cases whose names hold this text.
+    /// Text that case names must contain.
     pub find: String,
 }
 
-/// One figure of one case, on one machine, in a window of its runs.
+/// One metric of one case, on one machine, in a window of its runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct CaseView {
     /// The case.
     pub id: String,
     /// The metric; empty for the time of an iteration.
     pub metric: String,
-    /// The machine by its slug; empty for the one that measured last.
+    /// Slug of the machine; empty for the one that measured last.
     pub machine: String,
-    /// The first and the last run that are shown, counted from 1; all where it is `None`.
+    /// First and last run that are shown, counted from 1; `None` for all runs.
     pub window: Option<(usize, usize)>,
-    /// Which page of the figures, from 0.
+    /// Page of the values, from 0.
     pub page: usize,
 }
 
-/// Which verdicts of a comparison are shown.
+/// Filter of a comparison by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ShownVerdicts {
-    /// All but Unchanged.
+    /// All except Unchanged.
     #[default]
     Changed,
-    /// Every one.
+    /// All verdicts.
     All,
-    /// Regressed.
+    /// Only Regressed.
     Regressed,
-    /// Improved.
+    /// Only Improved.
     Improved,
-    /// Without a verdict.
+    /// Only those without a verdict.
     Undecided,
 }
 
-/// The order of a comparison's rows.
+/// Order of a comparison's rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Order {
     /// The worst first.
@@ -155,9 +153,9 @@ pub enum Order {
 }
 
 impl ShownVerdicts {
-    /// Each with its name in an address and for people.
+    /// Each filter with its name in an address and its title.
     pub const ALL: [(Self, &'static str, &'static str); 5] = [
-        (Self::Changed, "changed", "all but Unchanged"),
+        (Self::Changed, "changed", "all except Unchanged"),
         (Self::All, "all", "every row"),
         (Self::Regressed, "regressed", "Regressed"),
         (Self::Improved, "improved", "Improved"),
@@ -166,10 +164,10 @@ impl ShownVerdicts {
 }
 
 impl Order {
-    /// Each with its name in an address and for people.
+    /// Each order with its name in an address and its title.
     pub const ALL: [(Self, &'static str, &'static str); 3] = [
-        (Self::Importance, "importance", "the worst first"),
-        (Self::Change, "change", "the largest change first"),
+        (Self::Importance, "importance", "worst first"),
+        (Self::Change, "change", "largest change first"),
         (Self::Case, "case", "by name"),
     ];
 }
@@ -178,7 +176,7 @@ impl ChartFileFormat {
     const ALL: [(Self, &'static str); 3] =
         [(Self::Csv, "csv"), (Self::Svg, "svg"), (Self::Png, "png")];
 
-    /// How its files end.
+    /// Returns the file name extension, without a dot.
     pub fn ending(self) -> &'static str {
         name_of(&Self::ALL, &self)
     }
@@ -188,51 +186,50 @@ fn name_of<T: PartialEq>(all: &[(T, &'static str)], wanted: &T) -> &'static str 
     all.iter().find(|(each, _)| each == wanted).map_or("", |(_, name)| name)
 }
 
-/// Why a path with a query is no address.
+/// An invalid path or query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// There is no such page.
     #[error("there is no page `{0}`")]
     NoPage(String),
-    /// The page has no such part of a query.
-    #[error("`{key}` is nothing that the page `{page}` can be asked")]
+    /// The page does not accept this key in a query.
+    #[error("`{key}` is not a parameter of the page `{page}`")]
     UnknownKey {
         /// The page.
         page: String,
         /// The key.
         key: String,
     },
-    /// A value is none of those that are possible.
+    /// A value is not allowed.
     #[error("`{key}={value}`: {expected}")]
     BadValue {
         /// The key.
         key: String,
-        /// What stands there.
+        /// The value.
         value: String,
-        /// What may stand there.
+        /// Description of the allowed values.
         expected: String,
     },
 }
 
-/// Bytes that a query may have: nobody asks for more than two ids and a text.
+/// Maximum length of a query in bytes, ample for two ids and a text.
 pub const LONGEST_QUERY: usize = 4096;
 
 impl Address {
-    /// The page of `view`.
+    /// Returns the address of the page of `view`.
     pub const fn page(view: PageView) -> Self {
         Self { view, form: Form::Page }
     }
 
-    /// The document of `view`.
+    /// Returns the address of the JSON document of `view`.
     pub const fn json(view: PageView) -> Self {
         Self { view, form: Form::Json }
     }
 
-    /// What `path`, without the slash at its begin, and `query`, without the question mark, ask
-    /// for.
+    /// Parses `path`, without the leading slash, and `query`, without the question mark.
     ///
     /// # Errors
-    /// When they ask for nothing that there is.
+    /// If there is no such page, the page does not accept a key, or a value is invalid.
     pub fn parse(path: &str, query: &str) -> Result<Self, AddressError> {
         let (is_json, name) = path.strip_prefix("api/").map_or((false, path), |name| (true, name));
         let mut query = Query::of(name, query);
@@ -261,7 +258,7 @@ impl Address {
         query.finish().map(|()| Self { view, form })
     }
 
-    /// As a link from any page: a path with a query.
+    /// Returns the address as a link from any page: a path with a query.
     pub fn link(&self) -> String {
         let mut pairs = self.view.pairs();
         let name = self.view.name();
@@ -279,14 +276,14 @@ impl Address {
         if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
     }
 
-    /// As the file of an export, relative to its directory.
+    /// Returns the address as a file of an export, relative to its directory.
     pub fn file(&self) -> String {
         let name = if self.view.name().is_empty() { "index" } else { self.view.name() };
         let stem = match self.view.pairs().as_slice() {
             [] => name.to_owned(),
             [("id", value)] => format!("{name}-{}", file_part(value)),
             [(key, value)] => format!("{name}-{key}-{}", file_part(value)),
-            // Line ends, which no value can pass for, make it a name with a hash.
+            // Line ends, which no value can contain, cause the name to get a hash.
             several => format!(
                 "{name}-{}",
                 file_part(
@@ -308,7 +305,7 @@ impl Address {
 }
 
 impl PageView {
-    /// The first part of its address; empty for the overview.
+    /// Returns the first part of its address; empty for the overview.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Overview => "",
@@ -326,7 +323,7 @@ impl PageView {
         }
     }
 
-    /// What its query says, without what has its default.
+    /// Returns the pairs of its query, without default values.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs: Vec<(&'static str, String)> = match self {
             Self::Runs(list) | Self::Cases(list) => {
@@ -346,7 +343,7 @@ impl PageView {
 }
 
 impl CompareView {
-    /// The comparison of `from` with `to`, as it is shown first.
+    /// Returns the comparison of `from` with `to` with the default filter and order.
     pub fn of(from: &str, to: &str) -> Self {
         Self { from: from.to_owned(), to: to.to_owned(), ..Self::default() }
     }
@@ -373,7 +370,7 @@ fn name_unless_default(name: &str, is_default: bool) -> String {
 }
 
 impl CaseView {
-    /// The time of an iteration of `id`, on the machine that measured last.
+    /// Returns the time of an iteration of `id`, on the machine that measured last.
     pub fn of(id: &str) -> Self {
         Self { id: id.to_owned(), ..Self::default() }
     }
@@ -391,7 +388,7 @@ impl CaseView {
     }
 }
 
-/// A page as it is counted for people; the first one needs no word.
+/// Returns the number of a page, counted from 1; empty for the first one, which needs no number.
 fn page_text(page: usize) -> String {
     if page == 0 { String::new() } else { (page + 1).to_string() }
 }
@@ -401,7 +398,7 @@ fn chart_file(file: &str) -> Result<Form, AddressError> {
         let name = file.strip_suffix(ending)?.strip_suffix('.')?;
         (!name.is_empty()).then(|| Form::Chart { name: name.to_owned(), format: *format })
     });
-    known.ok_or_else(|| bad("chart", file, "a chart's name with .csv, .svg or .png"))
+    known.ok_or_else(|| bad("chart", file, "expected the name of a chart with .csv, .svg or .png"))
 }
 
 fn bad(key: &str, value: &str, expected: impl Into<String>) -> AddressError {
@@ -412,7 +409,7 @@ fn bad(key: &str, value: &str, expected: impl Into<String>) -> AddressError {
     }
 }
 
-/// `text` as a part of a file's name: safe anywhere, and no two texts have one.
+/// Returns `text` as a part of a file name: safe on any file system, and unique for each text.
 fn file_part(text: &str) -> String {
     let name: String = text
         .chars()
@@ -420,8 +417,8 @@ fn file_part(text: &str) -> String {
         .take(80)
         .collect();
     let name = name.trim_matches('-');
-    // Some file systems do not tell upper case from lower case. The letters of a run's id stand
-    // where they always do.
+    // Some file systems do not distinguish upper case from lower case. The letters of a run's id
+    // are always in the same positions.
     if name == text && text.chars().all(|c| !c.is_ascii_uppercase() || matches!(c, 'T' | 'Z')) {
         text.to_owned()
     } else {

@@ -1,5 +1,5 @@
-//! Documents for programs: what is stored as it is stored, and lists as the verbs write them with
-//! `--json`.
+//! JSON documents for programs: stored data as it is stored, and lists in the `--json` format of
+//! the subcommands.
 
 use rsb_report::{ReportError, document as list, json};
 use serde_json::{Value, json as value};
@@ -27,7 +27,7 @@ pub(crate) fn document(source: &dyn PageSource, view: &PageView) -> SourceResult
         PageView::Doctor => rsb_report::doctor::json(&source.doctor()?),
         PageView::Live => list("live", &source.live()?.iter().map(live).collect::<Vec<_>>()),
         PageView::Search { .. } => {
-            return Err(SourceError::NotThere("ask for `api/cases` and `api/runs`".to_owned()));
+            return Err(SourceError::NotThere("use `api/cases` and `api/runs`".to_owned()));
         }
     };
     written.map_err(|error: ReportError| SourceError::Unreadable(error.to_string()))

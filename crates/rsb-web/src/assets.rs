@@ -1,13 +1,13 @@
-//! The style and the script, which every page shares.
+//! Style and script, which every page shares.
 
 use rsb_report::html::site::style;
 
 use crate::response::PageResponse;
 use crate::site::Site;
 
-/// What pages have beyond reports.
+/// Additional style of pages, compared with reports.
 const STYLE: &str = include_str!("../assets/site.css");
-/// What makes charts answer to the pointer and the keys. Nothing needs it.
+/// Pointer and keyboard interaction of charts. Pages work without it.
 const SCRIPT: &str = include_str!("../assets/page.js");
 
 pub(crate) const NAMES: [&str; 2] = ["style.css", "page.js"];

@@ -1,4 +1,4 @@
-//! Charts as files: the figures as CSV, the drawing as SVG or PNG.
+//! Charts as files: the values as CSV, the drawing as SVG or PNG.
 
 use rsb_report::{Chart, chart_csv, svg_in};
 
@@ -15,7 +15,7 @@ pub(crate) fn file(
     name: &str,
     format: ChartFileFormat,
 ) -> SourceResult<PageResponse> {
-    // The file of figures has every one; a drawing of millions of points shows no more than one of
+    // The CSV file has every value; a drawing of millions of points shows no more than one of
     // hundreds.
     let points = if format == ChartFileFormat::Csv { usize::MAX } else { POINTS };
     let charts = pages::charts(site, view, points)?;
@@ -31,7 +31,7 @@ pub(crate) fn file(
         ChartFileFormat::Svg => PageResponse::ok(SVG, draw_svg(site, &chart)?),
         ChartFileFormat::Png => {
             let picture = site.draw().and_then(|draw| draw(&draw_svg(site, &chart).ok()?));
-            let lacks = "this build makes no PNG; take the SVG";
+            let lacks = "this build cannot draw PNG files; use the SVG";
             PageResponse::ok(PNG, picture.ok_or_else(|| SourceError::NotThere(lacks.to_owned()))?)
         }
     })
@@ -39,5 +39,5 @@ pub(crate) fn file(
 
 fn draw_svg(site: &Site<'_>, chart: &Chart) -> SourceResult<String> {
     svg_in(chart, site.theme())
-        .ok_or_else(|| SourceError::Unreadable("a figure in the chart is not finite".to_owned()))
+        .ok_or_else(|| SourceError::Unreadable("a value in the chart is not finite".to_owned()))
 }

@@ -1,5 +1,5 @@
-//! The site as files: from the overview along every link, so that no page leads to one that is not
-//! there.
+//! Export of the site as files: it follows every link from the overview, so that no page links to a
+//! missing one.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,15 +9,15 @@ use crate::response::PageResponse;
 use crate::router::answer;
 use crate::site::Site;
 
-/// Why a site was not exported.
+/// An error of an export.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteExportError<E: std::error::Error + 'static> {
-    /// A page that another leads to cannot be made.
+    /// A linked page cannot be rendered.
     #[error("{file} cannot be made: {why}")]
     Page {
         /// Its file.
         file: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// A file cannot be written.
@@ -25,11 +25,11 @@ pub enum SiteExportError<E: std::error::Error + 'static> {
     Write(#[from] E),
 }
 
-/// Hands every file of `site`, which is one for [`crate::Medium::Exported`], to `write` with its
-/// name, relative to the directory. Returns how many there were.
+/// Passes every file of `site`, which must be for [`crate::Medium::Exported`], to `write` with its
+/// name, relative to the directory. Returns the number of files.
 ///
 /// # Errors
-/// When a page cannot be made, and those of `write`.
+/// If a page cannot be rendered, or `write` fails.
 pub fn export_site<E: std::error::Error + 'static>(
     site: &Site<'_>,
     mut write: impl FnMut(&str, &[u8]) -> Result<(), E>,
@@ -53,7 +53,7 @@ pub fn export_site<E: std::error::Error + 'static>(
     Ok(known.len() + assets::NAMES.len())
 }
 
-/// Why there is no answer, in words: what the document of the same view would say.
+/// Returns the reason for a missing answer as text, from the JSON document of the same view.
 fn why(site: &Site<'_>, address: &Address) -> String {
     let document = answer(site, &Address::json(address.view.clone()));
     String::from_utf8_lossy(&document.body).trim().to_owned()

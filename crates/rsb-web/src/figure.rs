@@ -1,4 +1,4 @@
-//! Charts in a page: the drawing, its figures as a table, and what the script needs to
+//! Charts in a page: the drawing, its values as a table, and the data that the script needs to
 //! zoom.
 
 use rsb_report::chart::AxisScale;
@@ -10,20 +10,20 @@ use rsb_report::{Chart, chart_places, chart_table, frame};
 use crate::address::{Address, ChartFileFormat, Form, PageView};
 use crate::site::Site;
 
-/// Points of a long line in a page, and rows of figures under a chart; the file of figures has
-/// every one.
+/// Maximum number of points of a long line in a page, and of rows of values under a chart; the CSV
+/// file has all of them.
 pub(crate) const POINTS: usize = 600;
 
-/// What of a chart leads elsewhere.
+/// Link that a chart offers for a selected range.
 pub(crate) enum Zoom {
-    /// Nothing.
+    /// No link.
     Fixed,
-    /// A range along x that is chosen in it: the link of a window, to which the script adds
+    /// Link for a range along x that the user selects, to which the script appends
     /// `&runs=FIRST-LAST`.
     Runs(String),
 }
 
-/// Every chart of `view` as HTML, one after the other.
+/// Returns the charts of `view` as HTML.
 pub(crate) fn figures(site: &Site<'_>, view: &PageView, charts: &[Chart], zoom: &Zoom) -> String {
     (1..).zip(charts).map(|(number, chart)| figure(site, view, number, chart, zoom)).collect()
 }
@@ -31,12 +31,12 @@ pub(crate) fn figures(site: &Site<'_>, view: &PageView, charts: &[Chart], zoom: 
 fn figure(site: &Site<'_>, view: &PageView, number: usize, chart: &Chart, zoom: &Zoom) -> String {
     let Some(drawn) = drawing(chart, site.theme(), number) else {
         let title = escape(&chart.title);
-        return format!("<p>{title}: not drawn, a figure in it is not finite</p>\n");
+        return format!("<p>{title}: not drawn, a value in it is not finite</p>\n");
     };
     let (title, name) = (escape(&chart.title), escape(&chart.name));
     let (figures, more) = chart_table(chart, POINTS);
     let more = if more > 0 {
-        let count = format_count(more, "more figure is", "more figures are");
+        let count = format_count(more, "more value is", "more values are");
         format!("<p>{count} only in the file.</p>\n")
     } else {
         String::new()
@@ -44,7 +44,7 @@ fn figure(site: &Site<'_>, view: &PageView, number: usize, chart: &Chart, zoom: 
     format!(
         "<figure class=\"chart\" id=\"{name}\"{}><div class=\"wide\" role=\"group\" \
          aria-label=\"{title}\" tabindex=\"0\">\
-         {drawn}</div>\n<figcaption><details><summary>Figures of this \
+         {drawn}</div>\n<figcaption><details><summary>Values of this \
          chart</summary>\n{}{more}</details>\n{}</figcaption>\
          </figure>\n",
         geometry(chart, zoom),
@@ -53,8 +53,8 @@ fn figure(site: &Site<'_>, view: &PageView, number: usize, chart: &Chart, zoom: 
     )
 }
 
-/// Where the data lies in the drawing, and what it spans, for the script. Rows have their figures
-/// beside them.
+/// Returns the position of the data in the drawing, and its range, for the script. Charts with rows
+/// show their values next to the rows.
 fn geometry(chart: &Chart, zoom: &Zoom) -> String {
     if chart.y_axis.scale == AxisScale::Rows || chart.x_axis.scale == AxisScale::Rows {
         return String::new();
@@ -84,7 +84,7 @@ fn files(site: &Site<'_>, view: &PageView, chart: &Chart) -> String {
     ];
     let mut links = Vec::new();
     for (format, name) in formats {
-        // In files the page itself has the drawing.
+        // In an export the page itself contains the drawing.
         let is_offered = match format {
             ChartFileFormat::Csv => true,
             ChartFileFormat::Svg => site.answers(),

@@ -1,10 +1,10 @@
-//! The dashboard without its server: what can be asked ([`Address`]), what answers ([`respond`]),
-//! and where the answers come from ([`PageSource`]). `serve` carries them over HTTP, or writes them
-//! as files ([`export_site`]).
+//! The dashboard without its server: addresses ([`Address`]), responses ([`respond`]), and the data
+//! source ([`PageSource`]). `serve` sends them over HTTP, or writes them as files
+//! ([`export_site`]).
 //!
-//! **Invariant:** no input or output, no clock. Every text of a run is escaped where it is written,
-//! by the functions of [`rsb_report::html::element`]. A page has no script and no style of its own;
-//! it can be read without either.
+//! **Invariant:** no input or output, no clock. Every text of a run is escaped at the point of
+//! output, by the functions of [`rsb_report::html::element`]. A page has no inline script and no
+//! inline style, and is readable without either.
 
 #![allow(
     clippy::format_push_string,

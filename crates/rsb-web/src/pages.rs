@@ -1,4 +1,4 @@
-//! The pages: each asks the source, and says what it got.
+//! The pages: each queries the source and renders the answer.
 
 mod case;
 mod compare;
@@ -37,8 +37,8 @@ pub(crate) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
     }
 }
 
-/// The charts of the page of `view`, each of them with at most `points` points where it is a long
-/// line.
+/// Returns the charts of the page of `view`; a chart that is a long line has at most `points`
+/// points.
 pub(crate) fn charts(site: &Site<'_>, view: &PageView, points: usize) -> SourceResult<Vec<Chart>> {
     match view {
         PageView::Run { id } => Ok(rsb_report::charts::all(&site.source().run(id)?.report())),
@@ -50,11 +50,11 @@ pub(crate) fn charts(site: &Site<'_>, view: &PageView, points: usize) -> SourceR
     }
 }
 
-/// Where cases lead: to their history.
+/// Returns the link target of cases: their history.
 fn case_links<'l>(site: &'l Site<'_>) -> Box<CaseLinks<'l>> {
     Box::new(|id, metric| {
         let metric = metric.unwrap_or_default().to_owned();
-        // In files there is one page for each case.
+        // An export has one page for each case.
         let metric = if site.answers() { metric } else { String::new() };
         Some(
             site.link(Address::page(PageView::Case(CaseView {

@@ -1,35 +1,35 @@
-//! What a reader gets.
+//! Responses to requests.
 
-/// An answer to a request, whoever carries it.
+/// A response to a request, independent of the transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageResponse {
-    /// The status of HTTP: 200, 400, 404 or 500.
+    /// HTTP status: 200, 400, 404 or 500.
     pub status: u16,
-    /// What the body is.
+    /// MIME type of the body.
     pub content_type: &'static str,
-    /// The text; every answer is one, but for pictures.
+    /// Body; text in every response except PNG images.
     pub body: Vec<u8>,
 }
 
-/// A page.
+/// MIME type of a page.
 pub const HTML: &str = "text/html; charset=utf-8";
-/// A document.
+/// MIME type of a JSON document.
 pub const JSON: &str = "application/json";
-/// Figures.
+/// MIME type of the values of a chart.
 pub const CSV: &str = "text/csv; charset=utf-8";
-/// A drawing.
+/// MIME type of a drawing.
 pub const SVG: &str = "image/svg+xml";
-/// A picture.
+/// MIME type of an image.
 pub const PNG: &str = "image/png";
 
 impl PageResponse {
-    /// An answer that is there.
+    /// Creates a successful response.
     pub fn ok(content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
         Self { status: 200, content_type, body: body.into() }
     }
 
-    /// What every page may do, for the header `Content-Security-Policy`: nothing is loaded from
-    /// anywhere else, and nothing that stands in a page is run.
+    /// Content security policy of every page, for the header `Content-Security-Policy`: nothing is
+    /// loaded from elsewhere, and no inline script or style is applied.
     pub const POLICY: &'static str = "default-src 'none'; style-src 'self'; script-src 'self'; \
                                       img-src 'self' data:; \
                                       connect-src 'self'; form-action 'self'; base-uri 'none'; \

@@ -1,4 +1,4 @@
-//! From a request to its answer.
+//! Routing of requests to responses.
 
 use crate::address::{Address, AddressError, Form, LONGEST_QUERY};
 use crate::response::{HTML, JSON, PageResponse};
@@ -7,7 +7,7 @@ use crate::site::Site;
 use crate::source::SourceError;
 use crate::{api, assets, chart_file, pages};
 
-/// The answer to the request of `path`, without the slash at its begin, with `query`.
+/// Responds to a request for `path`, without the leading slash, with `query`.
 pub fn respond(site: &Site<'_>, path: &str, query: &str) -> PageResponse {
     if query.len() > LONGEST_QUERY {
         return trouble(site, 400, "the query is too long", is_for_programs(path));
@@ -48,7 +48,7 @@ pub(crate) fn answer(site: &Site<'_>, address: &Address) -> PageResponse {
     })
 }
 
-/// What says why there is no answer.
+/// Returns an error response.
 fn trouble(site: &Site<'_>, status: u16, why: &str, is_for_programs: bool) -> PageResponse {
     if is_for_programs {
         let body = serde_json::json!({ "error": why }).to_string() + "\n";
@@ -56,8 +56,8 @@ fn trouble(site: &Site<'_>, status: u16, why: &str, is_for_programs: bool) -> Pa
     }
     let title = match status {
         404 => "Not found",
-        400 => "That cannot be answered",
-        _ => "It could not be read",
+        400 => "Invalid request",
+        _ => "The data cannot be read",
     };
     let mut sheet = Sheet::new(title, None);
     sheet.say(rsb_report::Tone::Caution, why);

@@ -1,5 +1,4 @@
-//! A page as it is put together: the head, the way to other pages, a search, and what the page
-//! itself says.
+//! A page under construction: the head, the links to other pages, a search form, and the content.
 
 use rsb_report::Tone;
 use rsb_report::html::element::{anchor, class, escape, prose};
@@ -12,7 +11,7 @@ use crate::site::Site;
 pub(crate) struct Sheet<'v> {
     title: String,
     subtitle: String,
-    /// What it shows, for the mark in the list of pages.
+    /// View of the page, which is marked in the list of pages.
     view: Option<&'v PageView>,
     body: String,
 }
@@ -36,13 +35,13 @@ impl<'v> Sheet<'v> {
         self.body.push_str(&format!("<p>{}</p>\n", prose(text)));
     }
 
-    /// Adds the sentence that a reader must not miss.
+    /// Adds a sentence that a reader must not miss.
     pub(crate) fn say(&mut self, tone: Tone, text: &str) {
         let class = class(tone).map_or_else(|| "say".to_owned(), |class| format!("say {class}"));
         self.body.push_str(&format!("<p class=\"{class}\">{}</p>\n", prose(text)));
     }
 
-    /// Adds a part with a title; nothing where it is empty.
+    /// Adds a section with a title, unless it is empty.
     pub(crate) fn section(&mut self, id: &'static str, title: &'static str, body: String) {
         if !body.is_empty() {
             self.body.push_str(&PageSection::new(id, title, body).html());
@@ -55,7 +54,7 @@ impl<'v> Sheet<'v> {
             "" => String::new(),
             text => format!("<p class=\"subtitle\">{}</p>\n", escape(text)),
         };
-        // A file has no headers; a server's say the same.
+        // An exported file has no headers; the server sends the same policy as a header.
         let policy = PageResponse::POLICY.replace("; frame-ancestors 'none'", "");
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -92,7 +91,7 @@ impl<'v> Sheet<'v> {
             format!("{} for programs. ", anchor(&link, "The document"))
         });
         let how = if site.answers() {
-            "Read only. Nothing on a page changes by itself: load it again to see what is new."
+            "Read only. Pages do not update themselves: reload a page to see new results."
         } else {
             "A copy in files: `rusty-stack-bench serve` also searches, filters and compares any \
              two runs."
@@ -109,7 +108,7 @@ fn has_document(view: &PageView) -> bool {
     }
 }
 
-/// The pages that every page leads to.
+/// Returns the pages that every page links to.
 fn entries(site: &Site<'_>) -> Vec<(&'static str, PageView)> {
     let mut entries = vec![
         ("Overview", PageView::Overview),
@@ -121,7 +120,7 @@ fn entries(site: &Site<'_>) -> Vec<(&'static str, PageView)> {
         ("Doctor", PageView::Doctor),
         ("Live", PageView::Live),
     ];
-    // What changes by the moment is no file.
+    // Pages that change from moment to moment, or need a server, are not exported.
     entries.retain(|(_, view)| {
         site.answers() || !matches!(view, PageView::Live | PageView::Compare(_) | PageView::Doctor)
     });

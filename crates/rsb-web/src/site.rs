@@ -1,4 +1,4 @@
-//! Everything that pages are made from, and how they link to each other.
+//! Source, medium and theme of the pages, and their links.
 
 use std::cell::RefCell;
 
@@ -7,36 +7,36 @@ use rsb_report::Theme;
 use crate::address::Address;
 use crate::source::PageSource;
 
-/// How the pages reach their readers.
+/// Distribution of the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
-    /// By a server that answers.
+    /// By a server that responds to requests.
     Served,
-    /// As files, which answer nothing: what would ask is left out.
+    /// As files, without interaction: forms and filters are left out.
     Exported,
 }
 
-/// Makes a picture of a drawing; `None` where the build cannot.
+/// Converts an SVG drawing to an image; `None` if the build cannot.
 pub type Draw<'d> = dyn Fn(&str) -> Option<Vec<u8>> + 'd;
 
-/// Everything that pages are made from.
+/// Everything that pages are rendered from.
 pub struct Site<'s> {
     source: &'s dyn PageSource,
     medium: Medium,
     theme: Theme,
-    /// What makes PNG of SVG.
+    /// Converts SVG to PNG.
     draw: Option<&'s Draw<'s>>,
-    /// What the pages that were made so far lead to.
+    /// Targets of the links in the pages rendered since the last call of `take_links`.
     linked: RefCell<Vec<Address>>,
 }
 
 impl<'s> Site<'s> {
-    /// What `source` tells, for `medium`.
+    /// Creates a site of the data of `source`, for `medium`.
     pub fn new(source: &'s dyn PageSource, medium: Medium) -> Self {
         Self { source, medium, theme: Theme::default(), draw: None, linked: RefCell::default() }
     }
 
-    /// With pictures of charts as PNG.
+    /// Adds PNG images of charts.
     #[must_use]
     pub const fn with_pictures(mut self, draw: &'s Draw<'s>) -> Self {
         self.draw = Some(draw);
@@ -55,12 +55,12 @@ impl<'s> Site<'s> {
         self.draw
     }
 
-    /// Whether questions are answered: forms, filters, windows.
+    /// Returns whether the pages may have forms, filters and windows, which need a server.
     pub(crate) fn answers(&self) -> bool {
         self.medium == Medium::Served
     }
 
-    /// A link to `address`, as it is written in a page.
+    /// Returns a link to `address`, in the form for a page.
     pub(crate) fn link(&self, address: Address) -> String {
         match self.medium {
             Medium::Served => address.link(),
@@ -72,7 +72,7 @@ impl<'s> Site<'s> {
         }
     }
 
-    /// What was linked since this was asked last.
+    /// Returns the targets linked since the last call.
     pub(crate) fn take_links(&self) -> Vec<Address> {
         self.linked.take()
     }

@@ -1,4 +1,4 @@
-//! What the pages ask: whoever answers reads the store, and the pages know neither files nor
+//! Data source of the pages. The implementation reads the store; the pages access neither files nor
 //! clocks.
 
 use std::sync::Arc;
@@ -10,97 +10,97 @@ use rsb_model::{ComparisonResult, Environment, Outcome, Run, Timestamp};
 use rsb_report::{BaselineRow, Report, ReportInput, RunRow};
 use serde::Serialize;
 
-/// Why there is no answer.
+/// An error of a data source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// Nothing is called so.
+    /// There is nothing with this name.
     #[error("{0}")]
     NotThere(String),
-    /// What is asked makes no sense with what is stored, such as a run compared with itself.
+    /// The request makes no sense with the stored data, such as a run compared with itself.
     #[error("{0}")]
     Senseless(String),
-    /// It is there, and cannot be read.
+    /// It exists, but cannot be read.
     #[error("{0}")]
     Unreadable(String),
 }
 
-/// An answer.
+/// Result of a query.
 pub type SourceResult<T> = Result<T, SourceError>;
 
-/// Where the pages get what they show. Whatever is asked may come from anybody: a name is looked up
-/// among what is stored, and never taken for a path.
+/// Data source of the pages. Requests are untrusted: a name is looked up among the stored ones, and
+/// never used as a path.
 pub trait PageSource {
-    /// Every stored run, the newest first.
+    /// Returns every stored run, the newest first.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store cannot be queried.
     fn runs(&self) -> SourceResult<Arc<Vec<RunRow>>>;
 
-    /// One run, with what a report says of it. `id` may be the beginning of one.
+    /// Returns one run with the content of its report. `id` may be the beginning of one.
     ///
     /// # Errors
-    /// When there is none, several begin so, or it cannot be read.
+    /// If there is none, several ids begin with it, or it cannot be read.
     fn run(&self, id: &str) -> SourceResult<Arc<RunReportData>>;
 
-    /// The comparison of a run or a saved baseline with a run.
+    /// Compares a run with another run or with a saved baseline.
     ///
     /// # Errors
-    /// When one is not there, or both are one.
+    /// If one does not exist, or both are the same.
     fn compare(&self, from: &str, to: &str) -> SourceResult<Arc<ComparedRuns>>;
 
-    /// Every case that was ever measured, by name.
+    /// Returns every case that was ever measured, by name.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store cannot be queried.
     fn cases(&self) -> SourceResult<Arc<Vec<StoredCase>>>;
 
-    /// A figure of a case over time. Where no metric or machine is named, the time of an iteration
-    /// on the machine that measured last.
+    /// Returns a metric of a case over time. By default, that is the time of an iteration on the
+    /// machine that measured last.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     fn history(&self, id: &str, metric: &str, machine: &str) -> SourceResult<Arc<CaseHistory>>;
 
-    /// The runs of these points.
+    /// Returns the runs of these points.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store cannot be queried.
     fn points(&self, keys: &[PointKey]) -> SourceResult<Vec<PointRun>>;
 
-    /// How everything stands.
+    /// Returns the content of the overview.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store cannot be queried.
     fn overview(&self) -> SourceResult<Arc<OverviewData>>;
 
-    /// The machines, the one that measured last first.
+    /// Returns the machines, the one that measured last first.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store cannot be queried.
     fn machines(&self) -> SourceResult<Arc<Vec<StoredMachine>>>;
 
-    /// What is the fastest for each model that was measured, on any machine.
+    /// Returns the fastest configuration for each measured model, on any machine.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store cannot be queried.
     fn advice(&self) -> SourceResult<Arc<RecommendDocument>>;
 
-    /// Every saved baseline.
+    /// Returns every saved baseline.
     ///
     /// # Errors
-    /// When the directory cannot be read.
+    /// If the directory cannot be read.
     fn baselines(&self) -> SourceResult<Arc<Vec<BaselineRow>>>;
 
-    /// What is wrong on the machine that serves.
+    /// Returns the findings of the doctor on the machine that runs the server.
     ///
     /// # Errors
-    /// When nobody can look, as in an export for other machines.
+    /// If the machine cannot be examined, as in an export for other machines.
     fn doctor(&self) -> SourceResult<Arc<Vec<Finding>>>;
 
-    /// What is being measured into the results directory now.
+    /// Returns the runs that are being measured into the results directory.
     ///
     /// # Errors
-    /// When the directory cannot be read.
+    /// If the directory cannot be read.
     fn live(&self) -> SourceResult<Vec<LiveRun>>;
 }
 
@@ -127,7 +127,7 @@ impl RunReportData {
 pub struct ComparedRuns {
     /// The verdicts.
     pub result: ComparisonResult,
-    /// The machine of the side that is compared with, and of the other one.
+    /// Environment of the baseline side, then of the current side.
     pub environments: [Environment; 2],
 }
 
@@ -136,37 +136,38 @@ pub struct ComparedRuns {
 pub struct StoredCase {
     /// Its id.
     pub id: String,
-    /// How it ended the last time.
+    /// Outcome of its last measurement.
     pub outcome: Outcome,
-    /// When that was.
+    /// Time of its last measurement.
     pub last: Timestamp,
 }
 
-/// One figure of one case on one machine over all its runs.
+/// One metric of one case on one machine over all its runs.
 #[derive(Debug, Clone)]
 pub struct CaseHistory {
-    /// The machine, by its slug.
+    /// Slug of the machine.
     pub machine: String,
     /// The machines that measured the case.
     pub machines: Vec<String>,
-    /// The figures that it has there.
+    /// The metrics of the case on this machine.
     pub metrics: Vec<String>,
     /// The trend, with every value; positions count from the oldest.
     pub trend: SeriesTrend,
-    /// How many of the oldest runs were not looked at for changes of level, of a very long history.
+    /// Number of the oldest runs of a very long history that were not analyzed for changes of
+    /// level.
     pub not_analyzed: usize,
-    /// Which run each value is of.
+    /// Key of the run of each value.
     pub keys: Vec<PointKey>,
-    /// The changes of level that the case has part in.
+    /// The changes of level that involve the case.
     pub alerts: Vec<TrackedAlert>,
 }
 
-/// What finds the run of a point again.
+/// Key of the run of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PointKey {
-    /// When the run began.
+    /// Start time of the run.
     pub started: Timestamp,
-    /// What the source calls the run.
+    /// The source's number for the run.
     pub run: i64,
 }
 
@@ -175,33 +176,33 @@ pub struct PointKey {
 pub struct PointRun {
     /// Its id.
     pub run_id: String,
-    /// The commit measured.
+    /// The measured commit.
     pub commit: Option<String>,
 }
 
-/// How everything stands.
+/// Content of the overview.
 #[derive(Debug, Clone)]
 pub struct OverviewData {
     /// The health of the machine that measured last.
     pub health: HealthDocument,
-    /// The changes of level that it rests on, the worst first.
+    /// The changes of level behind it, the worst first.
     pub alerts: Vec<TrackedAlert>,
-    /// The last run with the verdict on it; none where nothing is stored.
+    /// The last run with its verdict; `None` if nothing is stored.
     pub latest: Option<LatestVerdict>,
-    /// What a reader should know of the store, such as files that are left out.
+    /// Notices about the store, such as files that are left out.
     pub notices: Vec<String>,
-    /// How many of the newest runs were looked at, where there are more.
+    /// Number of the newest runs that were analyzed, if there are more.
     pub only_newest: Option<usize>,
 }
 
-/// What came out of the last run.
+/// Verdict on the last run.
 #[derive(Debug, Clone)]
 pub struct LatestVerdict {
     /// The run.
     pub run_id: String,
-    /// What it was compared with, if anything.
+    /// Its comparison, if there was one.
     pub comparison: Option<ComparisonResult>,
-    /// Why it was not.
+    /// Reason for the missing comparison.
     pub not_compared: Option<String>,
 }
 
@@ -210,7 +211,7 @@ pub struct LatestVerdict {
 pub struct StoredMachine {
     /// Its slug.
     pub slug: String,
-    /// How many runs are stored of it.
+    /// Number of its stored runs.
     pub runs: usize,
     /// Its newest run.
     pub latest: Arc<Run>,
@@ -219,10 +220,10 @@ pub struct StoredMachine {
 /// A run that is being measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveRun {
-    /// The run with what it has measured so far.
+    /// The run with its results until now.
     pub run: Run,
-    /// How many cases it has, where that is known.
+    /// Number of its cases, if known.
     pub planned: Option<usize>,
-    /// How many replicates it has taken; `None` before the first result of a replicate.
+    /// Progress of its replicates; `None` before the first result of a replicate.
     pub progress: Option<ReplicateProgress>,
 }

@@ -1,4 +1,4 @@
-//! The pages as a reader, a screen reader, an attacker and a program meet them.
+//! Tests of the pages as a reader, a screen reader, an attacker and a program use them.
 
 mod made_up;
 
@@ -29,7 +29,7 @@ fn page(site: &Site<'_>, view: PageView) -> String {
     open(site, &Address::page(view).link())
 }
 
-/// What `html` leads to by `attribute`, as it was before it was escaped.
+/// Returns the values of `attribute` in `html`, unescaped.
 fn values(html: &str, attribute: &str) -> BTreeSet<String> {
     let unescape = |text: &str| {
         text.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
@@ -48,8 +48,8 @@ fn links(html: &str) -> BTreeSet<String> {
     links
 }
 
-/// Nothing of it is run or styled but by our own files, nothing that was quoted is obeyed, and who
-/// hears it finds the way.
+/// Checks that a page runs and styles nothing except its own files, that quoted text has no effect,
+/// and that it is navigable for a screen reader.
 fn check(link: &str, html: &str) {
     for part in [
         "<img",
@@ -108,8 +108,8 @@ fn every_link_leads_somewhere_and_no_name_is_obeyed() {
             continue;
         }
         check(&link, &body);
-        // Orders and windows of every page, and the charts of every run and case, would be
-        // thousands of the same.
+        // Orders and windows of every page, and the charts of every run and case, are thousands of
+        // similar pages.
         let is_new = |link: &String| {
             let holds = |parts: &[&str]| parts.iter().any(|part| link.contains(part));
             let is_variant = holds(&["sort=", "page=", "runs="]) && link.matches('=').count() > 3;
@@ -255,7 +255,7 @@ fn documents_are_versioned_and_errors_say_why_in_their_own_form() {
         (format!("run?id={nothing}"), 404, "no run is called"),
         (format!("compare?from={before}&to={before}"), 400, "both are one run"),
         ("nowhere".to_owned(), 404, "there is no page"),
-        ("runs?sort=x".to_owned(), 400, "nothing that the page"),
+        ("runs?sort=x".to_owned(), 400, "is not a parameter of the page"),
         (format!("run?id={}", "x".repeat(5000)), 400, "too long"),
         (format!("api/run?id={nothing}"), 404, "no run is called"),
         ("api/compare".to_owned(), 400, "name both sides"),

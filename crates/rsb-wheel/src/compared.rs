@@ -1,4 +1,4 @@
-//! Two sides beside each other, metric by metric, and the verdict written for people.
+//! Comparison of two sides metric by metric, and formatting of the verdict.
 
 use rsb_model::{Better, Field, Run, Unit};
 use rsb_report::comparison::Detail;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::keep::{GateAnswer, KeepError, text};
 
-/// What a metric is about.
+/// Returns the category of a metric.
 fn group(field: &Field) -> &'static str {
     match (field.name, field.unit) {
         ("efficiency" | "speedup" | "communication_overhead_percent", _) => "scalability",
@@ -24,7 +24,7 @@ fn group(field: &Field) -> &'static str {
     }
 }
 
-/// Every metric that a case has on both sides; of several runs on a side the median.
+/// Returns every metric that a case has on both sides; for several runs per side, their medians.
 pub(crate) fn metrics(baseline: &[Run], current: &[Run]) -> Vec<Value> {
     let Some(first) = current.first() else { return Vec::new() };
     let rows = first.benchmarks.iter().flat_map(|result| {
@@ -37,7 +37,7 @@ pub(crate) fn metrics(baseline: &[Run], current: &[Run]) -> Vec<Value> {
 fn row(id: &str, field: &'static Field, baseline: &[Run], current: &[Run]) -> Option<Value> {
     let (before, after) = (median_of(baseline, id, field)?, median_of(current, id, field)?);
     let change = (before != 0.0).then(|| 100.0 * (after - before) / before);
-    // Above 1 where it got better.
+    // Above 1 for an improvement.
     let speedup = match field.better()? {
         Better::Higher => after / before,
         Better::Lower => before / after,
@@ -55,7 +55,7 @@ fn row(id: &str, field: &'static Field, baseline: &[Run], current: &[Run]) -> Op
     }))
 }
 
-/// The median of one field of one case over several runs.
+/// Returns the median of one field of one case over several runs.
 fn median_of(runs: &[Run], id: &str, field: &Field) -> Option<f64> {
     let of_case = runs
         .iter()
@@ -65,7 +65,7 @@ fn median_of(runs: &[Run], id: &str, field: &Field) -> Option<f64> {
     rsb_stats::median(&values)
 }
 
-/// The geometric mean of the speed-ups of the times among `rows`; none where there are none.
+/// Returns the geometric mean of the speedups of times in `rows`; `None` if there are none.
 fn overall_speedup(rows: &[Value]) -> Option<f64> {
     let times = rows
         .iter()
@@ -75,7 +75,7 @@ fn overall_speedup(rows: &[Value]) -> Option<f64> {
     rsb_stats::estimate::mean(&logarithms).map(f64::exp)
 }
 
-/// The whole comparison as a document.
+/// Returns the whole comparison as JSON.
 pub(crate) fn document(answer: &GateAnswer) -> Result<String, KeepError> {
     let rows = metrics(&answer.baseline, &answer.current);
     let result =
@@ -83,7 +83,7 @@ pub(crate) fn document(answer: &GateAnswer) -> Result<String, KeepError> {
     text(&json!({ "comparison": result, "metrics": rows, "speedup": overall_speedup(&rows) }))
 }
 
-/// The comparison in one of the gate's formats.
+/// Formats the comparison in one of the gate's formats.
 pub(crate) fn format_comparison(answer: &GateAnswer, format: &str) -> Result<String, KeepError> {
     let format: GateFormat =
         format.parse().map_err(|error| KeepError::Unknown(format!("{error}")))?;
@@ -91,7 +91,7 @@ pub(crate) fn format_comparison(answer: &GateAnswer, format: &str) -> Result<Str
     written.map_err(|error| KeepError::Unknown(error.to_string()))
 }
 
-/// Keeps the comparison beside the results; the path of its file.
+/// Stores the comparison next to the results, and returns the path of its file.
 pub(crate) fn save_comparison(answer: &GateAnswer, results_dir: &str) -> Result<String, KeepError> {
     let store = Store::open_for_writing(Path::new(results_dir)).map_err(KeepError::Store)?;
     let path = store.save_comparison(&answer.result).map_err(KeepError::Store)?;

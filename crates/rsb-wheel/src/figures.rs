@@ -1,4 +1,4 @@
-//! Statistics of lists of figures, the trend of one, and charts of them in characters.
+//! Statistics of lists of numbers, trends, and text charts.
 
 use rsb_model::Better;
 use rsb_report::chart::{
@@ -16,12 +16,14 @@ use serde_json::{Value, json};
 
 use crate::keep::{KeepError, text};
 
-/// Figures that can be reckoned with.
+/// Checks that there is at least one value and that all values are finite.
 fn check_finite(values: &[f64]) -> Result<(), KeepError> {
     match values.iter().find(|value| !value.is_finite()) {
-        Some(value) => Err(KeepError::Unknown(format!("{value} is no figure; leave it out"))),
+        Some(value) => {
+            Err(KeepError::Unknown(format!("{value} is not a finite number; leave it out")))
+        }
         None if values.is_empty() => {
-            Err(KeepError::Unknown("there are no figures; give one or more".to_owned()))
+            Err(KeepError::Unknown("there are no values; pass at least one".to_owned()))
         }
         None => Ok(()),
     }
@@ -32,8 +34,7 @@ fn rate(confidence: f64) -> Result<f64, KeepError> {
         return Ok(1.0 - confidence);
     }
     Err(KeepError::Unknown(format!(
-        "a confidence is from 0.5 to below 1, such as 0.95, not \
-                                    {confidence}"
+        "confidence {confidence} is out of range; use a number from 0.5 to below 1, such as 0.95"
     )))
 }
 
@@ -41,7 +42,7 @@ fn ends(interval: Option<Interval>) -> Value {
     interval.map_or(Value::Null, |interval| json!([interval.low, interval.high]))
 }
 
-/// What there is to say of `values`.
+/// Computes the statistics of `values`, as JSON.
 pub(crate) fn statistics(values: &[f64], confidence: f64) -> Result<String, KeepError> {
     check_finite(values)?;
     text(&json!({
@@ -63,7 +64,7 @@ pub(crate) fn statistics(values: &[f64], confidence: f64) -> Result<String, Keep
     }))
 }
 
-/// Whether `after` differs from `before`.
+/// Tests whether `after` differs from `before`, as JSON.
 pub(crate) fn difference(
     before: &[f64],
     after: &[f64],
@@ -89,7 +90,7 @@ fn test_as_json(test: Option<TestResult>) -> Value {
     test.map_or(Value::Null, |test| json!({ "statistic": test.statistic, "p_value": test.p_value }))
 }
 
-/// The trend of `points`, times as RFC 3339.
+/// Computes the trend of `points`, whose times are in RFC 3339, as JSON.
 pub(crate) fn trend(
     name: &str,
     better: Option<&str>,
@@ -100,14 +101,16 @@ pub(crate) fn trend(
         Some("higher") => Some(Better::Higher),
         Some("lower") => Some(Better::Lower),
         Some(other) => {
-            return Err(KeepError::Unknown(format!("`{other}` is neither higher nor lower")));
+            return Err(KeepError::Unknown(format!(
+                "`{other}` is not a direction; use higher or lower"
+            )));
         }
     };
     let mut known = Vec::new();
     for (time, value) in points {
         let Some(moment) = rsb_model::calendar::parse_time(time) else {
             return Err(KeepError::Unknown(format!(
-                "`{time}` in the series is no time; give RFC 3339 (2026-11-21T09:03:12Z)"
+                "`{time}` in the series is not a valid time; use RFC 3339 (2026-11-21T09:03:12Z)"
             )));
         };
         known.push((moment, *value));
@@ -122,23 +125,23 @@ pub(crate) fn trend(
     text(&rsb_stats::trend(&[input]))
 }
 
-/// What is to be drawn.
+/// Content of a chart.
 pub(crate) struct Drawing {
-    /// Which chart.
+    /// Kind of chart.
     pub(crate) kind: String,
-    /// For people.
+    /// Title.
     pub(crate) title: String,
-    /// Of the figures.
+    /// Unit of the values.
     pub(crate) unit: String,
-    /// Of the rows, or of the points from left to right.
+    /// Labels of the rows, or of the points from left to right.
     pub(crate) labels: Vec<String>,
-    /// Of the columns of a heat map, or of the lines.
+    /// Names of the columns of a heat map, or of the lines.
     pub(crate) names: Vec<String>,
-    /// A list for each line, or row of a heat map; one for bars.
+    /// Values: a list for each line or row of a heat map; a single list for bars.
     pub(crate) figures: Vec<Vec<f64>>,
 }
 
-/// `drawing` in characters, at most `width` columns and `height` lines.
+/// Draws `drawing` as text of at most `width` columns and `height` lines.
 pub(crate) fn draw(
     drawing: &Drawing,
     width: usize,
@@ -163,19 +166,19 @@ pub(crate) fn draw(
         "line" => lines(drawing)?,
         other => {
             return Err(KeepError::Unknown(format!(
-                "`{other}` is no chart; bar, line, gauge, heatmap and speedup are"
+                "`{other}` is not a kind of chart; use bar, line, gauge, heatmap or speedup"
             )));
         }
     };
     Ok(picture(&chart, width, height, glyphs).text(Style::PLAIN))
 }
 
-/// What stands beside bars.
+/// Reference mark of bars.
 #[derive(Clone, Copy)]
 enum Mark {
-    /// How far each could reach.
+    /// Full scale of each bar.
     Room(f64),
-    /// A line where nothing has changed.
+    /// A line at 1, which means no change.
     Even,
 }
 
@@ -190,15 +193,17 @@ fn empty_copy(drawing: &Drawing) -> Drawing {
     }
 }
 
-/// How many times faster the second list of times is than the first.
+/// Returns how many times faster the second list of times is than the first.
 fn ratios(drawing: &Drawing) -> Result<Vec<f64>, KeepError> {
     let [before, after] = drawing.figures.as_slice() else {
         return Err(KeepError::Unknown(
-            "a speed-up needs the times before and those after".to_owned(),
+            "a speedup chart needs two lists of times, before and after".to_owned(),
         ));
     };
     if before.len() != after.len() || before.iter().chain(after).any(|time| *time <= 0.0) {
-        return Err(KeepError::Unknown("both sides need as many times, all above zero".to_owned()));
+        return Err(KeepError::Unknown(
+            "both lists must have the same number of times, all above zero".to_owned(),
+        ));
     }
     Ok(before.iter().zip(after).map(|(before, after)| before / after).collect())
 }
@@ -208,7 +213,7 @@ fn fits(drawing: &Drawing, figures: &[f64]) -> Result<(), KeepError> {
         return Ok(());
     }
     let said = format!(
-        "there are {} figures and {} labels; give as many of both",
+        "there are {} values but {} labels; pass the same number of both",
         figures.len(),
         drawing.labels.len()
     );
@@ -302,10 +307,10 @@ fn lines(drawing: &Drawing) -> Result<Chart, KeepError> {
     let (low, high) = bounds_of(&drawing.figures);
     if !low.is_finite() {
         return Err(KeepError::Unknown(
-            "there is no line; give one list of figures for each".to_owned(),
+            "there are no lines; pass a list of values for each line".to_owned(),
         ));
     }
-    // Some labels are enough to read from.
+    // A few labels are enough.
     let step = drawing.labels.len().div_ceil(6).max(1);
     let labels = drawing
         .labels
@@ -320,7 +325,7 @@ fn lines(drawing: &Drawing) -> Result<Chart, KeepError> {
     Ok(chart(drawing, x_axis, linear(&drawing.unit, low, high), datasets))
 }
 
-/// The lowest and the highest of all figures.
+/// Returns the lowest and the highest of all values.
 fn bounds_of(figures: &[Vec<f64>]) -> (f64, f64) {
     figures.iter().flatten().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(*value), high.max(*value))
@@ -331,7 +336,7 @@ fn heat_map(drawing: &Drawing) -> Result<Chart, KeepError> {
     if drawing.figures.len() != drawing.labels.len()
         || drawing.figures.iter().any(|figures| figures.len() != drawing.names.len())
     {
-        let said = "a heat map needs a list for each row label, with a figure for each column name";
+        let said = "a heat map needs a list for each row label, with a value for each column name";
         return Err(KeepError::Unknown(said.to_owned()));
     }
     let (low, high) = bounds_of(&drawing.figures);
@@ -351,7 +356,7 @@ fn heat_map(drawing: &Drawing) -> Result<Chart, KeepError> {
     Ok(chart(drawing, rows(&drawing.names), rows(&drawing.labels), datasets))
 }
 
-/// The level of `value` between the lowest and the highest one.
+/// Returns the heat level of `value` between `low` and `high`.
 fn heat_level(value: f64, low: f64, high: f64) -> u8 {
     let share = if high > low { (value - low) / (high - low) } else { 0.5 };
     (share * f64::from(HEAT_LEVELS - 1)).round() as u8

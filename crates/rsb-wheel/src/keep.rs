@@ -1,4 +1,4 @@
-//! Records become a run in the results directory, and files of runs become a verdict: both by the
+//! Conversion of records to a run in the results directory, and of runs to a verdict, both by the
 //! engine.
 
 use std::path::{Path, PathBuf};
@@ -12,52 +12,46 @@ use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};
 use rsb_store::{Store, StoreError};
 
-/// Why results are not kept, or not judged.
+/// Why results cannot be stored or judged.
 #[derive(Debug)]
 pub(crate) enum KeepError {
-    /// The records are not what the package writes.
+    /// The records are not in the package's format.
     Records(serde_json::Error),
     /// The directory cannot be written.
     Store(StoreError),
-    /// The engine refused it.
+    /// The engine rejected the request.
     Engine(EngineError),
-    /// A side has no file.
+    /// One side has no file.
     NoFile,
-    /// A word that means nothing here, with those that do.
+    /// Invalid input; the message lists the valid values.
     Unknown(String),
 }
 
 impl std::fmt::Display for KeepError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Records(error) => write!(
-                f,
-                "these are no results: {error}; give what a \
-                                               benchmark returned"
-            ),
+            Self::Records(error) => {
+                write!(f, "invalid results: {error}; pass the results that a benchmark returned")
+            }
             Self::Store(error) => write!(f, "{error}"),
             Self::Engine(error) => write!(f, "{:#}", error.error),
             Self::Unknown(said) => write!(f, "{said}"),
-            Self::NoFile => write!(
-                f,
-                "there is no file on one side; give the path that `store` \
-                                       returned"
-            ),
+            Self::NoFile => write!(f, "one side has no file; pass the path that `store` returned"),
         }
     }
 }
 
-/// What is kept of results, and where.
+/// Options for storing results.
 pub(crate) struct Keeping<'a> {
-    /// The results directory.
+    /// Results directory.
     pub(crate) directory: &'a str,
-    /// The suite that the run is of.
+    /// Suite of the run.
     pub(crate) suite: &'a str,
-    /// Whether samples stay in the run's file.
+    /// Whether samples are kept in the run's file.
     pub(crate) samples: bool,
 }
 
-/// Keeps `results` as a run, with the machine and the Python environment of `program`.
+/// Stores `results` as a run, with the machine and the Python environment of `program`.
 pub(crate) fn store(
     results: &str,
     kept: &Keeping<'_>,
@@ -71,8 +65,8 @@ pub(crate) fn store(
         .flat_map(|fields| fields.iter().map(|(name, _)| name));
     if let Some(name) = fields.into_iter().find(|name| Field::find(name).is_none()) {
         let said = format!(
-            "`{name}` is no field of a result; name one of docs/glossary.md, such \
-                            as throughput_gb_s"
+            "`{name}` is not a field of a result; use one of docs/glossary.md, such as \
+             throughput_gb_s"
         );
         return Err(KeepError::Unknown(said));
     }
@@ -91,27 +85,27 @@ pub(crate) fn store(
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// What a gate is asked.
+/// Request to judge runs.
 pub(crate) struct GateRequest {
     /// Files of the baseline's runs.
     pub(crate) baseline: Vec<String>,
     /// Files of the runs to judge.
     pub(crate) current: Vec<String>,
-    /// In place of the policy's threshold, in percent.
+    /// Threshold in percent that replaces the policy's.
     pub(crate) threshold_percent: Option<f64>,
-    /// The policy's file; without one `baselines/policy.toml` counts where it exists.
+    /// File of the policy; by default `baselines/policy.toml`, if it exists.
     pub(crate) policy: Option<PathBuf>,
 }
 
-/// What became of the runs in files, and what the engine has to say beside it.
+/// Result of judging runs, and notices of the engine.
 pub(crate) struct GateAnswer {
-    /// The comparison.
+    /// Comparison of both sides.
     pub(crate) result: ComparisonResult,
-    /// The runs of the baseline.
+    /// Runs of the baseline.
     pub(crate) baseline: Vec<Run>,
-    /// The runs that were judged.
+    /// Runs that were judged.
     pub(crate) current: Vec<Run>,
-    /// Cases that the policy leaves out, say.
+    /// Notices, such as cases that the policy excludes.
     pub(crate) notices: Vec<String>,
 }
 
@@ -137,8 +131,8 @@ pub(crate) fn judge_files(request: GateRequest) -> Result<GateAnswer, KeepError>
     Ok(GateAnswer { result, baseline, current, notices })
 }
 
-/// The run in the file `run` beside the baseline that is saved for its machine and suite, for
-/// people; where there is none, that is said. `is_full` shows every metric.
+/// Compares the run in the file `run` with the saved baseline of its machine and suite. Returns the
+/// comparison, or why there is none, as text. `is_full` shows every metric.
 pub(crate) fn against_saved(
     run: &str,
     results_dir: &str,
@@ -166,18 +160,18 @@ pub(crate) fn against_saved(
     Ok(GateText { text: text.trim_end().to_owned(), notices })
 }
 
-const NO_BASELINE: &str = "no baseline is saved for this machine and suite; `rusty-stack-bench baseline save` keeps this \
-     run as one";
+const NO_BASELINE: &str = "no baseline is saved for this machine and suite; save this run as one \
+                           with `rusty-stack-bench baseline save`";
 
-/// A comparison for people, and what the engine has to say beside it.
+/// A comparison as text, and notices of the engine.
 pub(crate) struct GateText {
-    /// The comparison.
+    /// Text of the comparison.
     pub(crate) text: String,
-    /// The rest.
+    /// Notices of the engine.
     pub(crate) notices: Vec<String>,
 }
 
-/// A document as JSON.
+/// Serializes a document to JSON.
 pub(crate) fn text(document: &impl serde::Serialize) -> Result<String, KeepError> {
     serde_json::to_string(document).map_err(KeepError::Records)
 }

@@ -1,7 +1,7 @@
-//! What the Python package needs of Rust: results are kept and judged by the code that the program
-//! uses.
+//! Native part of the Python package: results are stored and judged by the same code as in the
+//! program.
 //!
-//! The measuring is done in Python, by the same workloads as the program's; see
+//! Measuring is done in Python, by the same workloads as the program's; see
 //! `python/rusty_stack_bench`.
 //!
 //! `python/checks` measures its quality.
@@ -32,7 +32,7 @@ impl From<KeepError> for PyErr {
     }
 }
 
-/// Keeps `results`, a JSON list of records, as a run of `suite`; the path of its file.
+/// Stores `results`, a JSON list of records, as a run of `suite`, and returns the path of its file.
 #[pyfunction]
 #[pyo3(signature = (results, results_dir, suite, save_samples=true))]
 fn store(
@@ -43,13 +43,13 @@ fn store(
     save_samples: bool,
 ) -> PyResult<String> {
     let program: String = py.import("sys")?.getattr("executable")?.extract()?;
-    // Nothing of this touches Python: its other threads may go on.
+    // Python is not used here, so its other threads can continue.
     let kept = keep::Keeping { directory: results_dir, suite, samples: save_samples };
     Ok(py.detach(|| keep::store(results, &kept, program.into()))?)
 }
 
-/// Judges the runs in the files of `current` against those of `baseline`; the comparison as JSON.
-/// What the engine has to say beside it (cases that the policy leaves out, say) becomes a warning.
+/// Compares the runs in the files of `current` with those of `baseline`, and returns the comparison
+/// as JSON. Notices of the engine, such as cases that the policy excludes, become warnings.
 #[pyfunction]
 #[pyo3(signature = (baseline, current, threshold_percent=None, policy=None))]
 fn gate(
@@ -65,7 +65,7 @@ fn gate(
     Ok(keep::text(&answer.result)?)
 }
 
-/// What the engine has to say beside a comparison, as warnings.
+/// Issues the engine's notices as Python warnings.
 fn warn(py: Python<'_>, notices: &[String]) -> PyResult<()> {
     let category = py.get_type::<PyUserWarning>();
     for notice in notices {
@@ -75,8 +75,8 @@ fn warn(py: Python<'_>, notices: &[String]) -> PyResult<()> {
     Ok(())
 }
 
-/// As [`gate`], with the textbook statistics of each case, every metric of both sides and the
-/// overall speed-up.
+/// Does the same as [`gate`], and adds textbook statistics of each case, every metric of both sides
+/// and the overall speedup.
 #[pyfunction]
 #[pyo3(signature = (baseline, current, threshold_percent=None, policy=None, results_dir=None))]
 fn compare(
@@ -96,7 +96,7 @@ fn compare(
     Ok(compared::document(&answer)?)
 }
 
-/// The comparison as `text`, `json`, `markdown`, `junit`, `sarif` or `github`.
+/// Returns the comparison as `text`, `json`, `markdown`, `junit`, `sarif` or `github`.
 #[pyfunction]
 #[pyo3(signature = (baseline, current, format, threshold_percent=None, policy=None))]
 fn comparison_report(
@@ -112,8 +112,8 @@ fn comparison_report(
     Ok(compared::format_comparison(&answer, format)?)
 }
 
-/// The run in the file `run` beside the baseline that is saved for its machine and suite, or why it
-/// is not compared.
+/// Compares the run in the file `run` with the saved baseline of its machine and suite; returns the
+/// comparison, or why there is none.
 #[pyfunction]
 #[pyo3(signature = (run, results_dir, full=false))]
 fn against_saved(py: Python<'_>, run: &str, results_dir: &str, full: bool) -> PyResult<String> {
@@ -122,26 +122,26 @@ fn against_saved(py: Python<'_>, run: &str, results_dir: &str, full: bool) -> Py
     Ok(told.text)
 }
 
-/// What there is to say of figures.
+/// Returns statistics of a list of numbers.
 #[pyfunction]
 fn statistics(values: Vec<f64>, confidence: f64) -> PyResult<String> {
     Ok(figures::statistics(&values, confidence)?)
 }
 
-/// Whether two lists of figures differ.
+/// Tests whether two lists of numbers differ.
 #[pyfunction]
 fn difference(before: Vec<f64>, after: Vec<f64>, confidence: f64) -> PyResult<String> {
     Ok(figures::difference(&before, &after, confidence)?)
 }
 
-/// The trend of figures over time.
+/// Returns the trend of numbers over time.
 #[pyfunction]
 #[pyo3(signature = (name, points, better=None))]
 fn trend(name: &str, points: Vec<(String, f64)>, better: Option<&str>) -> PyResult<String> {
     Ok(figures::trend(name, better, &points)?)
 }
 
-/// The trends of stored series.
+/// Returns the trends of stored series.
 #[pyfunction]
 #[pyo3(signature = (results_dir, metric, case=None))]
 fn stored_trends(
@@ -153,25 +153,25 @@ fn stored_trends(
     Ok(py.detach(|| stored::trends(results_dir, metric, case))?)
 }
 
-/// The stored run that an id or the beginning of one names.
+/// Returns the stored run with this ID, or whose ID begins with it.
 #[pyfunction]
 fn stored_run(py: Python<'_>, results_dir: &str, id: &str) -> PyResult<String> {
     Ok(py.detach(|| stored::run(results_dir, id))?)
 }
 
-/// Every stored run, the newest first.
+/// Returns every stored run, newest first.
 #[pyfunction]
 fn stored_runs(py: Python<'_>, results_dir: &str) -> PyResult<String> {
     Ok(py.detach(|| stored::runs(results_dir))?)
 }
 
-/// Every stored result, as `csv` or `json`.
+/// Exports every stored result as `csv` or `json`.
 #[pyfunction]
 fn export(py: Python<'_>, results_dir: &str, format: &str) -> PyResult<String> {
     Ok(py.detach(|| stored::export_results(results_dir, format))?)
 }
 
-/// Deletes old runs; their ids.
+/// Deletes old runs and returns their IDs.
 #[pyfunction]
 fn prune(
     py: Python<'_>,
@@ -183,14 +183,14 @@ fn prune(
     Ok(py.detach(|| stored::prune(results_dir, baselines_dir, days, keep))?)
 }
 
-/// A report on a run, as `markdown`, `html`, `text`, `csv` or `json`.
+/// Returns a report on a run as `markdown`, `html`, `text`, `csv` or `json`.
 #[pyfunction]
 #[pyo3(signature = (current, format, baseline=None))]
 fn report(py: Python<'_>, current: &str, format: &str, baseline: Option<&str>) -> PyResult<String> {
     Ok(py.detach(|| stored::report(current, baseline, format))?)
 }
 
-/// A chart in characters: `bar`, `line`, `gauge`, `heatmap` or `speedup`.
+/// Draws a text chart: `bar`, `line`, `gauge`, `heatmap` or `speedup`.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // As many as a chart is made of; Python names them.
 fn draw(
@@ -209,7 +209,7 @@ fn draw(
     Ok(figures::draw(&drawing, width, height, glyphs)?)
 }
 
-/// Figures in one line of blocks.
+/// Draws numbers as one line of block characters.
 #[pyfunction]
 fn sparkline(values: Vec<f64>, width: usize) -> String {
     rsb_report::spark::sparkline(&values, width)

@@ -1,4 +1,4 @@
-//! A GPU is watched while Python measures on it, by the sampler that the engine uses.
+//! Telemetry of a GPU during a measurement in Python, with the engine's sampler.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,25 +10,25 @@ use rsb_probe::telemetry::{Sampler, gpu_at};
 
 use crate::keep;
 
-/// Between two readings, as in the engine.
+/// Interval between two readings, as in the engine.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// A GPU being watched. What is dropped stops.
+/// A running sampler of a GPU, stopped when dropped.
 #[pyclass]
 pub(crate) struct GpuWatch(Mutex<Option<Sampler>>);
 
 #[pymethods]
 impl GpuWatch {
-    /// How the GPU was since then: fields of a result, as JSON.
+    /// Stops sampling and returns the telemetry as fields of a result, in JSON.
     fn stop(&self, py: Python<'_>) -> PyResult<String> {
         let sampler = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let sampler = sampler
-            .ok_or_else(|| PyValueError::new_err("this watch was stopped before; start another"))?;
+            .ok_or_else(|| PyValueError::new_err("this watch is already stopped; start another"))?;
         Ok(keep::text(&py.detach(|| sampler.stop()).fields())?)
     }
 }
 
-/// Watches the GPU at this address on the bus; None where it has no sensors.
+/// Starts sampling the GPU at this PCI address. Returns None if it has no sensors.
 #[pyfunction]
 pub(crate) fn watch(py: Python<'_>, pci_address: &str) -> Option<GpuWatch> {
     let sampler =

@@ -1,4 +1,4 @@
-//! Stored runs: one of them, a list, an export, a report, their trends, and letting old ones go.
+//! Stored runs: reading, listing, exporting, reporting, trends, and pruning.
 
 use std::path::Path;
 
@@ -10,14 +10,13 @@ use serde_json::json;
 
 use crate::keep::{GateRequest, KeepError, judge_files, text};
 
-/// The store of a directory that is there: a misspelled one is no empty one.
+/// Opens the store of an existing directory; a misspelled one must not look empty.
 fn open(results_dir: &str) -> Result<Store, KeepError> {
     let path = Path::new(results_dir);
     if !path.exists() {
         return Err(KeepError::Unknown(format!(
-            "there is no results directory {results_dir}; name the one that runs were stored in, \
-             or measure with \
-             `rusty-stack-bench run --results-dir {results_dir}`"
+            "results directory {results_dir} does not exist; name the directory with the stored \
+             runs, or measure with `rusty-stack-bench run --results-dir {results_dir}`"
         )));
     }
     Store::open_existing(path).map_err(KeepError::Store)
@@ -27,12 +26,12 @@ fn unwritten(error: impl std::fmt::Display) -> KeepError {
     KeepError::Unknown(error.to_string())
 }
 
-/// The run that `id` names, as it is stored.
+/// Returns the stored run `id` as JSON.
 pub(crate) fn run(results_dir: &str, id: &str) -> Result<String, KeepError> {
     text(&open(results_dir)?.run(id).map_err(KeepError::Store)?)
 }
 
-/// The stored runs, the newest first.
+/// Returns the stored runs as JSON, newest first.
 pub(crate) fn runs(results_dir: &str) -> Result<String, KeepError> {
     let runs = open(results_dir)?.runs().map_err(KeepError::Store)?;
     let rows = runs.iter().map(|run| {
@@ -51,7 +50,7 @@ pub(crate) fn runs(results_dir: &str) -> Result<String, KeepError> {
     text(&rows.collect::<Vec<_>>())
 }
 
-/// Every stored result as `csv` or `json`, as the verb `export` writes it.
+/// Exports every stored result as `csv` or `json`, in the format of the subcommand `export`.
 pub(crate) fn export_results(results_dir: &str, format: &str) -> Result<String, KeepError> {
     let store = open(results_dir)?;
     let runs = store.runs().map_err(KeepError::Store)?;
@@ -73,15 +72,14 @@ pub(crate) fn export_results(results_dir: &str, format: &str) -> Result<String, 
             out.push_str(writer.end());
             Ok(out)
         }
-        other => Err(KeepError::Unknown(format!(
-            "`{other}` is no format of an export; it is csv or \
-                                                 json"
-        ))),
+        other => {
+            Err(KeepError::Unknown(format!("`{other}` is not an export format; use csv or json")))
+        }
     }
 }
 
-/// Deletes the runs that are older than `days`, but for the newest `keep` of each machine and suite
-/// and those that a baseline was made from; their ids.
+/// Deletes the runs older than `days`, except the newest `keep` of each machine and suite and those
+/// that a baseline was made from. Returns their IDs.
 pub(crate) fn prune(
     results_dir: &str,
     baselines_dir: &str,
@@ -101,7 +99,7 @@ pub(crate) fn prune(
     Ok(deleted)
 }
 
-/// A report on the run in the file `current`, compared with that in `baseline` where one is named.
+/// Returns a report on the run in the file `current`, compared with that in `baseline`, if any.
 pub(crate) fn report(
     current: &str,
     baseline: Option<&str>,
@@ -128,12 +126,12 @@ pub(crate) fn report(
         "csv" => rsb_report::report::csv(&report).map_err(unwritten),
         "json" => rsb_report::report::json(&report).map_err(unwritten),
         other => Err(KeepError::Unknown(format!(
-            "`{other}` is no form of a report; it is markdown, html, text, csv or json"
+            "`{other}` is not a report format; use markdown, html, text, csv or json"
         ))),
     }
 }
 
-/// The trends of the stored series of `metric`, whose cases hold `case`.
+/// Returns the trends of `metric` as JSON, for stored cases whose ID contains `case`.
 pub(crate) fn trends(
     results_dir: &str,
     metric: &str,

@@ -1,9 +1,8 @@
-//! How right a result is, for the record.
+//! Accuracy of a result, for the record.
 
 use rsb_model::Fields;
 
-/// The error of a verified result and the largest one that would have been accepted, both max|x −
-/// ref| / max|ref|.
+/// Error of a verified result and the largest accepted error, both as max|x − ref| / max|ref|.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Accuracy {
     pub(crate) error: f64,
@@ -11,7 +10,7 @@ pub(crate) struct Accuracy {
 }
 
 impl Accuracy {
-    /// The one that is closer to its limit.
+    /// Returns the accuracy that is closer to its limit.
     pub(crate) fn worst(self, other: Self) -> Self {
         if other.error * self.limit > self.error * other.limit || self.limit == 0.0 {
             other

@@ -1,5 +1,4 @@
-//! Axes: the parameters of a benchmark, how a value of each is written, and how it shows in a
-//! case's id.
+//! Axes: the parameters of a benchmark, the format of their values, and their part in a case's ID.
 
 use rsb_model::Dtype;
 use rsb_model::shape::{format_bytes, format_shape, parse_bytes, parse_shape};
@@ -7,28 +6,28 @@ use rsb_model::shape::{format_bytes, format_shape, parse_bytes, parse_shape};
 /// A parameter of a benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct AxisInfo {
-    /// As in `--axis name=value`.
+    /// Name, as in `--axis name=value`.
     pub name: &'static str,
-    /// One line for people.
+    /// Description of one line.
     pub about: &'static str,
-    /// The value where no other is given; left out of the id.
+    /// Default value, which is omitted from the ID.
     pub default: Option<&'static str>,
-    /// How it shows in the id.
+    /// Form in the ID.
     pub form: IdForm,
-    /// What its values are.
+    /// Type of its values.
     pub kind: AxisKind,
 }
 
-/// How an axis shows in an id.
+/// Form of an axis in an ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdForm {
-    /// The bare value, always: `f32`.
+    /// Always the value without the name: `f32`.
     Value,
-    /// `name=value`, unless it is the default.
+    /// `name=value`, unless it has the default value.
     Named,
 }
 
-/// What the values of an axis are.
+/// Type of the values of an axis.
 #[derive(Debug, Clone, Copy)]
 pub enum AxisKind {
     /// One of these words.
@@ -37,38 +36,38 @@ pub enum AxisKind {
     Dtype,
     /// An instruction set of a GPU, such as `gfx90a`.
     Architecture,
-    /// The same, or `here` for that of the GPU that is here.
+    /// The same, or `here` for that of the GPU of this host.
     ArchitectureOrHere,
-    /// An address on the bus such as `0000:03:00.0`, or `here` for that of the device itself.
+    /// A PCI address such as `0000:03:00.0`, or `here` for that of the device itself.
     BusAddressOrHere,
     /// A size in bytes, such as `64MiB`.
     Bytes,
-    /// So many sizes with an `x` between them; the text is an example.
+    /// This number of sizes separated by `x`; the text is an example.
     Shape(usize, &'static str),
-    /// A whole number above zero.
+    /// An integer above zero.
     Count,
-    /// A whole number, also zero.
+    /// An integer of zero or more.
     CountOrZero,
     /// Any finite number.
     Number,
-    /// A number from zero on.
+    /// A finite number of zero or more.
     NumberOrZero,
     /// This word, or the path of a file or directory.
     Path(&'static str),
     /// A name of letters, digits, dashes and dots; the text is an example.
     Name(&'static str),
-    /// Any word of a benchmark of one's own: nothing that a shell, an id or a list would take for
-    /// something else.
+    /// Any word of a user-defined benchmark, without characters that have a meaning in a shell, an
+    /// ID or a list.
     Word,
 }
 
 impl AxisInfo {
-    /// An axis without a default that shows as its bare value.
+    /// Creates an axis without a default, shown as its value.
     pub(crate) const fn value(name: &'static str, about: &'static str, kind: AxisKind) -> Self {
         Self { name, about, default: None, form: IdForm::Value, kind }
     }
 
-    /// An axis with a default that shows where it differs.
+    /// Creates an axis with a default, shown if its value differs.
     pub(crate) const fn with_default(
         name: &'static str,
         about: &'static str,
@@ -78,7 +77,8 @@ impl AxisInfo {
         Self { name, about, default: Some(default), form: IdForm::Named, kind }
     }
 
-    /// `text` as ids and documents write it; `None` when it is not a value of this axis.
+    /// Returns `text` in the form used in IDs and documents, or `None` if it is not a value of this
+    /// axis.
     pub fn canonical(&self, text: &str) -> Option<String> {
         let text = text.trim();
         match self.kind {
@@ -120,7 +120,7 @@ impl AxisInfo {
         }
     }
 
-    /// What a value looks like, for messages and help.
+    /// Describes the format of a value, for messages and help.
     pub fn form_of_values(&self) -> String {
         match self.kind {
             AxisKind::Choice(words) => format!("one of {}", words.join(", ")),
@@ -129,15 +129,13 @@ impl AxisInfo {
             AxisKind::ArchitectureOrHere => {
                 "an instruction set such as gfx90a or sm_90, or here".to_owned()
             }
-            AxisKind::BusAddressOrHere => {
-                "an address on the bus such as 0000:03:00.0, or here".to_owned()
-            }
+            AxisKind::BusAddressOrHere => "a PCI address such as 0000:03:00.0, or here".to_owned(),
             AxisKind::Bytes => "a size such as 64MiB".to_owned(),
             AxisKind::Shape(rank, example) => format!("{rank} sizes such as {example}"),
             AxisKind::Count => "a whole number from 1 to 4294967295".to_owned(),
             AxisKind::CountOrZero => "a whole number from 0 to 4294967295".to_owned(),
             AxisKind::Number => "a number".to_owned(),
-            AxisKind::NumberOrZero => "a number from 0 on".to_owned(),
+            AxisKind::NumberOrZero => "a number of at least 0".to_owned(),
             AxisKind::Path(word) => format!("{word}, or a path such as /path/to/dir"),
             AxisKind::Name(example) => format!("a name such as {example}"),
             AxisKind::Word => "a word of letters, digits and -+._:%@".to_owned(),
@@ -153,7 +151,8 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-+._:%@".contains(c))
 }
 
-/// `gfx` and a number whose last two digits are hexadecimal.
+/// Returns whether `name` is `gfx` with three to five hexadecimal digits, or `sm_` with two or
+/// three decimal digits.
 fn is_architecture(name: &str) -> bool {
     if let Some(number) = name.strip_prefix("sm_") {
         return (2..=3).contains(&number.len())
@@ -163,7 +162,8 @@ fn is_architecture(name: &str) -> bool {
     (3..=5).contains(&number.len()) && number.chars().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Domain, bus, device and function, as sysfs writes them.
+/// Returns whether `name` has the four hexadecimal parts of a sysfs PCI address: domain, bus,
+/// device and function.
 fn is_bus_address(name: &str) -> bool {
     let parts: Vec<&str> = name.split([':', '.']).collect();
     let is_hexadecimal =
@@ -171,17 +171,18 @@ fn is_bus_address(name: &str) -> bool {
     parts.len() == 4 && parts.iter().all(is_hexadecimal)
 }
 
-/// The type of an element.
-pub(crate) const DTYPE: AxisInfo = AxisInfo::value("dtype", "type of an element", AxisKind::Dtype);
+/// Data type of the elements.
+pub(crate) const DTYPE: AxisInfo =
+    AxisInfo::value("dtype", "data type of the elements", AxisKind::Dtype);
 
-/// How many threads of the CPU work.
+/// Number of CPU threads.
 pub(crate) const THREADS: AxisInfo =
-    AxisInfo::with_default("threads", "CPU threads (a GPU ignores it)", "1", AxisKind::Count);
+    AxisInfo::with_default("threads", "CPU threads (ignored on GPUs)", "1", AxisKind::Count);
 
-/// Who multiplies matrices.
+/// Provider of matrix products.
 pub(crate) const PROVIDER: AxisInfo = AxisInfo::with_default(
     "provider",
-    "the library that does it; auto: the device's own choice",
+    "library that computes the products; auto: chosen by the device",
     "auto",
     AxisKind::Choice(&[
         "auto",
@@ -202,11 +203,11 @@ pub(crate) const PROVIDER: AxisInfo = AxisInfo::with_default(
     ]),
 );
 
-/// Which memory holds the data, on a host with several NUMA nodes.
+/// Memory for the data, on a host with several NUMA nodes.
 pub(crate) const NUMA: AxisInfo = AxisInfo::with_default(
     "numa",
-    "memory of a CPU: any, as the system gives it; near, of the node that threads run on; far, of \
-     the farthest other",
+    "NUMA node of CPU memory: any, chosen by the system; near, the node of the threads; far, the \
+     most distant node",
     "any",
     AxisKind::Choice(&["any", "near", "far"]),
 );
@@ -214,7 +215,7 @@ pub(crate) const NUMA: AxisInfo = AxisInfo::with_default(
 /// Whether the inputs are in the caches.
 pub(crate) const CACHE: AxisInfo = AxisInfo::with_default(
     "cache",
-    "hot: iterations follow one another; cold: caches are flushed before each",
+    "hot: iterations run back to back; cold: caches are flushed before each iteration",
     "hot",
     AxisKind::Choice(&["hot", "cold"]),
 );

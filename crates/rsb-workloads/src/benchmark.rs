@@ -1,54 +1,53 @@
-//! What a benchmark is, and a case of it that is ready to be timed.
+//! The benchmark trait, and cases that are ready to be timed.
 
 use rsb_device::{Device, DeviceError, DeviceInfo, Operation, Registry};
 use rsb_model::{BackendId, DeviceType, Fields, ParamError, Params, Reason};
 
 use crate::axis::AxisInfo;
 
-/// How many cases are wanted.
+/// Number of cases to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Breadth {
-    /// A few that say most, for every push.
+    /// The few most informative cases, for every push.
     Quick,
-    /// The useful cross-section.
+    /// A representative selection.
     Standard,
-    /// Everything.
+    /// All cases.
     Full,
 }
 
-/// Values for some axes; every combination of them is a case, and the axes left out are at their
-/// default.
+/// Values for some axes. Every combination of them is a case; other axes have their default.
 pub type Grid = Vec<(&'static str, Vec<String>)>;
 
-/// How long one iteration of a benchmark takes.
+/// Duration of one iteration of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Iterations {
     /// Milliseconds at most.
     Short,
-    /// Up to seconds: fewer samples and processes must do.
+    /// Up to seconds, which requires fewer samples and processes.
     Long,
-    /// Milliseconds at most, and what they say depends on how long they are kept up: clocks and
-    /// power settle in seconds.
+    /// Milliseconds at most, but results depend on the total duration, since clocks and power
+    /// settle within seconds.
     Sustained,
 }
 
-/// What a benchmark runs on.
+/// Devices that a benchmark runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunsOn {
     /// CPUs and GPUs.
     Any,
-    /// GPUs alone, whatever backend they are reached through.
+    /// GPUs only, through any backend.
     Gpus,
-    /// The host, with the tools of any of these backends: no device of theirs is needed.
+    /// The host, with the tools of any of these backends; their devices are not needed.
     Host(&'static [BackendId]),
-    /// GPUs; and the host, with the tools of any of these backends, for GPUs that are not here.
+    /// GPUs; and the host, with the tools of any of these backends, for GPUs that are not present.
     GpusAndHost(&'static [BackendId]),
-    /// GPUs; and the host, for those whose sensors the driver shows though no runtime reaches them.
+    /// GPUs; and the host, for GPUs whose sensors the driver exposes without a runtime.
     GpusAndSensors,
 }
 
 impl RunsOn {
-    /// Whether `device` is one of these.
+    /// Returns whether `device` is included.
     pub fn includes(self, device: &DeviceInfo) -> bool {
         let is_cpu = device.device.is_cpu();
         match self {
@@ -58,7 +57,7 @@ impl RunsOn {
         }
     }
 
-    /// The backends whose tools it uses on the host.
+    /// Returns the backends whose tools it uses on the host.
     pub const fn tools(self) -> &'static [BackendId] {
         match self {
             Self::Any | Self::Gpus | Self::GpusAndSensors => &[],
@@ -66,7 +65,7 @@ impl RunsOn {
         }
     }
 
-    /// In a word or two, for tables.
+    /// Returns a short name, for tables.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Any => "GPUs, CPU",
@@ -77,42 +76,44 @@ impl RunsOn {
     }
 }
 
-/// What of a GPU a benchmark measures.
+/// Aspect of a GPU that a benchmark measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BenchmarkGroup {
     /// Memory and transfers.
     Memory,
-    /// Arithmetic and operations of models.
+    /// Arithmetic, and operations of models.
     Compute,
     /// Several GPUs together.
     Scaling,
 }
 
-/// What is fixed of a benchmark.
+/// Static properties of a benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct BenchmarkInfo {
-    /// Also its subcommand: `memory-bandwidth`.
+    /// Name, also of its subcommand: `memory-bandwidth`.
     pub name: &'static str,
-    /// One line for `--help`.
+    /// Description of one line for `--help`.
     pub about: &'static str,
-    /// Its parameters, in the order in which they show in an id.
+    /// Parameters, in their order in an ID.
     pub axes: &'static [AxisInfo],
-    /// Group by which a configuration leaves it out on GPUs; `None` if it belongs to no group.
+    /// Group by which a configuration can exclude it on GPUs; `None` if it belongs to no group.
     pub group: Option<BenchmarkGroup>,
-    /// Whether its arrays are as large as the caches require, and smaller if little memory is free.
+    /// Whether the sizes of its arrays depend on the caches, and are reduced if little memory is
+    /// free.
     pub is_sized_by_caches: bool,
-    /// What it runs on.
+    /// Devices that it runs on.
     pub runs_on: RunsOn,
-    /// How many GPUs of one backend its cases take at least, unless their axes say otherwise.
+    /// Minimum number of GPUs of one backend that its cases use, unless their axes specify
+    /// otherwise.
     pub fewest_gpus: usize,
-    /// Whether it needs the hardware counters of a cache.
+    /// Whether it requires hardware counters of a cache.
     pub needs_counters: bool,
-    /// How long one iteration takes.
+    /// Duration of one iteration.
     pub iterations: Iterations,
 }
 
 impl BenchmarkInfo {
-    /// A benchmark without a name that has no axes and runs anywhere.
+    /// A benchmark without name and axes that runs anywhere.
     pub const DEFAULT: Self = Self {
         name: "",
         about: "",
@@ -126,72 +127,71 @@ impl BenchmarkInfo {
     };
 }
 
-/// The result of preparing a case.
+/// Result of preparing a case.
 pub type PrepareResult<'d> = Result<Box<dyn Prepared + 'd>, Failure>;
 
-/// Something to measure.
+/// A benchmark.
 pub trait Benchmark: Sync {
-    /// What is fixed of it.
+    /// Returns the static properties.
     fn info(&self) -> BenchmarkInfo;
 
-    /// Its name, which is also its subcommand.
+    /// Returns the name, which is also the name of the subcommand.
     fn name(&self) -> &'static str {
         self.info().name
     }
 
-    /// Its parameters, in the order in which they show in an id.
+    /// Returns the parameters, in their order in an ID.
     fn axes(&self) -> &'static [AxisInfo] {
         self.info().axes
     }
 
-    /// The cases worth having on `device`.
+    /// Returns the recommended cases on `device`.
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid>;
 
-    /// The operation of one case. What is made of several, or of none, tells
+    /// Returns the operation of one case. Benchmarks with several operations or none implement
     /// [`Benchmark::footprint_bytes`] instead.
     ///
     /// # Errors
-    /// When this combination of values does not go together: what, why, cure.
+    /// If this combination of values is invalid, with the reason and a fix.
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
         let _ = params;
         Err(Reason::new(
             format!("operation of {}", self.name()),
-            "it is not made of a single one",
-            "this is a defect of this program: please report it with the case's id",
+            "it does not consist of a single operation",
+            "report this as a bug with the case id",
         ))
     }
 
-    /// Bytes that one case takes on its device.
+    /// Returns the bytes that one case needs on its device.
     ///
     /// # Errors
-    /// When this combination of values does not go together: what, why, cure.
+    /// If this combination of values is invalid, with the reason and a fix.
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         self.operation(params).map(|operation| operation.footprint_bytes())
     }
 
-    /// A variable that the process of a case must have in its environment, and its value: what a
+    /// Returns an environment variable and its value for the process of a case, for settings that a
     /// library reads when it is loaded.
     fn environment(&self, params: &Params) -> Option<(&'static str, &'static str)> {
         let _ = params;
         None
     }
 
-    /// Names of the factors ([`rsb_model::factor`]) that a case depends on, in addition to those of
-    /// its device.
+    /// Returns the names of the factors ([`rsb_model::factor`]) that affect a case, in addition to
+    /// those of its device.
     fn factors(&self, params: &Params) -> &'static [&'static str] {
         let _ = params;
         &[]
     }
 
-    /// Allocates, fills from a fixed seed, runs once and verifies: what is not verified is never
-    /// timed.
+    /// Allocates, fills from a fixed seed, runs once and verifies. Only verified cases are timed.
     ///
     /// # Errors
-    /// `Skipped` when this device cannot do it, `Failed` when it should have.
+    /// `Skipped` if this device does not support the case, `Failed` if it should have worked.
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d>;
 
-    /// As [`Benchmark::prepare`], with the backends of this build beside the device: for what needs
-    /// a compiler of one, or the CPU beside a GPU.
+    /// Prepares a case with access to the backends of this build, for cases that also need a
+    /// compiler, or the CPU in addition to a GPU. See [`Benchmark::prepare`].
     ///
     /// # Errors
     /// As [`Benchmark::prepare`].
@@ -208,32 +208,32 @@ pub trait Benchmark: Sync {
 
 /// A case that is ready to be timed.
 pub trait Prepared {
-    /// Runs exactly `iters` iterations and gives their nanoseconds together, by the device's clock.
+    /// Runs exactly `iters` iterations and returns their total time in nanoseconds by the device's
+    /// clock.
     ///
     /// # Errors
-    /// When a launch fails or the clock gives a time that cannot be.
+    /// If a launch fails or the clock returns an impossible time.
     fn sample(&mut self, iters: u64) -> Result<f64, Failure>;
 
-    /// The fields of the case when one iteration takes `time_ns`.
+    /// Returns the fields of the case for an iteration time of `time_ns`.
     ///
     /// # Errors
-    /// When the figures are impossible (above the hardware's peak) or a measurement beside the case
-    /// fails.
+    /// If a value is impossible (above the hardware's peak) or an additional measurement fails.
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure>;
 
-    /// What did the work, where it is not the device: a compiler, say.
+    /// Returns the type of the measured component if it is not the device, such as a compiler.
     fn device_type(&self) -> Option<DeviceType> {
         None
     }
 }
 
-/// Why a case has no figures.
+/// Reason why a case has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// It cannot run here; nothing is wrong with it.
+    /// The case cannot run here; this is not an error.
     #[error("skipped: {0}")]
     Skipped(Reason),
-    /// It ran and broke, or gave what cannot be.
+    /// The case failed, or returned an impossible result.
     #[error("failed: {0}")]
     Failed(Reason),
 }
@@ -248,7 +248,7 @@ impl From<DeviceError> for Failure {
 }
 
 impl Failure {
-    /// The reason in either case.
+    /// Returns the reason.
     pub fn reason(&self) -> &Reason {
         match self {
             Self::Skipped(reason) | Self::Failed(reason) => reason,
@@ -256,11 +256,11 @@ impl Failure {
     }
 }
 
-/// A parameter that does not make a case.
+/// Returns the reason for a parameter that does not form a case.
 pub(crate) fn unusable(error: &ParamError) -> Reason {
     Reason::new(
         "parameters of the case",
         error.to_string(),
-        "see the axes of the benchmark in `list`",
+        "run `list -v` to see the axes of the benchmark",
     )
 }

@@ -1,4 +1,4 @@
-//! Every benchmark, and what they share.
+//! All benchmarks of this crate, and shared helpers.
 
 mod all_reduce;
 mod allocation;
@@ -29,7 +29,7 @@ use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Dtype, Note, Params, Re
 use crate::benchmark::{Benchmark, Grid, unusable};
 use crate::plausibility::times_of_last_cache;
 
-/// Every benchmark of this crate, the control set first, then memory.
+/// Returns every benchmark of this crate: the control set, then memory, then the rest.
 pub fn all() -> &'static [&'static dyn Benchmark] {
     &[
         &control::ControlBenchmark,
@@ -56,35 +56,35 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
     ]
 }
 
-/// Axis `name` at each of `values`.
+/// Returns axis `name` with `values`.
 fn axis(name: &'static str, values: &[&str]) -> (&'static str, Vec<String>) {
     (name, values.iter().map(|&value| value.to_owned()).collect())
 }
 
-/// Axis `name` at each of `sizes`, in bytes.
+/// Returns axis `name` with `sizes` in bytes.
 fn sizes(name: &'static str, sizes: &[u64]) -> (&'static str, Vec<String>) {
     (name, sizes.iter().map(|&size| format_bytes(size)).collect())
 }
 
-/// A grid from its axes.
+/// Returns a grid of these axes.
 fn grid<const N: usize>(axes: [(&'static str, Vec<String>); N]) -> Grid {
     Vec::from(axes)
 }
 
-/// A grid from text such as `operation=copy,read dtype=f32`.
+/// Parses a grid such as `operation=copy,read dtype=f32`.
 fn fixed_grid(text: &'static str) -> Grid {
     let pairs = text.split(' ').filter_map(|pair| pair.split_once('='));
     pairs.map(|(name, values)| (name, values.split(',').map(str::to_owned).collect())).collect()
 }
 
-/// As [`fixed_grid`], at each of `of_size`, in bytes.
+/// Parses a grid as [`fixed_grid`] and adds the sizes `of_size` in bytes.
 fn sized_grid(text: &'static str, of_size: &[u64]) -> Grid {
     let mut grid = fixed_grid(text);
     grid.push(sizes("size", of_size));
     grid
 }
 
-/// 2, 4, 8 … and all threads, where there is more than one; nothing on a GPU.
+/// Returns 2, 4, 8 … and all threads, if there are several; empty on a GPU.
 fn thread_counts(device: &DeviceInfo) -> Vec<String> {
     if !is_cpu(device) {
         return Vec::new();
@@ -102,26 +102,27 @@ fn is_cpu(device: &DeviceInfo) -> bool {
     device.device.is_cpu()
 }
 
-/// Whether it is reached through its vendor's own runtime: what the portable kernels lack is there.
+/// Returns whether the device uses its vendor's runtime, which has features that the portable
+/// kernels lack.
 const fn is_by_vendor(device: &DeviceInfo) -> bool {
     matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda)
 }
 
-/// A size for GPUs, and a smaller one where software stands for a GPU (a driver for CPUs, a fake
-/// GPU): there every byte is copied and checked by the CPU, and more of them say nothing. A case's
-/// id and fields tell which.
+/// Returns the size for GPUs, or the smaller one for software that emulates a GPU (a driver for
+/// CPUs, a simulated GPU), in which the CPU copies and checks every byte and larger sizes add no
+/// information. A case's ID and fields show which one was used.
 fn by_kind(device: &DeviceInfo, gpu: u64, software: u64) -> u64 {
     if device.device_type == DeviceType::Gpu { gpu } else { software }
 }
 
-/// The largest cache. Where it is not known, more than other devices of its kind have: of GPUs that
-/// is the 256 MiB of AMD's Instinct.
+/// Returns the size of the largest cache. If unknown, returns more than other devices of its kind
+/// have: for GPUs the 256 MiB of AMD's Instinct.
 fn last_level_cache(device: &DeviceInfo) -> u64 {
     let unknown = if device.device_type == DeviceType::Gpu { 256 << 20 } else { 32 << 20 };
     device.last_level_cache_bytes().unwrap_or(unknown).max(1 << 20)
 }
 
-/// The last-level caches that all of its threads see together: each sees one.
+/// Returns the total size of the last-level caches available to all threads.
 fn last_level_caches(device: &DeviceInfo) -> u64 {
     let last = device.caches.iter().max_by_key(|cache| cache.size_bytes);
     let shared_by = last.and_then(|cache| cache.shared_by).filter(|&threads| threads > 0);
@@ -129,13 +130,13 @@ fn last_level_caches(device: &DeviceInfo) -> u64 {
         * shared_by.map_or(1, |threads| u64::from(device.units.div_ceil(threads).max(1)))
 }
 
-/// A buffer that no cache holds: at least twice the largest one, a round size, and affordable.
+/// Returns a round size of at least twice the largest cache, limited by the memory.
 fn beyond_caches(device: &DeviceInfo) -> u64 {
     affordable(device, multiple_of_caches(2, last_level_cache(device), 1 << 30))
 }
 
-/// An array that is in memory but for a small part: four times `caches`, which STREAM demands, or
-/// eight times a memory-side cache, and affordable.
+/// Returns the size of an array that is mostly in memory: four times `caches`, as STREAM requires,
+/// or eight times a memory-side cache, limited by the memory.
 fn stream_size(device: &DeviceInfo, caches: u64) -> u64 {
     affordable(device, wanted_stream_size(device, caches))
 }
@@ -145,19 +146,19 @@ fn wanted_stream_size(device: &DeviceInfo, caches: u64) -> u64 {
 }
 
 fn multiple_of_caches(times: u64, caches: u64, most: u64) -> u64 {
-    // No larger than needed: a power of two above twice 260 MiB, as many shared caches are, would
-    // be twice that again.
+    // Rounded up as little as possible. A power of two above twice 260 MiB, a common size of shared
+    // caches, would be twice as large again.
     (times * caches).next_multiple_of(64 << 20).clamp(64 << 20, most)
 }
 
-/// As much as `wanted`, or as three such arrays leave room for.
+/// Returns `wanted`, or the size of which three arrays fit in memory with a margin.
 fn affordable(device: &DeviceInfo, wanted: u64) -> u64 {
     let affordable = (device.usable_memory_bytes / 8).max(1 << 20);
     if wanted <= affordable { wanted } else { affordable.next_power_of_two() / 2 }
 }
 
-/// What is to be said when so little memory of `device` is free that some of `cases` are smaller
-/// than they should be.
+/// Returns a note if `device` has so little free memory that some of `cases` are smaller than they
+/// should be.
 pub fn sized_down(device: &DeviceInfo, cases: &[Case]) -> Option<Note> {
     let here = CaseDevice::Device(device.device);
     let is_affected = |case: &Case| {
@@ -173,9 +174,8 @@ pub fn sized_down(device: &DeviceInfo, cases: &[Case]) -> Option<Note> {
     let found = affordable(device, wanted);
     (found < wanted).then(|| {
         let text = format!(
-            "{} lets a benchmark take {} alone: arrays of {} are {}, which its caches may hold in \
-             part; free memory for \
-             figures that compare",
+            "{} has only {} for a benchmark: arrays of {} are reduced to {}, which its caches may \
+             hold in part; free memory for comparable values",
             device.device,
             rounded_bytes(device.usable_memory_bytes),
             format_bytes(wanted),
@@ -194,8 +194,8 @@ fn shape<const N: usize>(params: &Params, name: &str) -> Result<[u64; N], Reason
     sizes.try_into().map_err(|_| {
         Reason::new(
             "parameters of the case",
-            format!("`{}` is not {N} sizes", params.text(name).unwrap_or_default()),
-            "see the axes of the benchmark in `list`",
+            format!("`{}` does not have {N} sizes", params.text(name).unwrap_or_default()),
+            "run `list -v` to see the axes of the benchmark",
         )
     })
 }
@@ -204,7 +204,7 @@ fn number<T: std::str::FromStr>(params: &Params, name: &str) -> Result<T, Reason
     params.get(name).map_err(|error| unusable(&error))
 }
 
-/// An axis that cases of older records lack.
+/// Returns an axis that cases of older records lack.
 fn newer<T: std::str::FromStr>(params: &Params, name: &str, default: T) -> Result<T, Reason> {
     if params.text(name).is_some() { number(params, name) } else { Ok(default) }
 }

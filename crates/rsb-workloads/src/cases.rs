@@ -1,4 +1,4 @@
-//! From grids and overrides to cases with ids.
+//! Expansion of grids and overrides to cases with IDs.
 
 use rsb_device::DeviceInfo;
 use rsb_model::shape::rounded_bytes;
@@ -7,50 +7,51 @@ use rsb_model::{BenchmarkType, Case, CaseId, Params, Reason};
 use crate::axis::{AxisInfo, IdForm};
 use crate::benchmark::{Benchmark, Breadth, Grid};
 
-/// A case, or one that cannot be and why.
+/// A case, or an impossible one with the reason.
 pub type CaseOrReason = Result<Case, (Case, Reason)>;
 
-/// A wish that cannot be understood.
+/// An invalid override of an axis.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UsageError {
-    /// The benchmark has no such axis.
+    /// The benchmark has no axis with this name.
     #[error("{benchmark} has no axis `{axis}`; it has {valid}")]
     UnknownAxis {
-        /// The benchmark.
+        /// Name of the benchmark.
         benchmark: String,
-        /// What was asked for.
+        /// Requested axis.
         axis: String,
-        /// What there is.
+        /// Existing axes.
         valid: String,
     },
     /// The text is not a value of the axis.
     #[error("`{value}` is not a value of the axis `{axis}`: it takes {form}")]
     InvalidValue {
-        /// The axis.
+        /// Name of the axis.
         axis: String,
-        /// What was given.
+        /// Given value.
         value: String,
-        /// What a value looks like.
+        /// Format of a value.
         form: String,
     },
-    /// An axis without any value.
+    /// An axis without a value.
     #[error("the axis `{axis}` has no value: it takes {form}")]
     NoValue {
-        /// The axis.
+        /// Name of the axis.
         axis: String,
-        /// What a value looks like.
+        /// Format of a value.
         form: String,
     },
 }
 
-/// Every case of `benchmark` on `device`. Each pair of `overrides` (from `--axis name=v1,v2`)
-/// replaces the values of an axis in every grid; cases that then coincide are given once. An
-/// impossible combination (a size that does not fit in memory, more threads than there are, stores
-/// of a read) comes with its reason instead of being left out; those of an operation that another
-/// grid has do not. A device that the benchmark does not run on has no cases.
+/// Returns every case of `benchmark` on `device`, without duplicates. Each pair of `overrides`
+/// (from `--axis name=v1,v2`) replaces the values of an axis in every grid.
+///
+/// An impossible combination (a size that exceeds the memory, more threads than available, stores
+/// of a read) is returned with its reason instead of being omitted, unless its operation belongs to
+/// another grid. A device on which the benchmark does not run has no cases.
 ///
 /// # Errors
-/// For an axis that the benchmark does not have, and for text that is not a value of its axis.
+/// If the benchmark lacks the axis, or if the text is not a value of the axis.
 pub fn cases(
     benchmark: &dyn Benchmark,
     device: &DeviceInfo,
@@ -84,7 +85,8 @@ pub fn cases(
 
 const OPERATION: &str = "operation";
 
-/// Whether what `params` do is of another grid than `grid`, and here only because it was asked for.
+/// Returns whether the operation of `params` belongs to another grid than `grid`, and was combined
+/// with this one only by an override.
 fn is_of_another(params: &Params, grid: &Grid, grids: &[Grid]) -> bool {
     let asked = params.text(OPERATION);
     !has_operation(grid, asked) && grids.iter().any(|grid| has_operation(grid, asked))
@@ -97,7 +99,7 @@ fn has_operation(grid: &Grid, operation: Option<&str>) -> bool {
         .any(|value| Some(value.as_str()) == operation)
 }
 
-/// Checks the names and values of `overrides`, on whatever device they may be meant for.
+/// Checks the names and values of `overrides`, independent of a device.
 ///
 /// # Errors
 /// As [`cases`].
@@ -108,7 +110,7 @@ pub fn check_axes(
     understand(benchmark, overrides).map(drop)
 }
 
-/// Checks names and values, and writes values as ids do.
+/// Checks names and values, and converts values to the form used in IDs.
 fn understand(
     benchmark: &dyn Benchmark,
     overrides: &[(String, Vec<String>)],
@@ -143,7 +145,7 @@ fn canonical(axis: &AxisInfo, value: &str) -> Result<String, UsageError> {
     })
 }
 
-/// Every combination: the last axis changes fastest.
+/// Returns every combination; the last axis changes fastest.
 fn points(
     benchmark: &dyn Benchmark,
     grid: &Grid,
@@ -193,7 +195,8 @@ fn case(benchmark: &dyn Benchmark, device: &DeviceInfo, params: Params) -> Case 
     }
 }
 
-/// Why a case cannot be on this device, as far as that can be told without touching it.
+/// Returns the reason why a case cannot run on this device, if that can be determined without
+/// accessing it.
 fn impossible(benchmark: &dyn Benchmark, device: &DeviceInfo, params: &Params) -> Option<Reason> {
     let needed = match benchmark.footprint_bytes(params) {
         Ok(needed) => needed,
@@ -203,7 +206,7 @@ fn impossible(benchmark: &dyn Benchmark, device: &DeviceInfo, params: &Params) -
         return Some(Reason::new(
             format!("{} of memory", rounded_bytes(needed)),
             format!(
-                "a benchmark may take {} on {}",
+                "a benchmark may use at most {} on {}",
                 rounded_bytes(device.usable_memory_bytes),
                 device.device
             ),
@@ -214,8 +217,8 @@ fn impossible(benchmark: &dyn Benchmark, device: &DeviceInfo, params: &Params) -
     if device.device.is_cpu() && threads > device.units {
         return Some(Reason::new(
             format!("{threads} threads"),
-            format!("{} lets this process use {}", device.device, device.units),
-            "ask for fewer, or allow the process more (taskset, control group)",
+            format!("{} allows this process only {}", device.device, device.units),
+            "choose fewer threads, or allow the process more CPUs (taskset, control group)",
         ));
     }
     None

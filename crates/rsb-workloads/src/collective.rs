@@ -1,6 +1,5 @@
-//! One call of a library of collectives over several devices, with every element checked on every
-//! one of them; and what our own ring shares with it: inputs, the clock, and how an element that is
-//! wrong is found and named.
+//! A collective of a vendor's library over several devices, with every element verified on every
+//! device, and parts shared with the ring: inputs, timing, and locating wrong elements.
 
 use rsb_device::operation::{Collective, Placement};
 use rsb_device::random::{Distribution, Values};
@@ -14,19 +13,19 @@ use crate::timed::{SEED, check_time};
 /// Elements handled at once while filling and checking.
 const BLOCK: u64 = 1 << 16;
 
-/// The numbers that device `rank` sends, in chunk `chunk` of them where there are several.
+/// Returns the numbers that device `rank` sends in chunk `chunk`.
 pub(crate) fn values(rank: u64, chunk: usize) -> Values {
     Values::new(SEED ^ rank << 32, chunk, Distribution::Signed)
 }
 
-/// Stretches of at most a block: where each begins, and its elements.
+/// Returns ranges of at most one block, as start and length.
 fn blocks(elements: u64) -> impl Iterator<Item = (u64, usize)> {
     (0..elements)
         .step_by(BLOCK as usize)
         .map(move |start| (start, (elements - start).min(BLOCK) as usize))
 }
 
-/// Writes `elements` of `values` to `buffer`, from its element `at` on.
+/// Writes `elements` of `values` to `buffer`, starting at element `at`.
 pub(crate) fn fill(
     device: &dyn Device,
     buffer: &Buffer,
@@ -56,13 +55,13 @@ pub(crate) fn allocate_each(
     Ok(buffers)
 }
 
-/// The nanoseconds of `work` on the device that takes longest, between marks in the streams of all.
+/// Returns the nanoseconds of `work` on the slowest device, between events in all streams.
 pub(crate) fn longest<'d>(
     streams: &mut [Box<dyn Stream + 'd>],
     work: impl FnOnce(&mut [Box<dyn Stream + 'd>]) -> Result<(), Failure>,
 ) -> Result<f64, Failure> {
-    // All are idle here, so that the marks stand at one and the same moment, but for the time to
-    // make them.
+    // All devices are idle here, so all start events have the same time, except for the time to
+    // record them.
     let starts = streams.iter_mut().map(|stream| stream.record()).collect::<Result<Vec<_>, _>>()?;
     work(streams)?;
     let ends = streams.iter_mut().map(|stream| stream.record()).collect::<Result<Vec<_>, _>>()?;
@@ -77,19 +76,18 @@ pub(crate) fn longest<'d>(
     Ok(longest)
 }
 
-/// What arrived, against what should have: the largest difference, and where it is.
+/// Difference between received and expected data: the largest one and its location.
 #[derive(Default)]
 pub(crate) struct Differences {
     largest: f64,
     scale: f64,
-    /// Which element on which device, what it is and what it should be.
+    /// Device and element of the largest difference, with the found and expected values.
     place: String,
 }
 
 impl Differences {
-    /// Compares `elements` at each end: on a device, of a buffer, from an element on. `expected`
-    /// gives those from a place in the stretch on; in messages the first of them is element `named`
-    /// of the result.
+    /// Compares `elements` at each end, which is a device, a buffer and a first element. `expected`
+    /// writes the expected values from an offset; messages number the elements starting at `named`.
     pub(crate) fn compare(
         &mut self,
         ends: &[(&dyn Device, &Buffer, u64)],
@@ -123,7 +121,7 @@ impl Differences {
         Ok(())
     }
 
-    /// max|x − ref| / max|ref|, if it is at most `limit`.
+    /// Returns max|x − ref| / max|ref|, if it is at most `limit`.
     pub(crate) fn accuracy(&self, what: &str, limit: f64) -> Result<Accuracy, Failure> {
         let error = if self.largest == 0.0 { 0.0 } else { self.largest / self.scale };
         if error <= limit {
@@ -132,17 +130,17 @@ impl Differences {
         Err(Failure::Failed(Reason::new(
             format!("wrong result of {what}"),
             format!(
-                "{}: {error:.1e} of the largest value, above the {limit:.1e} allowed",
+                "{}: the error is {error:.1e} of the largest value, above the limit of {limit:.1e}",
                 self.place
             ),
-            "suspect copies between the GPUs: try two of them at a time with num_gpus=2, and look \
-             at the kernel's log",
+            "suspect copies between the GPUs: test them in pairs with num_gpus=2, and check the \
+             kernel log (dmesg)",
         )))
     }
 }
 
-/// How far sums over that many devices may be off, as a share of the largest. Each device may round
-/// the sum of those before.
+/// Returns the tolerance of sums over `devices` devices, relative to the largest value. Each device
+/// may round the partial sum.
 pub(crate) fn tolerance(dtype: Dtype, devices: usize) -> f64 {
     match dtype {
         Dtype::F64 | Dtype::F32 => dtype.epsilon() * (8.0 + 2.0 * (devices as f64).sqrt()),
@@ -150,7 +148,7 @@ pub(crate) fn tolerance(dtype: Dtype, devices: usize) -> f64 {
     }
 }
 
-/// A collective by the library of a backend, ready.
+/// A prepared collective of a vendor's library.
 pub(crate) struct ByLibrary<'d> {
     streams: Vec<Box<dyn Stream + 'd>>,
     kernel: Box<dyn Kernel + 'd>,
@@ -194,7 +192,7 @@ impl<'d> ByLibrary<'d> {
         streams.iter_mut().try_for_each(|stream| stream.synchronize())?;
         let mut differences = Differences::default();
         let ranks: Vec<u64> = (0..call.devices).collect();
-        // What is the same on all of them is computed once.
+        // Results that are equal on all devices are computed once.
         for team in ranks.chunks(if call.kind.is_alike() { ranks.len() } else { 1 }) {
             for part in team.first().map(|&rank| call.parts(rank)).unwrap_or_default() {
                 let mut ends: Vec<(&dyn Device, &Buffer, u64)> = Vec::with_capacity(team.len());
@@ -222,26 +220,27 @@ impl<'d> ByLibrary<'d> {
                 )?;
             }
         }
-        // What is only moved arrives as it was.
+        // Data that is only moved must be unchanged.
         let limit = if call.kind.adds() { tolerance(call.dtype, devices.len()) } else { 0.0 };
         let accuracy = differences.accuracy(call.kind.as_str(), limit)?;
         Ok(Self { streams, kernel, accuracy })
     }
 
-    /// Exactly `iters` iterations by the clock of the device that takes longest. What the library
-    /// has begun on one device ends when all the others have come that far.
+    /// Runs exactly `iters` iterations and returns the time of the slowest device. The library's
+    /// work on one device completes only when all the others have reached it.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let kernel = &mut self.kernel;
         longest(&mut self.streams, |_| Ok(kernel.launch_times(iters)?))
     }
 
-    /// The library.
+    /// Returns the name of the library.
     pub(crate) fn provider(&self) -> String {
         self.kernel.provider()
     }
 }
 
-/// The sum over all devices of what they send from element `start` of chunk `chunk` on.
+/// Computes the sum over all devices of the values they send, starting at element `start` of chunk
+/// `chunk`.
 pub(crate) fn sum(dtype: Dtype, devices: u64, chunk: usize, start: u64, right: &mut [f64]) {
     let mut part = vec![0.0; right.len()];
     right.fill(0.0);
@@ -252,8 +251,8 @@ pub(crate) fn sum(dtype: Dtype, devices: u64, chunk: usize, start: u64, right: &
 }
 
 fn no_device_error() -> Failure {
-    let cure = "this is a defect of this program: please report it with the case's id";
-    Failure::Failed(Reason::new("collective", "there is no device for it", cure))
+    let cure = "report this as a bug with the case id";
+    Failure::Failed(Reason::new("collective", "a device is missing", cure))
 }
 
 #[cfg(test)]
@@ -275,7 +274,7 @@ mod tests {
         }
     }
 
-    /// Compares the 70,000 elements of `buffer` with those that were written to it.
+    /// Compares the 70,000 elements of `buffer` with the values written to it.
     fn accuracy_of_values(device: &ScriptedDevice, buffer: &Buffer) -> Result<Accuracy, Failure> {
         let mut differences = Differences::default();
         differences

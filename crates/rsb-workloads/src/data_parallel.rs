@@ -1,6 +1,6 @@
-//! A step of data-parallel training over several devices, without the optimizer: each has all
-//! weights and its part of a batch, goes forward and backward through linear layers, and sums the
-//! gradients of each layer over all of them.
+//! A step of data-parallel training over several devices, without the optimizer. Each device has
+//! all weights and its part of a batch, runs a forward and a backward pass through linear layers,
+//! and all-reduces the gradients of each layer.
 
 use rsb_device::operation::{Collective, CollectiveKind, CollectiveLane, Gemm, OutputWidth};
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, convert, reference};
@@ -10,7 +10,7 @@ use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
 use crate::collective::{Differences, allocate_each, fill, longest, tolerance, values};
 
-/// Sizes of a step on one device.
+/// Dimensions of a step on one device.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepShape {
     pub(crate) dtype: Dtype,
@@ -27,12 +27,13 @@ impl StepShape {
         self.width.saturating_mul(self.width)
     }
 
-    /// Bytes of all weights, which are as many as those of the gradients.
+    /// Returns the bytes of all weights, which equal those of the gradients.
     pub(crate) fn model_bytes(&self) -> u64 {
         self.dtype.bytes(self.weights().saturating_mul(Self::LAYERS))
     }
 
-    /// Bytes of every buffer: weights, gradients and their sums; activations and their gradients.
+    /// Returns the bytes of all buffers: weights, gradients and their sums; activations and their
+    /// gradients.
     pub(crate) fn footprint_bytes(&self) -> u64 {
         let of_rows = self.dtype.bytes(self.rows.saturating_mul(self.width));
         self.model_bytes()
@@ -40,21 +41,22 @@ impl StepShape {
             .saturating_add(of_rows.saturating_mul(2 * (Self::LAYERS + 1)))
     }
 
-    /// Operations: a product forward, and two backward but for the first layer, whose input has no
-    /// gradient.
+    /// Returns the number of operations: one product forward and two backward per layer, one fewer
+    /// for the first layer, whose input needs no gradient.
     pub(crate) fn flops(&self) -> f64 {
         (3 * Self::LAYERS - 1) as f64 * 2.0 * self.rows as f64 * self.weights() as f64
     }
 
     fn product(&self, [m, n, k]: [u64; 3], [transpose_a, transpose_b]: [bool; 2]) -> Gemm {
-        // Products of as many random numbers grow by this much: the step goes on with numbers about
-        // as large.
+        // Compensates the growth of products of random numbers, so that values keep their
+        // magnitude.
         let alpha = (3.0 / k as f64).sqrt();
         let stored = OutputWidth::AsInputs;
         Gemm { transpose_a, transpose_b, alpha, stored, ..Gemm::new(self.dtype, m, n, k) }
     }
 
-    /// Forward, gradient of the weights, gradient of the input.
+    /// Returns the products for the forward pass, the gradient of the weights and the gradient of
+    /// the input.
     fn products(&self) -> [Gemm; 3] {
         let (rows, width) = (self.rows, self.width);
         let forward = self.product([rows, width, width], [false, false]);
@@ -63,28 +65,28 @@ impl StepShape {
     }
 }
 
-/// When gradients are summed.
+/// Time at which gradients are all-reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GradientSync {
     /// After the whole backward pass.
     Afterwards,
-    /// Those of each layer beside the backward pass of the ones before it.
+    /// Those of each layer during the backward pass of the earlier layers.
     Overlapped,
-    /// Not at all: what the step costs without communication.
+    /// Never, to measure the step without communication.
     Never,
 }
 
-/// One device's buffers and kernels.
+/// Buffers and kernels of one device.
 struct Replica<'d> {
     device: &'d dyn Device,
-    /// Inputs of each layer, and the last one's output; and the gradients of all of them.
+    /// Inputs of each layer and the output of the last one, and the gradients of all of them.
     activations: Vec<Buffer>,
     gradients: Vec<Buffer>,
     weights: Vec<Buffer>,
     of_weights: Vec<Buffer>,
     sums: Vec<Buffer>,
     forward: Vec<Box<dyn Kernel + 'd>>,
-    /// For each layer the gradient of its weights, then of its input.
+    /// For each layer, the gradient of its weights, then of its input.
     backward: Vec<Vec<Box<dyn Kernel + 'd>>>,
 }
 
@@ -103,7 +105,7 @@ impl<'d> Replica<'d> {
             forward: Vec::new(),
             backward: Vec::new(),
         };
-        // The weights are the same everywhere, the parts of the batch are not.
+        // All devices have the same weights, and different parts of the batch.
         for (layer, buffer) in replica.weights.iter().enumerate() {
             fill(device, buffer, 0, shape.dtype, &values(0, layer + 2), of_weights)?;
         }
@@ -129,7 +131,8 @@ impl<'d> Replica<'d> {
         Ok(replica)
     }
 
-    /// The products of a layer with their buffers. The first layer's input has no gradient.
+    /// Returns the products of a layer with their buffers. The first layer's input needs no
+    /// gradient.
     fn bound(&self, layer: usize, shape: &StepShape) -> Vec<(Gemm, [Buffer; 3])> {
         let [forward, of_weights, of_input] = shape.products();
         let (x, g, w, dw) = (&self.activations, &self.gradients, &self.weights, &self.of_weights);
@@ -142,7 +145,7 @@ impl<'d> Replica<'d> {
         products
     }
 
-    /// The numbers in a buffer of a product.
+    /// Reads the numbers of a buffer.
     fn read(&self, dtype: Dtype, buffer: &Buffer) -> Result<Vec<f64>, Failure> {
         let mut bytes = vec![0; buffer.bytes() as usize];
         self.device.read(buffer, 0, &mut bytes)?;
@@ -150,7 +153,7 @@ impl<'d> Replica<'d> {
     }
 }
 
-/// A product with its inputs and its output, if it has all of them.
+/// Returns a product with its inputs and its output, if all exist.
 fn bind(
     gemm: Gemm,
     a: Option<&Buffer>,
@@ -160,12 +163,12 @@ fn bind(
     Some((gemm, [a?.clone(), b?.clone(), c?.clone()]))
 }
 
-/// The step on all devices, ready.
+/// A prepared step on all devices.
 pub(crate) struct DataParallel<'d> {
     shape: StepShape,
     replicas: Vec<Replica<'d>>,
     streams: Vec<Box<dyn Stream + 'd>>,
-    /// The sum of each layer's gradients; none on one device.
+    /// All-reduce of each layer's gradients; empty on one device.
     sums: Vec<Box<dyn Kernel + 'd>>,
     summed: GradientSync,
     /// max|x − ref| / max|ref| of the products and of the sums.
@@ -173,8 +176,8 @@ pub(crate) struct DataParallel<'d> {
 }
 
 impl<'d> DataParallel<'d> {
-    /// Allocates and fills on each device, does a step and verifies: some elements of every
-    /// product, all of every sum.
+    /// Allocates and fills on each device, runs a step and verifies some elements of every product
+    /// and all elements of every sum.
     pub(crate) fn prepare(
         devices: &[&'d dyn Device],
         shape: StepShape,
@@ -220,8 +223,8 @@ impl<'d> DataParallel<'d> {
         Ok(step)
     }
 
-    /// The same without communication, on the same buffers: nanoseconds of one step, the best of a
-    /// few turns of each.
+    /// Measures the step with and without communication on the same buffers. Returns the
+    /// nanoseconds of one step, the best of `turns` alternating runs each.
     pub(crate) fn beside(&mut self, turns: u32) -> Result<[f64; 2], Failure> {
         let (summed, mut best) = (self.summed, [f64::INFINITY; 2]);
         for _ in 0..turns {
@@ -234,13 +237,13 @@ impl<'d> DataParallel<'d> {
         Ok(best)
     }
 
-    /// Exactly `iters` steps by the clock of the device that takes longest.
+    /// Runs exactly `iters` steps and returns the time of the slowest device.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let (replicas, sums, summed) = (&mut self.replicas, &mut self.sums, self.summed);
         longest(&mut self.streams, |_| (0..iters).try_for_each(|_| iterate(replicas, sums, summed)))
     }
 
-    /// Who multiplies, and who sums.
+    /// Returns the providers of the products and of the all-reduce.
     pub(crate) fn providers(&self) -> [Option<String>; 2] {
         let product = self.replicas.first().and_then(|replica| replica.forward.first());
         [product, self.sums.first()].map(|kernel| kernel.map(|kernel| kernel.provider()))
@@ -288,7 +291,7 @@ impl<'d> DataParallel<'d> {
     }
 }
 
-/// One step: layer by layer on all devices, so that none waits for the host long.
+/// Runs one step, layer by layer on all devices, so that no device waits for the host for long.
 fn iterate(
     replicas: &mut [Replica<'_>],
     sums: &mut [Box<dyn Kernel + '_>],
@@ -314,15 +317,15 @@ fn iterate(
     }
     match summed {
         GradientSync::Afterwards => sums.iter_mut().rev().try_for_each(|sum| sum.launch())?,
-        // They share a stream, so that the last one's end is that of all.
+        // All sums share a stream, so waiting for the last one suffices.
         GradientSync::Overlapped => sums.first_mut().map_or(Ok(()), |sum| sum.join())?,
         GradientSync::Never => {}
     }
     Ok(())
 }
 
-/// The error of some elements of a product: the first, the last, and others between at odd
-/// distances.
+/// Returns the error of some elements of a product: the first, the last, and others in between at
+/// irregular distances.
 fn product_accuracy(gemm: &Gemm, [a, b, c]: [&[f64]; 3]) -> Result<Accuracy, Failure> {
     const LOOKED_AT: usize = 61;
     let (m, n, k) = (gemm.m as usize, gemm.n as usize, gemm.k as usize);
@@ -347,10 +350,10 @@ fn product_accuracy(gemm: &Gemm, [a, b, c]: [&[f64]; 3]) -> Result<Accuracy, Fai
         return Ok(Accuracy { error, limit });
     }
     Err(Failure::Failed(Reason::new(
-        "wrong result of a product of the step",
+        "wrong result of a product of the training step",
         format!(
-            "{m} by {n} from {k}: {error:.1e} of the largest value looked at, above the \
-             {limit:.1e} allowed"
+            "{m} by {n} from {k}: the error is {error:.1e} of the largest checked value, above the \
+             limit of {limit:.1e}"
         ),
         "suspect the library, the driver or the hardware: measure gemm at this size",
     )))
@@ -372,7 +375,7 @@ mod tests {
         assert!(error_without_communication(Script::default()).is_ok_and(|error| error < 1e-5));
         let wrong = Script::with_fault(Fault::WrongResult { launch: 5 });
         let failed = error_without_communication(wrong).unwrap_err();
-        assert!(failed.reason().what.contains("product of the step"), "{failed}");
+        assert!(failed.reason().what.contains("product of the training step"), "{failed}");
     }
 
     fn error_without_communication(script: Script) -> Result<f64, Failure> {

@@ -1,5 +1,5 @@
-//! Several devices that work on one thing, each launched by a thread of its own where its backend
-//! can, and timed as one: from the first mark on any of them to the last one.
+//! A group of devices that work on one task, each launched by its own thread if the backend
+//! supports that, and timed together, until the slowest device is done.
 
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -12,8 +12,7 @@ use crate::benchmark::Failure;
 use crate::collective::longest;
 use crate::timed::SEED;
 
-/// `count` devices of one backend, `first` the first of them, and those at the next positions after
-/// it.
+/// Returns `count` devices of one backend: `first` and those at the following positions.
 pub(crate) fn devices(first: &dyn Device, count: u32) -> Result<Vec<&dyn Device>, Failure> {
     let peers = first.peers();
     let there = peers.len() + 1;
@@ -22,17 +21,16 @@ pub(crate) fn devices(first: &dyn Device, count: u32) -> Result<Vec<&dyn Device>
         return Err(Failure::Skipped(Reason::new(
             format!("{count} GPUs"),
             format!(
-                "{} lets one process use {there} device{plural} here",
+                "{} allows one process only {there} device{plural} here",
                 first.info().device.backend
             ),
-            "measure on a machine with as many, choose fewer with --axis num_gpus=N, and check \
-             that none is hidden \
-             (HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES)",
+            "use a machine with that many GPUs, choose fewer with --axis num_gpus=N, or check that \
+             none is hidden (HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES)",
         )));
     }
     let own = position(first);
-    // Beginning with the next one, and round again: so every device has another team where there
-    // are more than needed.
+    // Wraps around after the last position, so that each device has another group if there are more
+    // devices than needed.
     let (before, after): (Vec<u32>, Vec<u32>) = peers.into_iter().partition(|&index| index < own);
     let mut all = vec![first];
     for index in after.into_iter().chain(before).take(count.saturating_sub(1) as usize) {
@@ -41,26 +39,26 @@ pub(crate) fn devices(first: &dyn Device, count: u32) -> Result<Vec<&dyn Device>
     Ok(all)
 }
 
-/// The position in `rocm:3`.
+/// Returns the position, as in `rocm:3`.
 pub(crate) fn position(device: &dyn Device) -> u32 {
     device.info().device.index
 }
 
-/// The same operation on each of several devices, every one verified.
+/// The same operation on each of several devices, verified on each.
 pub(crate) struct DeviceGroup<'d> {
     kernels: Vec<Box<dyn Kernel + 'd>>,
     streams: Vec<Box<dyn Stream + 'd>>,
-    /// The largest of all.
+    /// Largest error of all devices.
     pub(crate) accuracy: Accuracy,
-    /// Whether each has a thread that launches.
+    /// Whether each device has a launching thread.
     has_threads: bool,
 }
 
-/// How long a group worked, and how long its work took to be handed over.
+/// Duration of a group's work and of its launches.
 struct GroupTime {
-    /// Of the device that took longest, by its own clock.
+    /// Duration on the slowest device, by its own clock.
     device_ns: f64,
-    /// Of the thread that took longest, by the host's clock.
+    /// Duration of the slowest launching thread, by the host's clock.
     launch: Duration,
 }
 
@@ -77,7 +75,7 @@ impl<'d> DeviceGroup<'d> {
             has_threads: false,
         };
         for (number, &device) in (0_u64..).zip(devices) {
-            // Each has its own part of the data.
+            // Each device has different data.
             let seed = SEED ^ number;
             let specs = operation.buffers();
             let buffers: Vec<Buffer> =
@@ -99,18 +97,18 @@ impl<'d> DeviceGroup<'d> {
         Ok(group)
     }
 
-    /// The library or kernel that does the work.
+    /// Returns the library or kernel that does the work.
     pub(crate) fn provider(&self) -> String {
         self.kernels.first().map(|kernel| kernel.provider()).unwrap_or_default()
     }
 
-    /// Exactly `iters` iterations on each; the nanoseconds of the device that took longest.
+    /// Runs exactly `iters` iterations on each device and returns the nanoseconds of the slowest.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         Ok(self.run(iters)?.device_ns)
     }
 
-    /// Nanoseconds of the host for one launch on each device: a few of them, so that no queue is
-    /// full.
+    /// Returns the host time in nanoseconds to launch once on each device, averaged over so few
+    /// launches that no queue is full.
     pub(crate) fn launch_ns(&mut self) -> Result<f64, Failure> {
         const LAUNCHES: u64 = 8;
         Ok(self.run(LAUNCHES)?.launch.as_nanos() as f64 / LAUNCHES as f64)
@@ -131,8 +129,8 @@ impl<'d> DeviceGroup<'d> {
         Ok(GroupTime { device_ns, launch })
     }
 
-    /// One thread hands over what takes a GPU less time than its launch only as fast as it can
-    /// launch on all of them.
+    /// Runs with one launching thread per device. For kernels shorter than their launch, a single
+    /// thread would be limited by launching on all devices.
     fn run_by_threads(&mut self, iters: u64) -> Result<GroupTime, Failure> {
         let (kernels, streams) = (&mut self.kernels, &mut self.streams);
         std::thread::scope(|scope| {
@@ -142,8 +140,8 @@ impl<'d> DeviceGroup<'d> {
                 let (order, begin) = channel::<()>();
                 orders.push(order);
                 threads.push(scope.spawn(move || -> Result<Duration, DeviceError> {
-                    // Without an order the marks could not be made, and the error is known
-                    // elsewhere.
+                    // If the channel was closed, recording events failed, and that error is
+                    // reported by the caller.
                     if begin.recv().is_err() {
                         return Ok(Duration::ZERO);
                     }
@@ -152,7 +150,7 @@ impl<'d> DeviceGroup<'d> {
                     Ok(begin.elapsed())
                 }));
             }
-            // The closure owns the orders: however it ends, no thread waits for one any more.
+            // The closure owns the senders, so no thread waits for an order after it returns.
             let longest_launch = &mut launch;
             let device_ns = longest(streams, move |_| {
                 for order in orders {
@@ -168,7 +166,7 @@ impl<'d> DeviceGroup<'d> {
         })
     }
 
-    /// Nanoseconds of one iteration: the best of several short samples.
+    /// Returns the nanoseconds of one iteration: the best of several short samples.
     pub(crate) fn best_of(&mut self, samples: u32, iters: u64) -> Result<f64, Failure> {
         let mut best = f64::INFINITY;
         for _ in 0..samples {
@@ -181,7 +179,7 @@ impl<'d> DeviceGroup<'d> {
 fn broken_thread() -> Reason {
     Reason::new(
         "a thread that launches on a GPU",
-        "it ended before its work was handed over",
-        "this is a defect of this program: please report it with the case's id",
+        "it ended before it received its work",
+        "report this as a bug with the case id",
     )
 }

@@ -1,8 +1,7 @@
-//! What is measured, on any device.
+//! Benchmarks that run on any device.
 //!
-//! A [`Benchmark`] names its axes and turns one point of them, a case, into an operation. It knows
-//! nothing of any backend: the device does the operation, and the reference says whether it did it
-//! right.
+//! A [`Benchmark`] names its axes and converts one point of them, a case, to an operation. It is
+//! independent of backends: the device runs the operation, and the reference verifies the result.
 
 mod accuracy;
 mod axis;

@@ -1,4 +1,4 @@
-//! Copies from one GPU to another, and back at the same time.
+//! Copies from one GPU to another, optionally in both directions at once.
 
 use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 use rsb_device::{Buffer, Device, Kernel, Operation, Stream, reference};
@@ -12,14 +12,14 @@ use crate::device_group::position;
 use crate::plausibility::{check_bandwidth, set_note};
 use crate::timed::{SEED, check_time};
 
-/// One way of a copy, in the stream of the GPU that it starts at.
+/// One direction of a copy, in the stream of the source GPU.
 struct OneWayCopy<'d> {
     kernel: Box<dyn Kernel + 'd>,
     _buffers: [Buffer; 2],
 }
 
 impl<'d> OneWayCopy<'d> {
-    /// Copies once, and verifies where it arrives.
+    /// Copies once and verifies the destination.
     fn prepare(
         [from, to]: [&'d dyn Device; 2],
         operation: &Operation,
@@ -38,7 +38,7 @@ impl<'d> OneWayCopy<'d> {
     }
 }
 
-/// Whether bytes go to another GPU, or to it and back from it at once.
+/// Direction of a copy between two GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeerDirection {
     OneWay,
@@ -46,7 +46,7 @@ pub(crate) enum PeerDirection {
 }
 
 impl PeerDirection {
-    /// As operations are called.
+    /// Returns the name of the operation.
     const fn name(self) -> &'static str {
         match self {
             Self::OneWay => "peer-copy",
@@ -55,7 +55,7 @@ impl PeerDirection {
     }
 }
 
-/// Copies between two GPUs, checked where they arrive.
+/// Copies between two GPUs, verified at the destination.
 pub(crate) struct PeerCopy<'d> {
     device: &'d dyn Device,
     operation: Operation,
@@ -63,14 +63,14 @@ pub(crate) struct PeerCopy<'d> {
     peer: u32,
     direction: PeerDirection,
     ways: Vec<OneWayCopy<'d>>,
-    /// Of each way.
+    /// One per direction.
     streams: Vec<Box<dyn Stream + 'd>>,
     accuracy: Accuracy,
 }
 
 impl<'d> PeerCopy<'d> {
-    /// Of `size` bytes to the device at position `peer`, and of as many from it where `direction`
-    /// says so.
+    /// Prepares a copy of `size` bytes to the device at position `peer`, and in the reverse
+    /// direction as well if `direction` requires it.
     pub(crate) fn prepare(
         device: &'d dyn Device,
         peer: Option<u32>,
@@ -80,7 +80,7 @@ impl<'d> PeerCopy<'d> {
         let peer = peer.filter(|&peer| peer != position(device)).ok_or_else(|| {
             Failure::Skipped(Reason::new(
                 format!("a copy from {} to itself", device.info().device),
-                "that is no copy between GPUs",
+                "source and target are the same GPU",
                 "choose another `peer`; memory-transfer measures copies within a GPU",
             ))
         })?;

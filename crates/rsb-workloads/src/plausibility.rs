@@ -1,5 +1,5 @@
-//! What cannot be. A clock that lies, or a kernel that does not do its work, gives figures above
-//! what the hardware can have: such a result is refused, naming the limit.
+//! Plausibility checks. A faulty clock, or a kernel that skips work, yields results above the
+//! limits of the hardware; such results are rejected, with the limit in the message.
 
 pub(crate) mod gpu;
 
@@ -17,39 +17,38 @@ use rsb_model::{Dtype, Fields, Reason};
 use crate::benchmark::Failure;
 use crate::timed::Timed;
 
-/// How far above the peak of a GPU's highest known clock a result may be: boards are overclocked by
-/// their vendors.
+/// Tolerance above the peak at a GPU's highest known clock, since vendors overclock boards.
 const SLACK: f64 = 1.25;
 
-/// How far above the listed bandwidth of a memory a result may be without a note: overclocked
-/// memory, and what a cache keeps of arrays that are several times its size.
+/// Tolerance above the listed memory bandwidth without a note, for overclocked memory and for data
+/// that stays in a cache although arrays are several times its size.
 const BANDWIDTH_SLACK: f64 = 1.1;
 
-/// How far above it a result is refused.
+/// Factor above the listed memory bandwidth at which a result is rejected.
 const BANDWIDTH_LIMIT: f64 = 1.3;
 
-/// How far above the peak measured on a CPU a figure may be: boost clocks move between the two
-/// measurements, and another program on the same core takes up to half of what a burst finds.
+/// Tolerance above the measured peak of a CPU: boost clocks change between the two measurements,
+/// and another program on the same core takes up to half of a burst's rate.
 const CPU_SLACK: f64 = 2.0;
 
-/// How often bursts are repeated, 10 ms apart, before they are believed against a faster case:
-/// other programs may have held the CPU while they ran.
+/// Maximum repetitions of a burst, 10 ms apart, before its peak is used to reject a faster case,
+/// since other programs may have used the CPU meanwhile.
 const LOOKS: u32 = 100;
 
-/// More than any CPU core moves between its registers and its nearest cache: three 64-byte vectors
-/// a clock at 6.5 GHz, in GB/s.
+/// Upper bound on the bandwidth between registers and L1 of a CPU core in GB/s: three 64-byte
+/// vectors per clock at 6.5 GHz.
 const CORE_GB_S: f64 = 3.0 * 64.0 * 6.5;
 
-/// More than any CPU core computes without tiles: two 64-byte vectors of f32 multiply-adds a clock
-/// at 6.5 GHz. In a lane of f32 there are two numbers of 16 bits, and four of 8.
+/// Upper bound on the rate of a CPU core without tiles in GFLOP/s: two 64-byte vectors of f32
+/// multiply-adds per clock at 6.5 GHz. A lane of f32 holds two 16-bit or four 8-bit numbers.
 const CORE_GFLOPS: f64 = 2.0 * 16.0 * 2.0 * 6.5;
 
-/// No cache answers sooner: three clocks at 6.5 GHz, in nanoseconds.
+/// Lower bound on the latency of any cache in nanoseconds: three clocks at 6.5 GHz.
 pub(crate) const SHORTEST_LATENCY_NS: f64 = 3.0 / 6.5;
 
-/// Refuses traffic above what the memory (beyond the caches) or the cores or compute units (within
-/// them) can have. Returns a `peak_note` for traffic that is above the memory's listed peak by more
-/// than tolerances explain.
+/// Rejects bandwidths above the limits of the memory (beyond the caches) or of the cores or compute
+/// units (within them). Returns a `peak_note` if the bandwidth exceeds the memory's listed peak by
+/// more than the tolerances.
 pub(crate) fn check_bandwidth(
     gb_s: f64,
     operation: &Operation,
@@ -60,16 +59,16 @@ pub(crate) fn check_bandwidth(
         return check_memory(gb_s, peak);
     }
     let (limit, name) = if gpu::is_gpu(info) {
-        (gpu::cache_gb_s(info), "what the GPU's compute units can move")
+        (gpu::cache_gb_s(info), "the bandwidth limit of the GPU's compute units")
     } else {
-        (CORE_GB_S * cores(info, threads), "what CPU cores can move")
+        (CORE_GB_S * cores(info, threads), "the bandwidth limit of the CPU cores")
     };
     check(gb_s, limit, "GB/s", name)?;
     Ok(None)
 }
 
-/// Refuses traffic that a memory of `peak` GB/s cannot have. Returns a `peak_note` for what is
-/// above its listed peak by more than tolerances explain.
+/// Rejects bandwidths above the limit of a memory with a peak of `peak` GB/s. Returns a `peak_note`
+/// if the bandwidth exceeds the listed peak by more than the tolerances.
 pub(crate) fn check_memory(gb_s: f64, peak: f64) -> Result<Option<String>, Failure> {
     let name = format!("{BANDWIDTH_LIMIT} times the memory's peak of {peak:.1} GB/s");
     check(gb_s, BANDWIDTH_LIMIT * peak, "GB/s", &name)?;
@@ -78,39 +77,39 @@ pub(crate) fn check_memory(gb_s: f64, peak: f64) -> Result<Option<String>, Failu
     }
     let percent = 100.0 * gb_s / peak;
     Ok(Some(format!(
-        "the result is {percent:.0} % of the memory's listed peak: its clock is raised, or a cache \
-         held a part"
+        "the result is {percent:.0} % of the memory's listed peak: the memory is overclocked, or a \
+         cache held part of the data"
     )))
 }
 
-/// Times that a cache must fit into an array for the array to lie in memory: four, as STREAM
-/// demands. A memory-side cache (AMD Infinity Cache, the third level of a GPU) need not evict the
+/// Returns the ratio of array size to cache size that puts an array in memory: four, as STREAM
+/// requires. A memory-side cache (AMD Infinity Cache, the third level of a GPU) need not evict the
 /// oldest lines, so it takes eight.
 pub(crate) fn times_of_last_cache(info: &DeviceInfo) -> u64 {
     let last = info.caches.iter().max_by_key(|cache| cache.size_bytes);
     if gpu::is_gpu(info) && last.is_some_and(|cache| cache.level >= 3) { 8 } else { 4 }
 }
 
-/// Whether no cache holds what the operation works on.
+/// Returns whether the data of the operation exceeds all caches.
 fn beyond_caches(operation: &Operation, info: &DeviceInfo) -> bool {
     are_beyond_caches(operation.footprint_bytes(), info)
 }
 
-/// Whether no cache holds so many bytes.
+/// Returns whether `bytes` exceeds all caches.
 pub(crate) fn are_beyond_caches(bytes: u64, info: &DeviceInfo) -> bool {
     info.last_level_cache_bytes().is_some_and(|cache| bytes > cache.saturating_mul(4))
 }
 
-/// Says which memory holds what the case works on, as far as its size and the caches tell: the
-/// nearest cache with room for all of it, or memory, with a part in the last cache unless there is
-/// four times as much.
+/// Sets the field with the memory that holds the data of the case, as far as its size and the
+/// caches determine it: the nearest cache that holds all of it, or memory, partly in the last-level
+/// cache unless the data is four times its size.
 pub(crate) fn lies_in(timed: &Timed<'_>, fields: &mut Fields) {
     lie_in(timed.operation.footprint_bytes(), timed, fields);
 }
 
-/// The same of so many bytes.
+/// Sets the same field for `bytes` of data.
 pub(crate) fn lie_in(bytes: u64, timed: &Timed<'_>, fields: &mut Fields) {
-    // Where it was flushed from is not told by its size.
+    // After a flush, the size does not determine the location.
     if timed.is_cold() {
         return;
     }
@@ -123,8 +122,8 @@ pub(crate) fn lie_in(bytes: u64, timed: &Timed<'_>, fields: &mut Fields) {
     }
 }
 
-/// Whether the caches of a GPU's compute units may hold so many bytes together, which its runtime
-/// tells nothing of: none has more than 256 KiB (NVIDIA's from Hopper on).
+/// Returns whether the caches of a GPU's compute units may hold `bytes` together. Runtimes do not
+/// report their sizes; none exceeds 256 KiB (NVIDIA since Hopper).
 fn may_be_nearer(bytes: u64, info: &DeviceInfo) -> bool {
     const MOST: u64 = 256 << 10;
     let first = info.caches.iter().map(|cache| cache.level).min();
@@ -144,23 +143,23 @@ fn place(bytes: u64, caches: &[Cache], threads: u32) -> Option<String> {
     })
 }
 
-/// Bytes of as many caches of a kind as the threads reach.
+/// Returns the total size of the caches of one level that the threads reach.
 fn reachable_bytes(cache: &Cache, threads: u32) -> u64 {
     cache.size_bytes * u64::from(threads.div_ceil(cache.shared_by.unwrap_or(threads).max(1)))
 }
 
-/// CPU cores that work: as many as were asked for, or all when another interface (`PoCL`) shares
-/// work out itself.
+/// Returns the number of CPU cores in use: the requested number of threads, or all if another
+/// runtime (`PoCL`) distributes the work.
 fn cores(info: &DeviceInfo, threads: u32) -> f64 {
     let ours = info.device.is_cpu();
     f64::from(if ours { threads } else { info.units }.max(1))
 }
 
-/// Refuses a rate above what CPU cores, or the compute units of a GPU, can compute.
+/// Rejects rates above the peak of CPU cores, or of a GPU's compute units.
 pub(crate) fn check_core_rate(gflops: f64, timed: &Timed<'_>) -> Result<(), Failure> {
     let info = timed.device.info();
     if gpu::is_gpu(info) {
-        // Of sparse products the zeros are counted, too.
+        // The rate of sparse products includes operations on zeros.
         let counted = if timed.options.provider.as_deref() == Some("sparse") { 2.0 } else { 1.0 };
         return check_gpu_rate(
             gflops,
@@ -172,8 +171,8 @@ pub(crate) fn check_core_rate(gflops: f64, timed: &Timed<'_>) -> Result<(), Fail
     check_cores(gflops, timed.operation.dtype().unwrap_or(Dtype::F32), info, &timed.options)
 }
 
-/// Refuses a rate above what CPU cores can compute in this type. Units for whole tiles (AMX) do
-/// eight times as much as vectors.
+/// Rejects rates above the peak of CPU cores for this type. Tile units (AMX) compute eight times as
+/// much as vectors.
 fn check_cores(
     gflops: f64,
     dtype: Dtype,
@@ -187,10 +186,11 @@ fn check_cores(
     };
     let in_tiles = if info.device.is_cpu() && host_cpu::has_wider_units(dtype) { 8.0 } else { 1.0 };
     let limit = CORE_GFLOPS * in_a_lane * in_tiles * cores(info, options.threads.unwrap_or(1));
-    check(gflops, limit, "GFLOP/s", "what CPU cores can compute")
+    check(gflops, limit, "GFLOP/s", "the arithmetic limit of the CPU cores")
 }
 
-/// `counted` operations stand for one that is made.
+/// Rejects rates above the peak of a GPU; `counted` is the number of operations counted for each
+/// one executed.
 fn check_gpu_rate(
     gflops: f64,
     counted: f64,
@@ -198,25 +198,30 @@ fn check_gpu_rate(
     dtype: Dtype,
 ) -> Result<(), Failure> {
     let limit = SLACK * counted * gpu::most_gflops(info, dtype);
-    check(gflops, limit, "GFLOP/s", &format!("what the GPU's compute units can do in {dtype}"))
+    check(
+        gflops,
+        limit,
+        "GFLOP/s",
+        &format!("the arithmetic limit of the GPU's compute units in {dtype}"),
+    )
 }
 
-/// What the time of a product or a convolution says about the arithmetic units.
+/// Performance of a product or a convolution relative to the arithmetic units.
 pub(crate) struct Compute {
     time_ns: f64,
     gflops: f64,
     intensity: Option<f64>,
     peak_gflops: Option<f64>,
-    /// Where the memory keeps the units from their peak: the rate at which they get their data.
+    /// Rate at which memory supplies the arithmetic units, if it limits them.
     memory_gflops: Option<f64>,
-    /// The clock of a GPU's peak, and what else to know about it.
+    /// Clock of a GPU's peak, and a note on it.
     clock: Option<PeakClock>,
     note: Option<String>,
 }
 
 impl Compute {
-    /// Refuses a rate above the peak, which is the data sheet's on a GPU that is known, else
-    /// measured beside the case.
+    /// Computes the performance and rejects rates above the peak. The peak is that of the data
+    /// sheet for a known GPU, otherwise it is measured.
     pub(crate) fn measure(timed: &Timed<'_>, time_ns: f64) -> Result<Self, Failure> {
         let rate = gigaflops(timed.operation.flops(), time_ns);
         let dtype = timed.operation.dtype().unwrap_or(Dtype::F32);
@@ -225,8 +230,7 @@ impl Compute {
         let intensity = timed.operation.arithmetic_intensity();
         let memory = info.peak_bandwidth_gb_s.filter(|_| beyond_caches(&timed.operation, info));
         let memory_gflops = memory.zip(intensity).map(|(gb_s, intensity)| gb_s * intensity);
-        // What was achieved is possible: a case that beats the burst by a little has found a higher
-        // peak.
+        // An achieved rate is possible, so a case that slightly exceeds the burst raises the peak.
         let peak_gflops = peak.map(|peak| peak.max(rate));
         let rated = gpu::rated_gpu(info);
         let clock = rated.best(dtype).and(rated.clock());
@@ -234,14 +238,14 @@ impl Compute {
         Ok(Self { time_ns, gflops: rate, intensity, peak_gflops, memory_gflops, clock, note })
     }
 
-    /// The share of the arithmetic units' peak, where it is known.
+    /// Returns the percentage of the arithmetic peak, if known.
     pub(crate) fn utilization_percent(&self) -> Option<f64> {
         self.peak_gflops.map(|peak| 100.0 * self.gflops / peak)
     }
 
-    /// Time, rates, and the share of the roof: the peak of the arithmetic units, or what the memory
-    /// lets them do. Where the memory's peak is unknown, as on most CPUs, the roof is that of the
-    /// arithmetic units alone.
+    /// Returns time, rates and the percentage of the roofline: the arithmetic peak, or the limit
+    /// set by memory. If the memory peak is unknown, as on most CPUs, the roofline is the
+    /// arithmetic peak.
     pub(crate) fn fields(&self) -> Fields {
         let mut fields = Fields::new().with("time_ms", self.time_ns / 1e6);
         fields.set("gflops", self.gflops);
@@ -270,8 +274,8 @@ pub(crate) fn set_note(fields: &mut Fields, note: Option<&str>) {
     }
 }
 
-/// Refuses a rate of `dtype` above the peak, for what is made of several operations, and gives the
-/// peak where it is known.
+/// Rejects rates of `dtype` above the peak, for cases with several operations. Returns the peak, if
+/// known.
 pub(crate) fn check_compute(
     gflops: f64,
     device: &dyn Device,
@@ -281,9 +285,8 @@ pub(crate) fn check_compute(
     peak_above(gflops, device, dtype, options)
 }
 
-/// The peak of `dtype`, when `gflops` is not above it; none where there is no saying. That of a GPU
-/// is the data sheet's, as far as it says what it is: its libraries may do better than our own
-/// burst.
+/// Returns the peak of `dtype`, if known, and rejects `gflops` above it. For a GPU it is that of
+/// the data sheet if available, since libraries may exceed the burst kernel.
 fn peak_above(
     gflops: f64,
     device: &dyn Device,
@@ -299,7 +302,7 @@ fn peak_above(
         };
     }
     if !info.device.is_cpu() {
-        // What another driver makes of a burst is not what the CPU can do.
+        // The burst rate of another driver is not the peak of the CPU.
         check_cores(gflops, dtype, info, options)?;
         return measured_peak(device, dtype, options);
     }
@@ -310,8 +313,7 @@ fn peak_above(
             None => return Ok(None),
         },
     };
-    // Without a burst of its own, four i8 take the place of one f32, and numbers of 16 bits are
-    // computed in f32.
+    // Without a native burst, four i8 count as one f32, and 16-bit types are computed in f32.
     let times = if burst != dtype && dtype == Dtype::I8 { 4.0 } else { 1.0 };
     let mut limit = peak;
     for _ in 0..LOOKS {
@@ -323,12 +325,13 @@ fn peak_above(
             .max(measured_peak(device, burst, options)?.unwrap_or(0.0))
             .max(peak_of_cores(device, burst, options)?);
     }
-    check(gflops, limit * times * CPU_SLACK, "GFLOP/s", "twice the peak measured beside it")?;
+    check(gflops, limit * times * CPU_SLACK, "GFLOP/s", "twice the peak measured next to it")?;
     Ok((times <= 1.0).then_some(peak))
 }
 
-/// As many times what one core does alone as there are threads: all of them together are rarely
-/// undisturbed on a busy machine, one often is. Nothing where threads are not ours to choose.
+/// Returns the rate of a single core multiplied by the number of threads: on a busy machine all
+/// cores together are rarely undisturbed, but one often is. Returns zero if the threads of the
+/// device cannot be chosen.
 fn peak_of_cores(device: &dyn Device, dtype: Dtype, options: &Options) -> Result<f64, Failure> {
     let threads = options.threads.unwrap_or(1);
     if threads == 1 || !device.info().device.is_cpu() {
@@ -338,7 +341,7 @@ fn peak_of_cores(device: &dyn Device, dtype: Dtype, options: &Options) -> Result
     Ok(measured_peak(device, dtype, &alone)?.unwrap_or(0.0) * f64::from(threads))
 }
 
-/// Refuses a figure above `limit`, which is `name`.
+/// Rejects a value above `limit`, described by `name`.
 pub(crate) fn check(found: f64, limit: f64, unit: &str, name: &str) -> Result<(), Failure> {
     if found.is_finite() && found <= limit {
         return Ok(());
@@ -346,13 +349,13 @@ pub(crate) fn check(found: f64, limit: f64, unit: &str, name: &str) -> Result<()
     Err(Failure::Failed(Reason::new(
         "impossible result",
         format!("{found:.1} {unit} is above {name}, {limit:.1} {unit}"),
-        "suspect the clock, or a kernel that does less than it should: run it again, then report \
-         it",
+        "suspect the clock, or a kernel that does less than it should: run again; if it fails \
+         again, report this as a bug",
     )))
 }
 
-/// The arithmetic peak of `dtype` on as many threads, in GFLOP/s: the best of several bursts of a
-/// few milliseconds together. `None` where the device has no kernel for it.
+/// Returns the arithmetic peak of `dtype` with the given threads in GFLOP/s: the best of several
+/// bursts of a few milliseconds in total. `None` if the device has no kernel for it.
 fn measured_peak(
     device: &dyn Device,
     dtype: Dtype,
@@ -377,16 +380,17 @@ fn measured_peak(
     Ok(Some(peak))
 }
 
-/// Operations of a burst on so many threads of a CPU, or on a whole GPU.
+/// Returns the operations of a burst on `threads` threads of a CPU, or on a whole GPU.
 pub(crate) fn burst(info: &DeviceInfo, dtype: Dtype, threads: u32) -> u64 {
     let threads = if info.device.is_cpu() { threads } else { info.units };
     if gpu::is_gpu(info) {
         gpu::burst_operations(info, dtype)
     } else {
-        // Units for whole tiles do up to 32 times as much.
+        // Tile units do up to 32 times as much.
         let in_tiles =
             if info.device.is_cpu() && host_cpu::has_wider_units(dtype) { 32 } else { 1 };
-        // Waking other threads takes some 40 µs, which a millisecond of work hides.
+        // Waking other threads takes about 40 µs, which is negligible against a millisecond of
+        // work.
         let awake = if info.device.is_cpu() && threads > 1 { 16 } else { 1 };
         PeakArithmetic::UNIT * 512 * in_tiles * awake * u64::from(threads.max(1))
     }
@@ -398,7 +402,7 @@ mod tests {
     use rsb_device::operation::Gemm;
     use rsb_device::scripted::{Script, ScriptedDevice};
 
-    /// What says of itself that it is an MI210.
+    /// A simulated MI210.
     fn gpu() -> ScriptedDevice {
         let mut script = Script::default();
         script.info.device = "rocm:0".parse().unwrap();
@@ -409,7 +413,7 @@ mod tests {
         ScriptedDevice::new(script)
     }
 
-    /// The fields of a product in f32 that runs at so many GFLOP/s.
+    /// Returns the fields of an f32 product at a rate of `gflops`.
     fn product(
         device: &ScriptedDevice,
         [m, n, k]: [u64; 3],
@@ -424,10 +428,10 @@ mod tests {
     #[test]
     fn the_roof_of_a_gpu_is_its_data_sheet_or_its_memory() {
         let gpu = gpu();
-        // 104 units, 256 operations each, 1.7 GHz: 45.3 TFLOP/s. All of it is in the cache.
+        // 104 units, 256 operations each, 1.7 GHz: 45.3 TFLOP/s. All data is in the cache.
         let cached = product(&gpu, [64, 64, 64], 22_630.4).unwrap();
         assert!((cached.number("roofline_percent").unwrap() - 50.0).abs() < 0.1);
-        // A matrix that is read once: half an operation for each byte, at 1638 GB/s.
+        // A matrix that is read once: half an operation per byte, at 1638 GB/s.
         let streamed = product(&gpu, [2048, 1, 2048], 409.6).unwrap();
         assert!((streamed.number("roofline_percent").unwrap() - 50.0).abs() < 0.5);
     }
@@ -437,7 +441,7 @@ mod tests {
         const MIB: u64 = 1 << 20;
         let cache =
             |level, size_bytes, shared_by| Cache { level, size_bytes, shared_by: Some(shared_by) };
-        // Sixteen threads with caches of their own; two last-level caches of 105 MiB.
+        // Sixteen threads with private caches; two last-level caches of 105 MiB.
         let caches = [cache(1, 48 << 10, 1), cache(2, 2 * MIB, 1), cache(3, 105 * MIB, 8)];
         assert_eq!(place(32 << 10, &caches, 1).as_deref(), Some("L1"));
         assert_eq!(place(MIB, &caches, 1).as_deref(), Some("L2"));
@@ -460,8 +464,8 @@ mod tests {
         assert!(!may_be_nearer(8 << 10, &info), "where the first level is known");
     }
 
-    /// What a copy of 1 GiB arrays at `gb_s` gets: a note, nothing, or the reason why it is
-    /// refused.
+    /// Returns the result for a copy of 1 GiB arrays at `gb_s`: a note, nothing, or the reason for
+    /// rejecting it.
     fn copy_at(gb_s: f64) -> Result<Option<String>, Failure> {
         let copy = Operation::Stream(rsb_device::operation::MemoryStream {
             pattern: rsb_device::operation::StreamPattern::Copy,

@@ -1,6 +1,6 @@
-//! What the vendor's profiler says of a kernel: it runs this program's own worker on the case, once
-//! for each hardware counter, and its table is read. The profiler is a tool of its own: where it is
-//! not there, that is a reason.
+//! Kernel metrics from the vendor's profiler. It runs the worker of this program on the case, once
+//! for each group of hardware counters, and its output table is read. A missing profiler is
+//! reported as a reason.
 
 mod ncu;
 mod rocprofv3;
@@ -12,49 +12,48 @@ use std::process::{Command, Stdio};
 use rsb_model::protocol::{Request, WORKER_ARGUMENT};
 use rsb_model::{BackendId, Case, Reason};
 
-/// Launches that are looked at; the profiler runs each alone.
+/// Launches to profile; the profiler runs each separately.
 const LAUNCHES: u64 = 5;
 
-/// What of our kernels begins so, but is not what a case is about.
+/// Prefix of kernels of this program that are not the subject of a case.
 const BESIDE: &str = "rsb_flush";
 
-/// A vendor's tool.
+/// A profiler of a vendor.
 pub(crate) struct CounterTool {
-    /// Its name, as a file and as a value of the axis.
+    /// Name of the executable and value of the axis.
     pub(crate) name: &'static str,
-    /// Whose GPUs it counts on.
+    /// Backend whose GPUs it supports.
     pub(crate) backend: BackendId,
-    /// What each figure is, for people.
+    /// Description of the metrics for users.
     pub(crate) about: &'static str,
-    /// What is asked for, by runs.
+    /// Counters of each run.
     counters: &'static [&'static [&'static str]],
-    /// Where it may be beside the path, and what to do where it is nowhere.
+    /// Directories to search in addition to the path, and reason and fix if it is not found.
     dirs: fn() -> Vec<PathBuf>,
     absent: [&'static str; 2],
-    /// What to do where it counts nothing.
+    /// Fix if it collects nothing.
     refused: &'static str,
     command: fn(&Path, &[&str], &Path) -> Command,
     read: fn(&Path) -> Vec<Row>,
     add: fn(&mut KernelProfile, &str, &[Row]),
 }
 
-/// Every tool.
+/// All supported profilers.
 static TOOLS: [CounterTool; 2] = [
     CounterTool {
         name: "rocprofv3",
         backend: BackendId::Rocm,
-        about: "by rocprofv3: VALUUtilization, FETCH_SIZE, WRITE_SIZE, and GRBM_GUI_ACTIVE over \
-                GRBM_COUNT; what is null it did not \
-                count (`rocprofv3 -L` lists what it can), or the caches gave more than memory",
+        about: "from rocprofv3: VALUUtilization, FETCH_SIZE, WRITE_SIZE, and GRBM_GUI_ACTIVE over \
+                GRBM_COUNT; null values were not counted (`rocprofv3 -L` lists the counters), or \
+                caches served more data than memory",
         counters: rocprofv3::COUNTERS,
         dirs: rocprofv3::dirs,
         absent: [
-            "it is neither on PATH nor in ROCm's directory",
-            "install rocprofiler-sdk of ROCm 6.2 or newer, set ROCM_PATH, or leave `profiler` at \
-             none",
+            "it is neither on PATH nor in the ROCm directory",
+            "install rocprofiler-sdk of ROCm 6.2 or newer, set ROCM_PATH, or choose profiler=none",
         ],
-        refused: "run `rocprofv3 -L` to see what this GPU counts, and check that its driver lets \
-                  this user count",
+        refused: "run `rocprofv3 -L` to list the counters of this GPU, and check that its driver \
+                  allows this user to read them",
         command: rocprofv3::command,
         read: rocprofv3::read,
         add: rocprofv3::add,
@@ -62,36 +61,34 @@ static TOOLS: [CounterTool; 2] = [
     CounterTool {
         name: "ncu",
         backend: BackendId::Cuda,
-        about: "by ncu: sm__cycles_active, smsp__thread_inst_executed_per_inst_executed over 32, \
-                and dram__bytes; what is null it did \
-                not count (`ncu --query-metrics` lists what it can), or the caches gave more than \
-                memory",
+        about: "from ncu: sm__cycles_active, smsp__thread_inst_executed_per_inst_executed over 32, \
+                and dram__bytes; null values were not counted (`ncu --query-metrics` lists the \
+                counters), or caches served more data than memory",
         counters: ncu::COUNTERS,
         dirs: ncu::dirs,
         absent: [
-            "it is neither on PATH nor in CUDA's directory",
-            "install Nsight Compute (it comes with the CUDA toolkit), set CUDA_HOME, or leave \
-             `profiler` at none",
+            "it is neither on PATH nor in the CUDA directory",
+            "install Nsight Compute (it comes with the CUDA toolkit), set CUDA_HOME, or choose \
+             profiler=none",
         ],
-        refused: "run `ncu --query-metrics` to see what this GPU counts; where the driver lets \
-                  only administrators count \
-                  (ERR_NVGPUCTRPERM), run as root or load it with \
-                  NVreg_RestrictProfilingToAdminUsers=0",
+        refused: "run `ncu --query-metrics` to list the counters of this GPU; if the driver allows \
+                  only administrators to read them (ERR_NVGPUCTRPERM), run as root or load the \
+                  driver with NVreg_RestrictProfilingToAdminUsers=0",
         command: ncu::command,
         read: ncu::read,
         add: ncu::add,
     },
 ];
 
-/// The values of an axis that names one, none first.
+/// Values of the axis, starting with none.
 pub(crate) const NAMES: &[&str] = &["none", "rocprofv3", "ncu"];
 
-/// The tool called `name`.
+/// Returns the profiler named `name`.
 pub(crate) fn find_tool(name: &str) -> Option<&'static CounterTool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// That for the GPUs of `backend`.
+/// Returns the profiler for the GPUs of `backend`.
 pub(crate) fn for_backend(backend: BackendId) -> Option<&'static CounterTool> {
     TOOLS.iter().find(|tool| tool.backend == backend)
 }
@@ -99,28 +96,28 @@ pub(crate) fn for_backend(backend: BackendId) -> Option<&'static CounterTool> {
 /// Means over the launches of a kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct KernelProfile {
-    /// Blocks.
+    /// Number of blocks.
     pub(crate) grid_size: Option<u64>,
-    /// Threads in a block.
+    /// Threads per block.
     pub(crate) block_size: Option<u64>,
-    /// Resident waves over the most that could be, on average while it ran.
+    /// Average resident waves relative to the maximum while the kernel ran.
     pub(crate) occupancy_percent: Option<f64>,
-    /// Threads of a wave that worked.
+    /// Active threads of a wave.
     pub(crate) wave_efficiency_percent: Option<f64>,
-    /// Share of the time in which the memory unit worked.
+    /// Share of time in which the memory unit was busy.
     pub(crate) memory_busy_percent: Option<f64>,
-    /// KiB that came from memory, beyond the second-level cache.
+    /// KiB read from memory, beyond the L2 cache.
     pub(crate) fetched_kib: Option<f64>,
-    /// KiB that went there.
+    /// KiB written to memory.
     pub(crate) written_kib: Option<f64>,
     /// Cycles in which the GPU had work.
     pub(crate) active_cycles: Option<f64>,
-    /// Cycles that passed.
+    /// Elapsed cycles.
     pub(crate) cycles: Option<f64>,
 }
 
 impl CounterTool {
-    /// Where it is: on the path, or where its vendor puts it.
+    /// Returns the path of the executable, from the path or the vendor's directory.
     pub(crate) fn find(&self) -> Result<PathBuf, Reason> {
         let on_path =
             std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
@@ -131,7 +128,7 @@ impl CounterTool {
             .ok_or_else(|| Reason::new(self.name, why, cure))
     }
 
-    /// Runs `case` under the tool at `path`, by the worker that `program` is.
+    /// Profiles `case` with the profiler at `path`, using `program` as the worker.
     pub(crate) fn profile(
         &self,
         path: &Path,
@@ -164,7 +161,7 @@ impl CounterTool {
         counters: &[&str],
     ) -> Result<Vec<Row>, Reason> {
         let dir = tempfile::tempdir().map_err(|error| {
-            self.failure(counters, format!("there is no room for its table: {error}"))
+            self.failure(counters, format!("cannot create a directory for its output: {error}"))
         })?;
         let mut child = (self.command)(path, counters, dir.path())
             .arg(program)
@@ -175,26 +172,28 @@ impl CounterTool {
             .spawn()
             .map_err(|error| self.failure(counters, format!("it cannot be started: {error}")))?;
         if let Some(mut input) = child.stdin.take() {
-            // A worker that ends early says why; that nobody reads on is no news then.
+            // A worker that exits early reports the reason on standard error, so a failed write is
+            // ignored.
             let _ = input.write_all(requests(case).as_bytes());
         }
         let mut said = String::new();
         if let Some(mut errors) = child.stderr.take() {
             let _ = errors.read_to_string(&mut said);
         }
-        let ended =
-            child.wait().map_err(|error| self.failure(counters, format!("it is lost: {error}")))?;
+        let ended = child
+            .wait()
+            .map_err(|error| self.failure(counters, format!("cannot wait for it: {error}")))?;
         let rows = (self.read)(dir.path());
         let last = said
             .lines()
             .rfind(|line| !line.trim().is_empty())
-            .unwrap_or("it said nothing")
+            .unwrap_or("it printed nothing")
             .to_owned();
         let has_any = counters.iter().any(|counter| !of_the_case(&rows, counter).is_empty());
         if has_any {
             Ok(rows)
         } else {
-            Err(self.failure(counters, format!("it counted nothing ({ended}): {last}")))
+            Err(self.failure(counters, format!("it returned no counters ({ended}): {last}")))
         }
     }
 
@@ -204,14 +203,14 @@ impl CounterTool {
     }
 }
 
-/// What the worker is asked, a line each.
+/// Returns the requests to the worker, one per line.
 fn requests(case: &Case) -> String {
     let asked = [Request::Prepare { case: case.clone() }, Request::Sample { iters: LAUNCHES }];
     let lines = asked.iter().filter_map(|request| serde_json::to_string(request).ok());
     lines.map(|line| line + "\n").collect()
 }
 
-/// A counter of one launch.
+/// A counter value of one launch.
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     kernel: String,
@@ -221,7 +220,8 @@ struct Row {
     block: u64,
 }
 
-/// Those of `counter` whose kernel is the case's: the one of ours that was launched most often.
+/// Returns the rows of `counter` for the kernel of the case, which is the kernel of this program
+/// launched most often.
 fn of_the_case(rows: &[Row], counter: &str) -> Vec<Row> {
     let own: Vec<&Row> = rows
         .iter()
@@ -238,37 +238,37 @@ fn launches_of(rows: &[&Row], kernel: &str) -> usize {
     rows.iter().filter(|row| row.kernel == kernel).count()
 }
 
-/// The index of the column `name` of a table.
+/// Returns the index of the column `name` of a table.
 fn column_index(names: &csv::StringRecord, name: &str) -> Option<usize> {
     names.iter().position(|known| known == name)
 }
 
-/// Of the launches in `rows`.
+/// Returns the mean over the launches in `rows`.
 fn mean(rows: &[Row]) -> Option<f64> {
     (!rows.is_empty()).then(|| rows.iter().map(|row| row.value).sum::<f64>() / rows.len() as f64)
 }
 
-/// The same of percents; what is no share of a whole is nothing.
+/// Returns the mean of percentages, or `None` if it is out of range.
 fn share(rows: &[Row]) -> Option<f64> {
     mean(rows).filter(|share| (0.0..=100.0).contains(share))
 }
 
 impl KernelProfile {
-    /// `bytes`, which a launch asks for, over what it moved. Where the caches gave more than they
-    /// cost, that is no share.
+    /// Returns `bytes`, the bytes that a launch requests, as a percentage of the bytes it moved, or
+    /// `None` above 100 %, when caches served repeated reads.
     pub(crate) fn memory_efficiency_percent(&self, bytes: f64) -> Option<f64> {
         let moved = 1024.0 * (self.fetched_kib? + self.written_kib?);
         Some(100.0 * bytes / moved).filter(|share| (0.0..=100.0).contains(share))
     }
 
-    /// Cycles with work over all that passed while the kernel ran.
+    /// Returns cycles with work as a percentage of cycles elapsed while the kernel ran.
     pub(crate) fn active_percent(&self) -> Option<f64> {
         let share = 100.0 * self.active_cycles? / self.cycles.filter(|cycles| *cycles > 0.0)?;
         Some(share).filter(|share| (0.0..=100.0).contains(share))
     }
 
-    /// Takes over what `rows` count of `counter`, by the function of their tool, and the sizes of
-    /// the launch.
+    /// Stores the values of `counter` from `rows` with the function of the profiler, and the launch
+    /// sizes.
     fn take(&mut self, counter: &str, rows: &[Row], add: fn(&mut Self, &str, &[Row])) {
         let Some(first) = rows.first() else { return };
         self.block_size = Some(first.block).filter(|&block| block > 0).or(self.block_size);

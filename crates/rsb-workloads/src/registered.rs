@@ -1,24 +1,24 @@
-//! Where benchmarks are looked up: those of this crate, and those that somebody brings of his own.
+//! Benchmark registry: those of this crate and user-defined ones.
 
 use std::sync::{PoisonError, RwLock};
 
 use crate::benchmark::Benchmark;
 use crate::benchmarks::all;
 
-/// What was brought, for as long as the process lives.
+/// User-defined benchmarks, kept for the lifetime of the process.
 static REGISTERED: RwLock<Vec<&'static dyn Benchmark>> = RwLock::new(Vec::new());
 
-/// A benchmark of that name is here already.
+/// Error for a benchmark name that is already in use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is a benchmark `{name}` already; choose another name")]
+#[error("the benchmark `{name}` already exists; choose another name")]
 pub struct NameTaken {
     name: String,
 }
 
-/// Makes `benchmark` known to this process by its name, for ever.
+/// Registers `benchmark` by its name for the lifetime of the process.
 ///
 /// # Errors
-/// When the name is taken.
+/// If the name is taken.
 pub fn register(benchmark: Box<dyn Benchmark>) -> Result<(), NameTaken> {
     if find(benchmark.name()).is_some() {
         return Err(NameTaken { name: benchmark.name().to_owned() });
@@ -27,17 +27,17 @@ pub fn register(benchmark: Box<dyn Benchmark>) -> Result<(), NameTaken> {
     Ok(())
 }
 
-/// What was brought, in the order in which it came.
+/// Returns the user-defined benchmarks in order of registration.
 pub fn registered_benchmarks() -> Vec<&'static dyn Benchmark> {
     REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Every benchmark that has a name here.
+/// Returns every benchmark of this crate and every user-defined one.
 pub fn all_benchmarks() -> impl Iterator<Item = &'static dyn Benchmark> {
     all().iter().copied().chain(registered_benchmarks())
 }
 
-/// The benchmark of that name.
+/// Returns the benchmark with this name.
 pub fn find(name: &str) -> Option<&'static dyn Benchmark> {
     all_benchmarks().find(|benchmark| benchmark.name() == name)
 }

@@ -1,8 +1,8 @@
-//! A sum over several devices by our own ring of copies from each to the next, which scatters the
-//! partial sums and then gathers them.
+//! All-reduce over several devices with a ring of copies from each device to the next: a
+//! reduce-scatter followed by an all-gather.
 //!
-//! Every device keeps its own numbers as they are, so that each iteration does the same again.
-//! Between the steps all devices are waited for, which small messages feel.
+//! Every device keeps its inputs unchanged, so that each iteration does the same work. All devices
+//! are synchronized between the steps, which affects small messages.
 
 use rsb_device::operation::{Elementwise, ElementwiseOp};
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
@@ -12,30 +12,30 @@ use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
 use crate::collective::{Differences, allocate_each, fill, longest, sum, tolerance, values};
 
-/// One device, with its numbers in as many chunks as there are devices.
+/// One device, with its numbers in one chunk per device.
 struct RingRank<'d> {
     device: &'d dyn Device,
     own: Vec<Buffer>,
-    /// A partial sum as it arrives from the device before.
+    /// Partial sums received from the previous device.
     arrived: Vec<Buffer>,
-    /// The partial sum with this device's share; in the end the whole sum.
+    /// Partial sums including this device; at the end, the complete sum.
     sum: Vec<Buffer>,
 }
 
-/// What one device does in one step: a copy from the device before, then perhaps a sum.
+/// One step of one device: a copy from the previous device, then an optional addition.
 struct RingStep<'d> {
     copy: Box<dyn Kernel + 'd>,
     add: Option<Box<dyn Kernel + 'd>>,
 }
 
-/// The ring, ready.
+/// A prepared ring.
 pub(crate) struct Ring<'d> {
     stations: Vec<RingRank<'d>>,
     streams: Vec<Box<dyn Stream + 'd>>,
-    /// What each device does in each step.
+    /// Work of each device in each step.
     steps: Vec<Vec<RingStep<'d>>>,
     dtype: Dtype,
-    /// Elements in a chunk.
+    /// Elements per chunk.
     chunk: u64,
     /// max|x − ref| / max|ref| over every element of every device.
     pub(crate) accuracy: Accuracy,
@@ -79,9 +79,9 @@ impl<'d> Ring<'d> {
         Ok(ring)
     }
 
-    /// In step s of the first round, device d takes chunk d − 1 − s from the device before it and
-    /// adds its own; the sum is whole after as many steps as there are others, and is handed round
-    /// in the second.
+    /// Builds the steps. In step s of the first round, device d receives chunk d − 1 − s from the
+    /// previous device and adds its own. With n devices the sums are complete after n − 1 steps, and the
+    /// second round distributes them.
     fn connect(&self) -> Result<Vec<Vec<RingStep<'d>>>, Failure> {
         let count = self.stations.len();
         let mut steps = Vec::new();
@@ -111,7 +111,7 @@ impl<'d> Ring<'d> {
         else {
             return Err(wrong_ring());
         };
-        // What is sent on: first the other device's own numbers, then what it has added up.
+        // First the inputs of the previous device, then its partial sums.
         let source = if round == 0 && step == 0 { &before.own } else { &before.sum };
         let target = if round == 0 { &here.arrived } else { &here.sum };
         let (Some(source), Some(target)) = (source.get(chunk), target.get(chunk)) else {
@@ -135,14 +135,14 @@ impl<'d> Ring<'d> {
         Ok(here.device.prepare(&operation, &Options::default(), &buffers)?)
     }
 
-    /// Exactly `iters` iterations by the clock of the device that takes longest. Every one of them
-    /// is waited for in each step, so that its last mark stands when all are done.
+    /// Runs exactly `iters` iterations and returns the time of the slowest device. All devices are
+    /// synchronized in each step, so that the last event of each is recorded when all are done.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let steps = &mut self.steps;
         longest(&mut self.streams, |streams| (0..iters).try_for_each(|_| iterate(steps, streams)))
     }
 
-    /// Every element on every device against the sum in f64.
+    /// Compares every element on every device with the sum in f64.
     fn verify(&self) -> Result<Accuracy, Failure> {
         let (mut differences, devices) = (Differences::default(), self.stations.len());
         for chunk in 0..devices {
@@ -163,7 +163,7 @@ impl<'d> Ring<'d> {
         differences.accuracy("all-reduce", tolerance(self.dtype, devices))
     }
 
-    /// Who copies.
+    /// Returns the provider of the copies.
     pub(crate) fn provider(&self) -> String {
         let first = self.steps.first().and_then(|moves| moves.first());
         first.map(|one| format!("ring, {}", one.copy.provider())).unwrap_or_default()
@@ -190,6 +190,6 @@ fn wrong_ring() -> Failure {
     Failure::Failed(Reason::new(
         "ring of devices",
         "a device or a chunk of it is missing",
-        "this is a defect of this program: please report it with the case's id",
+        "report this as a bug with the case id",
     ))
 }

@@ -1,4 +1,4 @@
-//! One operation on one device, verified, ready to be timed: what every benchmark is made of.
+//! A verified operation on a device, ready to be timed. Every benchmark is built from these.
 
 use std::time::Instant;
 
@@ -15,37 +15,38 @@ pub(crate) const SEED: u64 = 0x0052_7573_7479;
 /// Whether caches are flushed before every iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CacheState {
-    /// Iterations follow one another.
+    /// Iterations run back to back.
     Hot,
-    /// Each iteration is timed on its own, after a flush.
+    /// Each iteration is timed separately, after a flush.
     Cold,
 }
 
-/// How hot iterations follow one another.
+/// Order of hot iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// One after another without a wait; timed together.
+    /// Launched back to back without waiting; timed together.
     Streamed,
-    /// Each is waited for before the next begins, and timed on its own: its whole latency shows.
+    /// Each is waited for before the next starts, and timed separately, so that it includes the
+    /// whole latency.
     Awaited,
 }
 
-/// One operation, allocated, filled and verified.
+/// An operation, allocated, filled and verified.
 pub(crate) struct Timed<'d> {
     pub(crate) device: &'d dyn Device,
     pub(crate) operation: Operation,
     pub(crate) options: Options,
     pub(crate) accuracy: Accuracy,
     cache: CacheState,
-    /// Which memory it was put in, and how far that is from its threads.
+    /// Requested memory, and its NUMA distance from the threads.
     numa: Option<(NumaMemory, u32)>,
     pace: Pace,
     buffers: Vec<Buffer>,
     kernel: Box<dyn Kernel + 'd>,
     stream: Box<dyn Stream + 'd>,
-    /// The same on other buffers, which take turns with the first.
+    /// Copies on other buffers, used in rotation with the first.
     others: Vec<Bound<'d>>,
-    /// Launches so far.
+    /// Number of launches.
     turn: usize,
 }
 
@@ -74,8 +75,8 @@ impl<'d> Timed<'d> {
         })
     }
 
-    /// With `sets` sets of buffers that take turns, each verified: what one iteration leaves in the
-    /// caches is of no use to the next.
+    /// Rotates through `sets` sets of buffers, each verified, so that data left in the caches by
+    /// one iteration is not used by the next.
     pub(crate) fn rotating(mut self, sets: u32) -> Result<Self, Failure> {
         for _ in 1..sets {
             let bound = bind(self.device, &self.operation, &self.options, &mut *self.stream)?;
@@ -85,7 +86,7 @@ impl<'d> Timed<'d> {
         Ok(self)
     }
 
-    /// The kernel whose turn it is.
+    /// Launches the next kernel in the rotation.
     fn launch(&mut self) -> Result<(), Failure> {
         let place = self.turn % (self.others.len() + 1);
         self.turn = self.turn.wrapping_add(1);
@@ -96,18 +97,19 @@ impl<'d> Timed<'d> {
         Ok(())
     }
 
-    /// Whether the caches are flushed before each launch.
+    /// Returns whether the caches are flushed before each launch.
     pub(crate) fn is_cold(&self) -> bool {
         self.cache == CacheState::Cold
     }
 
-    /// With iterations that follow one another as `pace` says.
+    /// Sets the order of hot iterations.
     pub(crate) fn with_pace(mut self, pace: Pace) -> Self {
         self.pace = pace;
         self
     }
 
-    /// As [`Timed::prepare`], with threads, provider and state of the caches from `params`.
+    /// Prepares `operation` with threads, provider and cache state from `params`; see
+    /// [`Timed::prepare`].
     pub(crate) fn from_params(
         device: &'d dyn Device,
         operation: Operation,
@@ -118,7 +120,7 @@ impl<'d> Timed<'d> {
             Some("far") => Some(NumaMemory::Far),
             _ => None,
         };
-        // Before anything is allocated.
+        // Must happen before any allocation.
         let numa =
             memory.map(|memory| Ok::<_, Failure>((memory, device.place(memory)?))).transpose()?;
         let threads = match params.text("threads") {
@@ -148,7 +150,7 @@ impl<'d> Timed<'d> {
         Ok(timed)
     }
 
-    /// Exactly `iters` iterations; their nanoseconds together.
+    /// Runs exactly `iters` iterations and returns their total time in nanoseconds.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let time = match (self.cache, self.pace) {
             (CacheState::Hot, Pace::Streamed) => measure_again(|| self.launches(iters))?,
@@ -179,8 +181,8 @@ impl<'d> Timed<'d> {
         Ok(self.stream.elapsed_ns(from, to)?)
     }
 
-    /// Nanoseconds by the host's clock from a launch until the wait for its end returns: the median
-    /// of many, each on an idle device.
+    /// Returns the host time in nanoseconds from a launch until the wait for its end returns: the
+    /// median of many, each on an idle device.
     pub(crate) fn host_latency_ns(&mut self) -> Result<f64, Failure> {
         const LAUNCHES: usize = 101;
         let mut times = Vec::with_capacity(LAUNCHES);
@@ -194,7 +196,7 @@ impl<'d> Timed<'d> {
         Ok(times[LAUNCHES / 2])
     }
 
-    /// The numbers in buffer `index`.
+    /// Reads the numbers in buffer `index`.
     pub(crate) fn read(&self, index: usize) -> Result<Vec<f64>, Failure> {
         let (Some(buffer), Some(spec)) =
             (self.buffers.get(index), self.operation.buffers().get(index).copied())
@@ -206,12 +208,12 @@ impl<'d> Timed<'d> {
         Ok(rsb_device::convert::decode(spec.dtype, &bytes))
     }
 
-    /// Threads that work.
+    /// Returns the number of threads.
     pub(crate) fn threads(&self) -> u32 {
         self.options.threads.unwrap_or(1)
     }
 
-    /// What is said of every case: how it was done, on what, and how right it was.
+    /// Returns the fields common to all cases: operation, provider, settings and accuracy.
     pub(crate) fn common_fields(&self) -> Fields {
         let mut fields = Fields::new().with("operation", self.operation.name());
         if let Some(dtype) = self.operation.dtype() {
@@ -232,7 +234,7 @@ impl<'d> Timed<'d> {
             fields.set("numa", memory.to_string());
             fields.set("numa_distance", distance);
         }
-        // What works on no data has no caches and nothing to be right about.
+        // An operation without data has no cache state and no accuracy.
         let nothing = matches!(self.operation, Operation::Launch(_));
         if !nothing {
             let cache = match self.cache {
@@ -252,7 +254,7 @@ impl<'d> Timed<'d> {
     }
 }
 
-/// An operation with buffers of its own, run once and found right.
+/// An operation with its own buffers, run once and verified.
 struct Bound<'d> {
     buffers: Vec<Buffer>,
     kernel: Box<dyn Kernel + 'd>,
@@ -283,14 +285,15 @@ fn bind<'d>(
     })
 }
 
-/// The time that `measure` returns. One that is zero or slightly negative is measured again: the
-/// difference of two events of a very short interval can be (ROCm/rocm-systems issue 9375).
+/// Returns the time of `measure`. A time of zero or slightly below is measured again, since the
+/// difference of two events of a very short interval can be negative (ROCm/rocm-systems issue
+/// 9375).
 ///
 /// # Errors
-/// When it is so each time, or is no time of any clock.
+/// If every attempt fails, or the time is impossible for any clock.
 fn measure_again(mut measure: impl FnMut() -> Result<f64, Failure>) -> Result<f64, Failure> {
     const TRIES: u32 = 4;
-    /// No event is off by more.
+    /// Largest error of an event.
     const SLIGHTLY_NS: f64 = 1e5;
     let mut time = measure()?;
     for _ in 1..TRIES {
@@ -303,29 +306,29 @@ fn measure_again(mut measure: impl FnMut() -> Result<f64, Failure>) -> Result<f6
     Ok(time)
 }
 
-/// Refuses a time that no clock can give.
+/// Rejects times that are not finite or not positive.
 pub(crate) fn check_time(time_ns: f64) -> Result<(), Failure> {
     if time_ns.is_finite() && time_ns > 0.0 {
         return Ok(());
     }
     Err(Failure::Failed(Reason::new(
         "time of an iteration",
-        format!("the device's clock gives {time_ns} ns"),
+        format!("the device's clock reports {time_ns} ns"),
         "suspect the driver's timer, or a kernel that was never launched",
     )))
 }
 
-/// Turns the time of one iteration into fields.
+/// Function that converts the time of one iteration to fields.
 pub(crate) type Derive<'d> = Box<dyn FnMut(&mut Timed<'d>, f64) -> Result<Fields, Failure> + 'd>;
 
-/// A timed operation with the benchmark's own way to derive fields.
+/// A timed operation with the benchmark's function to derive fields.
 pub(crate) struct PreparedCase<'d> {
     timed: Timed<'d>,
     derive: Derive<'d>,
 }
 
 impl<'d> PreparedCase<'d> {
-    /// Ready.
+    /// Creates a boxed case.
     pub(crate) fn new_boxed(
         timed: Timed<'d>,
         derive: impl FnMut(&mut Timed<'d>, f64) -> Result<Fields, Failure> + 'd,

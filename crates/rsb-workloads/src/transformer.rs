@@ -1,12 +1,12 @@
-//! A decoder of transformer blocks made of operations that every device has: layer norm, matrix
-//! products, softmax, GELU, sums, and rows put into another order for attention and its cache.
-//! Attention is made of them, or one operation.
+//! A decoder of transformer blocks, built from operations that every device supports: layer norm,
+//! matrix products, softmax, GELU, sums, and reordering of rows for attention and its cache.
+//! Attention consists of these operations, or is a single fused one.
 //!
 //! The blocks are those of GPT-2 without biases: x + attention(norm(x)), then x +
-//! GELU(norm(x)·W₁)·W₂; or with what later models changed: RMS norm, rotary positions, heads of
-//! queries that share keys and values, and a gated hidden layer. A pass handles `queries` tokens of
-//! each sequence at the end of `positions`; keys and values of those before lie in the cache.
-//! Passes may follow one another, each with the next token: the cache grows by it.
+//! GELU(norm(x)·W₁)·W₂; or variants of later models: RMS norm, rotary positions, query heads that
+//! share keys and values, and a gated hidden layer. A pass processes the last `queries` tokens of
+//! `positions` in each sequence; keys and values of earlier positions are in the cache. Passes may
+//! follow one another, each with the next token, which the cache then includes.
 
 mod block;
 mod check;
@@ -24,7 +24,7 @@ use crate::timed::check_time;
 use block::{Block, Words};
 pub(crate) use matrix::GROUP;
 
-/// What comes after attention in a block.
+/// Hidden layer of a block, after attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mlp {
     /// GELU(x·W₁)·W₂, four times as wide as the model.
@@ -33,59 +33,60 @@ pub(crate) enum Mlp {
     SwiGlu,
 }
 
-/// Sizes of passes that follow one another, of which the first is told.
+/// Dimensions of consecutive passes; `queries` and `positions` are those of the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) dtype: Dtype,
     pub(crate) layers: u64,
     pub(crate) heads: u64,
     pub(crate) head_dim: u64,
-    /// Heads of keys and values, each of which serves as many of queries: a divisor of `heads`.
+    /// Heads of keys and values, each shared by the same number of query heads: a divisor of
+    /// `heads`.
     pub(crate) kv_heads: u64,
     pub(crate) mlp: Mlp,
     /// Layer norm or RMS norm.
     pub(crate) norm: NormalizeOp,
-    /// Whether queries and keys are turned by their positions.
+    /// Whether queries and keys are rotated by their positions.
     pub(crate) rotary: bool,
-    /// Words: a table of them before the first block and a head for them after the last; neither
-    /// where there are none.
+    /// Vocabulary size: adds an embedding table before the first block and a head after the last.
+    /// Neither exists if it is zero.
     pub(crate) vocabulary: u64,
     /// Sequences.
     pub(crate) batch: u64,
-    /// Tokens of each sequence that this pass handles.
+    /// Tokens per sequence in a pass.
     pub(crate) queries: u64,
-    /// Positions of each sequence, those of this pass the last of them.
+    /// Positions per sequence; those of this pass are the last.
     pub(crate) positions: u64,
-    /// Passes, each of which looks at one position more; more than one have a single query each.
+    /// Number of passes, each with one more position; several passes have a single query each.
     pub(crate) steps: u64,
-    /// Whether attention is one kernel, which writes no scores.
+    /// Whether attention is a fused kernel that writes no scores.
     pub(crate) fused: bool,
-    /// The type of the weights of products, i8 or i4, where it is another than that of all else.
+    /// Weight type of products, i8 or i4, if different from the type of all other data.
     pub(crate) narrow: Option<Dtype>,
 }
 
 impl Shape {
-    /// What is left after `steps` passes.
+    /// Returns the dimensions of the remaining passes after `steps` passes.
     pub(crate) const fn after(&self, steps: u64) -> Self {
         Self { positions: self.positions + steps, steps: self.steps - steps, ..*self }
     }
 
-    /// Positions that the cache has room for: those of the last pass.
+    /// Returns the capacity of the cache in positions: those of the last pass.
     const fn capacity(&self) -> u64 {
         self.positions.saturating_add(self.steps - 1)
     }
 
-    /// Numbers that stand for a token.
+    /// Returns the elements per token.
     pub(crate) const fn width(&self) -> u64 {
         self.heads.saturating_mul(self.head_dim)
     }
 
-    /// Numbers of a token's keys, and of its values.
+    /// Returns the elements of a token's keys, and of its values.
     pub(crate) const fn kv_width(&self) -> u64 {
         self.kv_heads.saturating_mul(self.head_dim)
     }
 
-    /// Numbers of a token in the hidden layer.
+    /// Returns the elements per token in the hidden layer.
     const fn hidden(&self) -> u64 {
         match self.mlp {
             Mlp::Gelu => self.width().saturating_mul(4),
@@ -93,31 +94,31 @@ impl Shape {
         }
     }
 
-    /// Tokens handled in a pass.
+    /// Returns the tokens per pass.
     pub(crate) const fn tokens(&self) -> u64 {
         self.batch.saturating_mul(self.queries)
     }
 
-    /// Whether a token must be kept from looking at later ones.
+    /// Returns whether later tokens must be masked.
     const fn is_masked(&self) -> bool {
         self.queries > 1
     }
 
-    /// Cosine and sine that pair `pair` of a head is multiplied by at `position`, as in Llama 3:
-    /// the first turns by a radian a position, the later ones ever more slowly.
+    /// Returns cosine and sine for pair `pair` of a head at `position`, as in Llama 3: the first
+    /// pair rotates by one radian per position, later ones more slowly.
     fn turn(&self, position: u64, pair: u64) -> (f64, f64) {
         const BASE: f64 = 500_000.0;
         let angle = position as f64 * BASE.powf(-((2 * pair) as f64) / self.head_dim as f64);
         (angle.cos(), angle.sin())
     }
 
-    /// Rows of weights that a norm has, whose first input is what it normalizes.
+    /// Returns the number of weight rows of a norm, whose first input is the normalized data.
     const fn norm_rows(&self) -> u64 {
         self.norm.inputs() as u64 - 1
     }
 
-    /// Weights of all blocks and, where there is a vocabulary, of its table, the last norm and the
-    /// head.
+    /// Returns the number of weights in all blocks and, with a vocabulary, in its table, the last
+    /// norm and the head.
     pub(crate) const fn weights(&self) -> u64 {
         let width = self.width();
         let words = if self.vocabulary > 0 {
@@ -136,14 +137,14 @@ impl Shape {
             .saturating_mul(width)
     }
 
-    /// Weights that a pass reads: of the table a row for each token.
+    /// Returns the number of weights that a pass reads; of the table, one row per token.
     pub(crate) const fn weights_read(&self) -> u64 {
         let rows = if self.vocabulary > 0 { self.tokens() } else { 0 };
         let table = self.vocabulary.saturating_mul(self.width());
         self.weights().saturating_sub(table).saturating_add(rows.saturating_mul(self.width()))
     }
 
-    /// Rows and columns of the matrices that products are made with: of a block, and of the head.
+    /// Returns rows and columns of the weight matrices: those of all blocks, and of the head.
     fn matrices(&self) -> impl Iterator<Item = (u64, u64)> {
         let (width, kv_width, hidden) = (self.width(), self.kv_width(), self.hidden());
         let gate = if self.mlp == Mlp::SwiGlu { hidden } else { 0 };
@@ -156,7 +157,8 @@ impl Shape {
         all.chain([(self.vocabulary, width)])
     }
 
-    /// Bytes that narrow weights, with their scales, take less than those of the type of all else.
+    /// Returns the bytes saved by narrow weights, including their scales, compared with the type of
+    /// all other data.
     fn bytes_saved(&self) -> u64 {
         let mut saved = 0_u64;
         for (rows, columns) in self.matrices() {
@@ -170,36 +172,36 @@ impl Shape {
         saved
     }
 
-    /// Bytes of so many elements, weights of products among them where they are as narrow as they
-    /// are; saturated for an absurd number, which no device has the memory for.
+    /// Returns the bytes of `elements` elements, less the bytes `saved` by narrow weights.
+    /// Saturates for a number that exceeds any memory.
     fn bytes_of(&self, elements: u64, saved: u64) -> u64 {
         const MOST: u64 = u64::MAX / 64;
         let all = self.dtype.bytes(elements.min(MOST));
         if elements > MOST { all } else { all.saturating_sub(saved) }
     }
 
-    /// Bytes of all weights.
+    /// Returns the bytes of all weights.
     pub(crate) fn weight_bytes(&self) -> u64 {
         self.bytes_of(self.weights(), self.bytes_saved())
     }
 
-    /// Bytes of weights, keys and values that all passes read.
+    /// Returns the bytes of weights, keys and values that all passes read.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.bytes_of(self.elements_read(), self.bytes_saved().saturating_mul(self.steps))
     }
 
-    /// Bytes of everything that the passes keep on the device.
+    /// Returns the bytes of all buffers of the passes on the device.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes_of(self.elements(), self.bytes_saved())
     }
 
-    /// Elements as large as `count` indices together.
+    /// Returns the size of `count` indices, in elements.
     const fn of_indices(&self, count: u64) -> u64 {
         count.saturating_mul(64 / self.dtype.bits())
     }
 
-    /// Elements before the first block and after the last: indices of words, the last tokens, those
-    /// normed, logits.
+    /// Returns the elements used before the first block and after the last: embeddings, indices of
+    /// the last tokens, the last tokens before and after the norm, logits.
     const fn of_words(&self) -> u64 {
         if self.vocabulary == 0 {
             return 0;
@@ -210,7 +212,7 @@ impl Shape {
         self.tokens().saturating_mul(self.width()).saturating_add(self.batch.saturating_mul(last))
     }
 
-    /// Elements that a pass starts from: tokens, or indices of their words.
+    /// Returns the elements of the input of a pass: tokens, or indices of their words.
     const fn of_input(&self) -> u64 {
         let tokens = self.tokens();
         if self.vocabulary > 0 {
@@ -220,21 +222,21 @@ impl Shape {
         }
     }
 
-    /// Keys and values of `positions` that all blocks keep.
+    /// Returns the elements of keys and values for `positions` in all blocks.
     const fn cached_elements(&self, positions: u64) -> u64 {
         let of_block =
             self.batch.saturating_mul(positions).saturating_mul(self.kv_width()).saturating_mul(2);
         self.layers.saturating_mul(of_block)
     }
 
-    /// Weights, keys and values that all passes read.
+    /// Returns the weights, keys and values that all passes read, in elements.
     fn elements_read(&self) -> u64 {
         (0..self.steps)
             .map(|step| self.weights_read() + self.cached_elements(self.positions + step))
             .sum()
     }
 
-    /// Elements of everything that the passes keep on the device.
+    /// Returns the elements of all buffers of the passes on the device.
     const fn elements(&self) -> u64 {
         let capacity = self.capacity();
         let scores = self
@@ -242,7 +244,7 @@ impl Shape {
             .saturating_mul(self.heads)
             .saturating_mul(self.queries)
             .saturating_mul(capacity);
-        // The state between and after; then what a block calculates, see `block::Room`.
+        // States between and after the blocks, then the buffers of a block; see `block::Scratch`.
         let states = if self.layers > 1 { 2 } else { 1 };
         let of_token = self
             .width()
@@ -266,7 +268,8 @@ impl Shape {
             .saturating_add((tables as u64).saturating_mul(scores))
     }
 
-    /// Small passes of the same kind: they show whether everything is connected as it should be.
+    /// Returns small passes of the same kind, which show whether all stages are connected
+    /// correctly.
     const fn miniature(&self) -> Self {
         let positions = 6;
         let queries = if self.is_masked() { positions } else { 1 };
@@ -274,7 +277,7 @@ impl Shape {
         let kv_heads = if self.kv_heads < self.heads { 2 } else { 4 };
         let vocabulary = if self.vocabulary > 0 { 20 } else { 0 };
         let steps = if self.steps > 3 { 3 } else { self.steps };
-        // Rows of narrow weights are made of vectors.
+        // Rows of narrow weights consist of vectors.
         let head_dim = if self.narrow.is_some() { 16 } else { 8 };
         Self {
             layers,
@@ -291,7 +294,7 @@ impl Shape {
     }
 }
 
-/// One operation of a pass with the buffers that it works on.
+/// One operation of a pass with its buffers.
 struct Stage {
     operation: Operation,
     buffers: Vec<Buffer>,
@@ -300,7 +303,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Makes NaN of all that it writes whole, until it is launched again.
+    /// Overwrites its outputs with NaN until the next launch.
     fn spoil(&self, device: &dyn Device) -> Result<(), Failure> {
         let written = self.operation.buffers().into_iter().zip(&self.buffers);
         for (_, buffer) in written.filter(|(spec, _)| spec.role == Role::Output) {
@@ -310,15 +313,15 @@ impl Stage {
     }
 }
 
-/// The way of the tokens of one pass through all blocks.
+/// A pass of tokens through all blocks.
 struct Pass<'d> {
-    /// The first that is left is this one.
+    /// Dimensions of the remaining passes, of which this is the first.
     shape: Shape,
-    /// Tokens, or where there are words the index of each.
+    /// Tokens or, with a vocabulary, word indices.
     input: Buffer,
     output: Buffer,
     stages: Vec<Stage>,
-    /// One for each stage, or a graph of all.
+    /// One per stage, or one graph of all stages.
     kernels: Vec<Box<dyn Kernel + 'd>>,
     /// The first stage of the last block.
     last_block: usize,
@@ -332,8 +335,8 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Stages of which what they worked on is still there after the pass: the lookup of words, the
-    /// last block and what follows.
+    /// Returns the stages whose buffers are still intact after the pass: the embedding lookup, the
+    /// last block and the stages after it.
     fn retained_stages(&self) -> impl Iterator<Item = &Stage> {
         let before = usize::from(self.shape.vocabulary > 0);
         self.stages
@@ -343,7 +346,7 @@ impl Pass<'_> {
     }
 }
 
-/// All blocks on one device, and the passes through them, ready.
+/// All blocks on one device and the prepared passes through them.
 struct Model<'d> {
     device: &'d dyn Device,
     shape: Shape,
@@ -351,12 +354,13 @@ struct Model<'d> {
     words: Option<Words>,
     passes: Vec<Pass<'d>>,
     stream: Box<dyn Stream + 'd>,
-    /// Bytes of all its buffers.
+    /// Bytes of all buffers.
     taken: u64,
 }
 
 impl Model<'_> {
-    /// Who makes the matrix products: before they are one graph.
+    /// Returns the provider of the matrix products; must be called before passes are captured as
+    /// graphs.
     fn provider(&self) -> String {
         for pass in &self.passes {
             for (stage, kernel) in pass.stages.iter().zip(&pass.kernels) {
@@ -368,8 +372,8 @@ impl Model<'_> {
         String::new()
     }
 
-    /// Has each pass be a graph. All are made once before, since what a library makes at its first
-    /// call cannot be recorded.
+    /// Converts each pass to a graph. All are launched once before, since the initialization of a
+    /// library at its first call cannot be recorded.
     fn capture(&mut self) -> Result<(), Failure> {
         self.passes.iter_mut().try_for_each(Pass::launch)?;
         self.stream.synchronize()?;
@@ -379,14 +383,14 @@ impl Model<'_> {
         Ok(())
     }
 
-    /// Makes NaN of everything that passes write whole, so that nothing which was there before can
-    /// be found right.
+    /// Overwrites all outputs of the passes with NaN, so that earlier results cannot pass
+    /// verification.
     fn spoil(&self) -> Result<(), Failure> {
         let mut stages = self.passes.iter().flat_map(|pass| &pass.stages);
         stages.try_for_each(|stage| stage.spoil(self.device))
     }
 
-    /// Makes each pass, waits for it, and has `check` look at it.
+    /// Runs each pass, waits for it, and calls `check` on it.
     fn check_passes(
         &mut self,
         check: &mut dyn FnMut(&Self, &Pass<'_>) -> Result<(), Failure>,
@@ -404,18 +408,18 @@ impl Model<'_> {
     }
 }
 
-/// A decoder that is verified and can be timed.
+/// A verified decoder, ready to be timed.
 pub(crate) struct Decoder<'d> {
     model: Model<'d>,
-    /// The largest error that verifying found, compared with its limit.
+    /// Largest error found in verification relative to its limit.
     pub(crate) accuracy: Accuracy,
-    /// Who makes the matrix products, which take most of the time.
+    /// Provider of the matrix products, which take most of the time.
     pub(crate) provider: String,
 }
 
 impl<'d> Decoder<'d> {
-    /// Verifies a small decoder from end to end, then makes the real one and verifies samples of
-    /// each of its stages, both launched as they will be timed.
+    /// Verifies a small decoder end to end, then prepares the real one and verifies samples of each
+    /// of its stages. Both are launched in the mode to be timed.
     pub(crate) fn prepare(
         device: &'d dyn Device,
         shape: Shape,
@@ -425,8 +429,8 @@ impl<'d> Decoder<'d> {
         if !matches!(shape.dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16) {
             return Err(Failure::Skipped(Reason::new(
                 format!("inference in {}", shape.dtype),
-                "layer norm, softmax and GELU of it would lose what they are for, and no operation \
-                 here widens it for them",
+                "layer norm, softmax and GELU lose too much precision in it, and no operation of \
+                 this program widens it",
                 "choose bf16, f16, f32 or f64",
             )));
         }
@@ -438,7 +442,7 @@ impl<'d> Decoder<'d> {
         Ok(Self { model, accuracy: end_to_end.worst(by_stage), provider })
     }
 
-    /// All passes, exactly `iters` times; their nanoseconds together.
+    /// Runs all passes exactly `iters` times and returns the total time in nanoseconds.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let start = self.model.stream.record()?;
         for _ in 0..iters {
@@ -451,12 +455,12 @@ impl<'d> Decoder<'d> {
         Ok(time)
     }
 
-    /// Bytes of weights, caches and everything between.
+    /// Returns the bytes of weights, caches and all other buffers.
     pub(crate) fn bytes(&self) -> u64 {
         self.model.taken
     }
 
-    /// Operations of all passes.
+    /// Returns the number of operations of all passes.
     pub(crate) fn flops(&self) -> f64 {
         self.model
             .passes
@@ -467,7 +471,7 @@ impl<'d> Decoder<'d> {
     }
 }
 
-/// A model whose results are not yet written, and who makes its products.
+/// Returns a model with outputs set to NaN, and the provider of its products.
 fn spoiled_model<'d>(
     device: &'d dyn Device,
     shape: Shape,

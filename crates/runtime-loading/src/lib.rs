@@ -1,6 +1,6 @@
-//! Libraries loaded at run time. Nothing is linked: a library or a function that is missing is a
-//! value, [`Unavailable`], with what, why and cure. The crates of the vendors' interfaces say which
-//! libraries, where they may lie and what they hold.
+//! Libraries loaded at run time. Nothing is linked: a missing library or function is an
+//! [`Unavailable`] value with what, why and cure. The crates of the vendors' interfaces define the
+//! libraries, their possible paths and their functions.
 #![allow(unsafe_code)]
 
 mod loaded;

@@ -1,11 +1,11 @@
-//! A library that was loaded, and its functions looked up by name.
+//! A loaded library, and lookup of its functions by name.
 
 use std::path::{Path, PathBuf};
 
 use libloading::Library;
 
-/// A library that is loaded. It is never unloaded: the vendors' libraries have threads and handlers
-/// that outlive any handle, and every function pointer stays valid this way.
+/// A loaded library. It is never unloaded, because the vendors' libraries have threads and handlers
+/// that outlive any handle; so every function pointer stays valid.
 #[derive(Clone, Copy)]
 pub struct Loaded {
     library: &'static Library,
@@ -19,10 +19,10 @@ impl std::fmt::Debug for Loaded {
 }
 
 impl Loaded {
-    /// The first of `candidates` that can be loaded.
+    /// Loads the first of `candidates` that can be loaded.
     ///
     /// # Errors
-    /// When none can: what the loader said of one that is there, if any.
+    /// If none can be loaded: the loader's message about one that exists, if any.
     pub fn first(candidates: &[PathBuf]) -> Result<Self, Option<String>> {
         let mut refusal = None;
         for candidate in candidates {
@@ -36,25 +36,25 @@ impl Loaded {
                         path: Box::leak(path.into_boxed_path()),
                     });
                 }
-                // A file that is there but does not load says more than one that is not.
+                // An error about an existing file is more useful than one about a missing file.
                 Err(error) => refusal = loader_error(candidate, refusal_text(&error)).or(refusal),
             }
         }
         Err(refusal)
     }
 
-    /// The file, as far as it can be told; else the name that the system's loader knew.
+    /// Returns the path of the file if it is known, or else the name given to the system's loader.
     pub fn path(&self) -> &'static Path {
         self.path
     }
 
-    /// Whether the library exports `name`.
+    /// Returns whether the library exports `name`.
     pub fn exports(&self, name: &str) -> bool {
         // SAFETY: the address is only looked up, never used.
         unsafe { self.library.get::<*const ()>(name.as_bytes()) }.is_ok()
     }
 
-    /// The function `name`, if the library has it. `F` must be its type; the macro
+    /// Returns the function `name`, if the library has it. `F` must be its type; the macro
     /// [`crate::function_table`] writes both from one prototype.
     pub fn function<F: Copy>(&self, name: &str) -> Option<F> {
         // SAFETY: every caller names a documented function and its documented prototype.
@@ -62,22 +62,22 @@ impl Loaded {
     }
 }
 
-/// What the loader said, unless it is that there is no such file.
+/// Returns the loader's message, unless it is that the file does not exist.
 fn loader_error(candidate: &Path, text: String) -> Option<String> {
-    // Of a bare name the loader first says the file that it could not open: another one is a
-    // library that this one needs.
+    // For a bare name, the loader's message begins with the file that it could not open: if it is a
+    // different one, that is a dependency of this library.
     let itself =
         text.starts_with(&format!("{}:", candidate.display())) && text.contains("No such file");
     (candidate.is_file() || (!candidate.is_absolute() && !itself)).then_some(text)
 }
 
-/// What the system's loader said; the error itself only says that it failed.
+/// Returns the message of the system's loader, which is the source of `error`.
 fn refusal_text(error: &libloading::Error) -> String {
     let cause = std::error::Error::source(error).map(ToString::to_string);
     cause.unwrap_or_else(|| error.to_string())
 }
 
-/// The file that the system's loader took for `candidate`: what is mapped now tells.
+/// Returns the file that the system's loader used for `candidate`, from the process's memory map.
 fn full_path(candidate: &Path) -> PathBuf {
     if candidate.is_absolute() {
         return candidate.to_owned();
@@ -87,7 +87,7 @@ fn full_path(candidate: &Path) -> PathBuf {
     find_mapped_path(&maps, name).unwrap_or_else(|| candidate.to_owned())
 }
 
-/// The path in a process's map of memory whose file name is `name` or goes on after it with a
+/// Returns the path in a process's memory map whose file name is `name`, possibly followed by a
 /// version.
 fn find_mapped_path(maps: &str, name: &str) -> Option<PathBuf> {
     maps.lines()

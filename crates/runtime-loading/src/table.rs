@@ -1,7 +1,7 @@
-//! One macro that makes a table of optional functions from C prototypes.
+//! A macro that makes a table of optional functions from C prototypes.
 
-/// Makes a struct with one `Option<unsafe extern "C" fn>` for each prototype, a function that fills
-/// it from a library, and the list of names with their numbers of arguments.
+/// Defines a struct with one `Option<unsafe extern "C" fn>` for each prototype, a function that
+/// fills it from a library, and a list of the names with their numbers of arguments.
 #[macro_export]
 macro_rules! function_table {
     (
@@ -17,21 +17,21 @@ macro_rules! function_table {
         }
 
         impl $table {
-            /// Every function that is looked for, with its number of arguments.
+            /// Functions in the table, with their numbers of arguments.
             pub const FUNCTIONS: &'static [(&'static str, usize)] =
                 &[$( (stringify!($name), <[&str]>::len(&[$(stringify!($argument)),*])) ),*];
 
-            /// Looks every function up.
+            /// Looks up every function.
             fn resolve(loaded: $crate::Loaded) -> Self {
                 Self { $( $name: loaded.function(stringify!($name)), )* loaded }
             }
 
-            /// The library behind it.
+            /// Returns the loaded library.
             pub fn loaded(&self) -> &$crate::Loaded {
                 &self.loaded
             }
 
-            /// The names of the functions that the library does not have.
+            /// Returns the names of the functions that the library does not have.
             pub fn missing(&self) -> Vec<&'static str> {
                 let mut missing = Vec::new();
                 $( if self.$name.is_none() { missing.push(stringify!($name)); } )*

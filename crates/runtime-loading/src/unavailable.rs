@@ -1,40 +1,38 @@
-//! What is missing, why, and what to do about it.
+//! Errors about missing libraries and functions, with reason and remedy.
 
-/// What to do about a library that lacks a function.
-const SYMBOL_CURE: &str =
-    "install a version that has it: of ROCm one of 5.2 to 7.2, of CUDA 11.4 or newer";
+/// Instruction for a library that lacks a function.
+const SYMBOL_CURE: &str = "install a version that has it: ROCm 5.2 to 7.2, or CUDA 11.4 or newer";
 
-/// What of a library is not here.
+/// Missing part of a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingPart {
-    /// The library itself, or something that it needs beside it.
+    /// The library itself, or one of its dependencies.
     Library,
-    /// A function of a library that is here: it is broken, or of another version than any that is
-    /// known.
+    /// A function of a loaded library, which is broken or of an unsupported version.
     Function,
 }
 
-/// A library or a function that is not here.
+/// A missing library or function.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {why}; {cure}")]
 pub struct Unavailable {
-    /// What is missing.
+    /// Name of the missing library or function.
     pub what: String,
-    /// Why, as far as it is known.
+    /// Reason, if known.
     pub why: String,
-    /// What the reader can do about it.
+    /// Instruction for the user.
     pub cure: String,
-    /// Whether all of the library is missing.
+    /// Whether the whole library or only a function is missing.
     pub lack: MissingPart,
 }
 
 impl Unavailable {
-    /// A library that is not here, in three short sentences.
+    /// Creates an error about a missing library.
     pub fn new(what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
         Self { what: what.into(), why: why.into(), cure: cure.into(), lack: MissingPart::Library }
     }
 
-    /// A function that the loaded library does not have.
+    /// Creates an error about a function that the loaded library does not have.
     pub fn symbol(name: &str, library: &std::path::Path) -> Self {
         let why = format!("{} does not have this function", library.display());
         Self { lack: MissingPart::Function, ..Self::new(name, why, SYMBOL_CURE) }

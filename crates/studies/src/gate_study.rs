@@ -120,10 +120,10 @@ fn project<'a>(dir: Option<&'a str>, options: &[&'a str]) -> Result<ProjectStudy
         }
     }
     if study.slow.is_some() && study.slow_case.is_empty() {
-        bail!("--slow needs --slow-case, the case that the function is in");
+        bail!("--slow needs --slow-case, the case that runs the function");
     }
     if study.pattern.is_some() && study.project.is_some() {
-        bail!("--pattern slows the made project: leave out {}", dir.unwrap_or_default());
+        bail!("--pattern slows the synthetic project: omit {}", dir.unwrap_or_default());
     }
     Ok(study)
 }

@@ -40,7 +40,7 @@ pub(crate) fn run(file: &Path) -> Result<()> {
     println!("{}", heading(&series));
     for (part, name) in [
         (Part::First, "The first 60 % of the runs, for tuning"),
-        (Part::Second, "The rest: the result"),
+        (Part::Second, "The rest, for reporting"),
     ] {
         println!(
             "### {name}\n\n{}\n{}",
@@ -55,12 +55,10 @@ pub(crate) fn run(file: &Path) -> Result<()> {
 fn heading(series: &[RecordedSeries]) -> String {
     let points: usize = series.iter().map(|one| one.values.len()).sum();
     format!(
-        "## `gate --against-history` on {} series of {points} figures\n\n\
-         Each run that has {LEVEL} before it is judged from {RUNS} before it at most: every case \
-         that has a figure in it, \
-         together; then each by itself. A rule sees the judged run once; `2 repeats` gives it the \
-         two runs after it too, \
-         with the same slow-down, as if they were of one commit.\n",
+        "## `gate --against-history` on {} series of {points} values\n\nEach run with at least \
+         {LEVEL} runs before it is judged against at most {RUNS} of them: all its cases together, \
+         then each by itself. A rule sees the judged run once; `2 repeats` also gives it the next \
+         two runs, with the same slowdown, as if they were of one commit.\n",
         series.len()
     )
 }
@@ -70,18 +68,18 @@ fn ways(series: &[RecordedSeries], part: Part) -> String {
     let ways = [
         ("`gate --against-history`", GATE),
         ("the same, 2 repeats", RegressionRule::History { rule: Rule::DEFAULT, repeats: 2 }),
-        ("run before × 1.1", RegressionRule::Previous(1.1)),
-        ("run before × 1.2", RegressionRule::Previous(1.2)),
-        ("run before × 2", RegressionRule::Previous(2.0)),
-        ("median of 5 before × 1.2", RegressionRule::MedianOfFive(1.2)),
-        ("mean + 3 σ of those before", RegressionRule::Sigmas(3.0)),
+        ("previous run × 1.1", RegressionRule::Previous(1.1)),
+        ("previous run × 1.2", RegressionRule::Previous(1.2)),
+        ("previous run × 2", RegressionRule::Previous(2.0)),
+        ("median of the last 5 × 1.2", RegressionRule::MedianOfFive(1.2)),
+        ("mean + 3 σ of the previous runs", RegressionRule::Sigmas(3.0)),
     ];
     let found: Vec<String> = FACTORS[1..]
         .iter()
         .map(|factor| format!("found: +{:.0} %", 100.0 * (factor - 1.0)))
         .collect();
     let mut text = format!(
-        "| each series by itself | false alarms | {} | asked to repeat | called Improved \
+        "| rule, each series alone | false alarms | {} | repeat requested | called Improved \
          |\n|---|{}\n",
         found.join(" | "),
         "---|".repeat(3 + found.len())
@@ -106,9 +104,8 @@ fn ways(series: &[RecordedSeries], part: Part) -> String {
 /// What the intervals hold, beside what they should.
 fn calibration(series: &[RecordedSeries]) -> String {
     let mut text =
-        "How many unchanged runs lie outside of their 95 % interval, by 2.5 % on each side if it \
-         is right:\n\n\
-                    | part | slower | faster |\n|---|---|---|\n"
+        "Share of unchanged runs outside their 95 % interval; 2.5 % on each side is expected:\n\n| \
+         part | slower | faster |\n|---|---|---|\n"
             .to_owned();
     for (name, part) in [("first", Part::First), ("second", Part::Second)] {
         let [slower, faster] = outside(series, part, Rule::DEFAULT).map(|share| 100.0 * share);
@@ -180,7 +177,7 @@ mod tests {
         );
         assert_eq!(ways.lines().count(), 9, "{ways}");
         assert_eq!(calibration(&series).lines().count(), 6);
-        assert!(heading(&series).contains("3 series of 180 figures"));
+        assert!(heading(&series).contains("3 series of 180 values"));
     }
 
     /// A series whose values lie within 1 % of 1.

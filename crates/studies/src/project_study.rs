@@ -56,7 +56,7 @@ impl Pattern {
             "9-of-10" => Ok(Self::NineOfTen),
             "half" => Ok(Self::Half),
             "growing" => Ok(Self::Growing),
-            other => bail!("unknown pattern `{other}`; there are 9-of-10, half and growing"),
+            other => bail!("unknown pattern `{other}`; the patterns are 9-of-10, half and growing"),
         }
     }
 
@@ -304,8 +304,8 @@ fn run_slowed(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
     }
     let change = median(&changes).unwrap_or_default();
     Ok(format!(
-        "project {}, {} slowed by {change:.1} % in its source: found {found} of {} tries, alone \
-         {alone}\n",
+        "project {}, {} slowed by {change:.1} % in its source: found {found} of {} tries, without \
+         another case {alone}\n",
         scratch.name, study.slow_case, study.trials
     ))
 }
@@ -327,7 +327,7 @@ impl Scratch {
         let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("made_project");
         let project = study.project.unwrap_or(&made);
         let project =
-            project.canonicalize().with_context(|| format!("no {}", project.display()))?;
+            project.canonicalize().with_context(|| format!("cannot find {}", project.display()))?;
         let name = project.file_name().unwrap_or_default().to_string_lossy().into_owned();
         run_quietly(
             Command::new("cp").arg("-r").arg(format!("{}/.", project.display())).arg(dir.path()),

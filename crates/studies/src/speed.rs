@@ -23,7 +23,7 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
     harness_cost(&program)?;
     start_up(&program)?;
     if program.wanted.get() == 0 {
-        bail!("no line has {:?}; they are in docs/speed.md", program.only);
+        bail!("no row contains {:?}; docs/speed.md lists the rows", program.only);
     }
     Ok(())
 }
@@ -127,7 +127,7 @@ impl Program {
         metric: &str,
     ) -> Result<Option<f64>> {
         let results = self.measure_beside(environment, arguments)?;
-        let case = results.first().ok_or_else(|| anyhow!("{arguments:?} chooses no case"))?;
+        let case = results.first().ok_or_else(|| anyhow!("{arguments:?} selects no case"))?;
         Ok(case["results"][0][metric].as_f64())
     }
 }
@@ -165,7 +165,7 @@ fn row(what: &str, unit: &str, ours: Option<f64>, peer: Option<f64>) {
 }
 
 fn format_figure(value: Option<f64>, unit: &str) -> String {
-    value.map_or_else(|| "not here".to_owned(), |value| format!("{value:.1} {unit}"))
+    value.map_or_else(|| "not available".to_owned(), |value| format!("{value:.1} {unit}"))
 }
 
 fn copy_against_c(program: &Program) -> Result<()> {
@@ -371,8 +371,8 @@ fn rates(program: &Program) -> Result<()> {
             .filter_map(|case| case["results"][0]["throughput_gb_s"].as_f64())
             .collect();
         let limit = if matches!(operation, "sum" | "max" | "mean" | "argmax") { 5.0 } else { 10.0 };
-        let shown =
-            median(rates).map_or_else(|| "not here".to_owned(), |rate| format!("{rate:.1} GB/s"));
+        let shown = median(rates)
+            .map_or_else(|| "not available".to_owned(), |rate| format!("{rate:.1} GB/s"));
         println!("| {what} | {shown} | - | above {limit} GB/s |");
     }
     Ok(())
@@ -386,7 +386,7 @@ fn harness_cost(program: &Program) -> Result<()> {
     let replicates = total(&results, "replicates");
     let harness = total(&results, "harness_ms") / replicates;
     println!(
-        "| harness beyond preparing and measuring, a replicate of a case | {harness:.1} ms | - | \
+        "| harness beyond preparing and measuring, per replicate of a case | {harness:.1} ms | - | \
          at most 40 ms |"
     );
     let each = results
@@ -397,13 +397,13 @@ fn harness_cost(program: &Program) -> Result<()> {
         .collect();
     if let Some(median) = median(each) {
         println!(
-            "| preparing and verifying, a replicate of the median case | {median:.1} ms | - | at \
+            "| preparing and verifying, per replicate of the median case | {median:.1} ms | - | at \
              most 20 ms |"
         );
     }
     let mean = total(&results, "prepare_ms") / replicates;
     println!(
-        "| the same on average, arrays that no cache holds among them | {mean:.1} ms | - | - |"
+        "| the same on average, including arrays larger than the caches | {mean:.1} ms | - | - |"
     );
     Ok(())
 }

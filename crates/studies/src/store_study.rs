@@ -42,13 +42,13 @@ struct Shape {
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let dir = arguments.first().map_or_else(|| scratch.path().to_owned(), PathBuf::from);
-    println!("| history | what | median | 99 of 100 |\n|---|---|---|---|");
+    println!("| history | operation | median | 99 of 100 |\n|---|---|---|---|");
     if arguments.get(1).is_some_and(|word| word == "long") {
         // A million files; nothing is asked of it here but to be indexed: it is what `serve` is
         // timed on.
         let long = dir.join("long");
         write(&long, 0..LONG, ONE)?;
-        row("a series of 1 M", "indexed from the run files", &mut [build_index(&long)?]);
+        row("a series of 1 M", "index the run files", &mut [build_index(&long)?]);
         return Ok(());
     }
     let one = dir.join("one-million");
@@ -140,7 +140,7 @@ fn build_index(dir: &Path) -> Result<Duration> {
 /// Indexes `dir` from nothing, opens it again, and asks it.
 fn measure(dir: &Path, history: &str) -> Result<()> {
     let database = dir.join("benchmarks.db");
-    row(history, "indexed from the run files", &mut [build_index(dir)?]);
+    row(history, "index the run files", &mut [build_index(dir)?]);
     let last = SeriesFilter {
         cases: Some(CASE.to_owned()),
         metric: Some("time_ms".to_owned()),
@@ -148,16 +148,14 @@ fn measure(dir: &Path, history: &str) -> Result<()> {
         ..SeriesFilter::default()
     };
     let all = SeriesFilter { runs: None, ..last.clone() };
-    ask(history, "opened, and the last 500 of a metric of a case", || {
+    ask(history, "open, and read the last 500 of a series", || {
         count_points(&Store::open_existing(dir)?, &last)
     })?;
     let store = Store::open_existing(dir)?;
-    ask(history, "the last 500 of a metric of a case, as `trend` asks", || {
-        count_points(&store, &last)
-    })?;
-    ask(history, "all of a metric of a case, as `trend` asks", || count_points(&store, &all))?;
+    ask(history, "last 500 of a series, as `trend`", || count_points(&store, &last))?;
+    ask(history, "all of a series, as `trend`", || count_points(&store, &all))?;
     let of_case = HistoryFilter { cases: Some(CASE.to_owned()), ..HistoryFilter::default() };
-    ask(history, "every value of a case, as `history --case` asks", || {
+    ask(history, "every value of a case, as `history --case`", || {
         Ok(store.history(&of_case)?.len())
     })?;
     let since = Timestamp::now();
@@ -175,17 +173,17 @@ fn measure(dir: &Path, history: &str) -> Result<()> {
     let connection = Connection::open(&database)?;
     for (what, sql) in [
         (
-            "the last 500 of a metric of a case, in SQL",
+            "last 500 of a series, in SQL",
             format!(
                 "SELECT p.started, p.value FROM cases c JOIN variants v ON v.case_id = c.id JOIN series s ON s.variant = v.id
                  JOIN metrics m ON m.id = s.metric JOIN points p ON p.series = s.id
                  WHERE c.name = '{CASE}' AND m.name = 'time_ms' ORDER BY p.started DESC LIMIT 500"
             ),
         ),
-        ("mean of each day of a metric over all cases", "SELECT day, mean FROM daily_means WHERE \
+        ("daily mean over all cases", "SELECT day, mean FROM daily_means WHERE \
                                                          metric = 'time_ms'".to_owned()),
         (
-            "mean of each day of a metric of a case",
+            "daily mean of a series",
             format!(
                 "SELECT substr(timestamp, 1, 10) AS day, avg(value) FROM measurements
                  WHERE benchmark_id = '{CASE}' AND metric = 'time_ms' GROUP BY day"
@@ -218,7 +216,7 @@ fn add_one(dir: &Path) -> Result<()> {
         journal.finish(&run)?;
         times.push(begun.elapsed());
     }
-    row("10 M values, 5,000 runs", "one more run of 2,000 values kept and indexed", &mut times);
+    row("10 M values, 5,000 runs", "store and index a run of 2,000 values", &mut times);
     Ok(())
 }
 
@@ -236,7 +234,7 @@ fn rows(connection: &Connection, sql: &str) -> Result<usize> {
 /// Asks once so that the cache is warm, then [`TIMES`] times.
 fn ask(history: &str, what: &str, mut question: impl FnMut() -> Result<usize>) -> Result<()> {
     let count = question().with_context(|| what.to_owned())?;
-    ensure!(count > 0, "nothing answers: {what}");
+    ensure!(count > 0, "no rows: {what}");
     let mut times = Vec::new();
     for _ in 0..TIMES {
         let begun = Instant::now();

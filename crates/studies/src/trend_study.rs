@@ -40,7 +40,7 @@ impl StudyOptions {
             match flag.as_str() {
                 "--count" => {
                     asked.count =
-                        value.parse().with_context(|| format!("`{value}` is no number"))?;
+                        value.parse().with_context(|| format!("`{value}` is not a number"))?;
                 }
                 "--tcpd" => asked.tcpd = Some(PathBuf::from(value)),
                 "--series" => asked.series = Some(PathBuf::from(value)),

@@ -1,9 +1,9 @@
-//! A child process with a time limit and a bounded answer, and with bounded memory where it is
-//! given something to work on. When it is late it is killed, with what it started.
+//! Child processes with a time limit and bounded output, and with bounded memory if they get input.
+//! A child that exceeds its time limit is killed, together with the processes that it started.
 //!
-//! A crate of its own, since whoever asks such questions (what a driver has, what an interpreter
-//! is, whether a worktree is clean) may not know the others, and `rsb-model`, which all know,
-//! starts no process. It depends on none of ours.
+//! This is a separate crate without dependencies on the rest of the workspace, because crates that
+//! need it (to query drivers, interpreters or git) may not depend on each other, and `rsb-model`,
+//! which all of them use, does not start processes.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -11,57 +11,56 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// More than any answer that is read: what comes after is left in the pipe, which is closed.
+/// Upper limit of the output in bytes. Further output stays in the pipe, which is closed.
 const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 
-/// What is done with the child's standard error.
+/// Handling of the child's standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stderr {
-    /// Nobody reads it.
+    /// Discarded.
     Discard,
-    /// It is part of the answer.
+    /// Returned.
     Keep,
 }
 
-/// What a child said and how it ended.
+/// Output of a child, and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildOutput {
-    /// What it wrote to standard output, up to the limit where it was late.
+    /// Standard output; truncated if the child was killed.
     pub stdout: String,
-    /// Likewise standard error, where it is kept.
+    /// Standard error, if it is kept.
     pub stderr: String,
-    /// How it ended. `None` when it was killed: at the limit it still ran, or something that it had
-    /// started still held its output open.
+    /// Exit status. `None` if the child was killed because, at the time limit, it was still running
+    /// or a process that it had started still held its output open.
     pub status: Option<ExitStatus>,
 }
 
-/// How far a child may go that is given something to work on.
+/// Limits of a child that gets input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChildBounds {
-    /// How long it may take.
+    /// Time limit.
     pub time: Duration,
-    /// Memory of its own that it may ask for, in bytes. One that asks for more is refused it, and
-    /// most end then.
+    /// Private memory in bytes. Allocations beyond it fail, and most programs exit then.
     pub memory_bytes: u64,
-    /// The longest answer; a child that writes more finds its output closed.
+    /// Maximum size of the output in bytes; after that, the pipe is closed.
     pub answer_bytes: u64,
 }
 
-/// What a child answered to what it was given, and how it ended.
+/// Output of a child that got input, and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildAnswer {
-    /// What it wrote to standard output.
+    /// Standard output.
     pub stdout: Vec<u8>,
-    /// Likewise standard error.
+    /// Standard error.
     pub stderr: String,
-    /// How it ended. `None` when it was killed: see [`ChildOutput::status`].
+    /// Exit status; `None` if the child was killed, see [`ChildOutput::status`].
     pub status: Option<ExitStatus>,
 }
 
-/// Runs `command`, with nothing to read, to its end or for `limit`.
+/// Runs `command` without input, until it ends or for `limit`.
 ///
 /// # Errors
-/// When it cannot be started.
+/// If it cannot be started.
 pub fn run(command: &mut Command, stderr: Stderr, limit: Duration) -> io::Result<ChildOutput> {
     let deadline = Instant::now() + limit;
     let errors = match stderr {
@@ -75,10 +74,10 @@ pub fn run(command: &mut Command, stderr: Stderr, limit: Duration) -> io::Result
     Ok(ChildOutput { stdout: String::from_utf8_lossy(&stdout).into_owned(), stderr, status })
 }
 
-/// Runs `command` on `input`, to its end or within `bounds`. It need not read what it is given.
+/// Runs `command` with `input`, until it ends or exceeds `bounds`. It need not read its input.
 ///
 /// # Errors
-/// When it cannot be started, or bounded.
+/// If it cannot be started, or its memory cannot be limited.
 pub fn run_with_input(
     command: &mut Command,
     input: Vec<u8>,
@@ -88,7 +87,7 @@ pub fn run_with_input(
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     lead_a_group(command);
     let mut child = command.spawn()?;
-    // It is bounded before there is anything for it to read.
+    // Limited before there is anything for it to read.
     let fed = limit_memory(&child, bounds.memory_bytes)
         .and_then(|()| write_to(child.stdin.take(), input));
     if let Err(error) = fed {
@@ -98,11 +97,12 @@ pub fn run_with_input(
     Ok(answer(child, deadline, bounds.answer_bytes))
 }
 
-/// In a thread of its own, since a child may answer before it has read everything.
+/// Writes in a separate thread, because a child may answer before it has read everything.
 fn write_to(pipe: Option<ChildStdin>, input: Vec<u8>) -> io::Result<()> {
     let Some(mut pipe) = pipe else { return Ok(()) };
     let thread = std::thread::Builder::new().name("child".to_owned()).spawn(move || {
-        // What a child does not read says nothing: how it ends does.
+        // A write error only means that the child does not read everything; its exit status
+        // decides.
         drop(pipe.write_all(&input));
     });
     thread.map(drop)
@@ -125,24 +125,24 @@ fn answer(mut child: Child, deadline: Instant, most: u64) -> ChildAnswer {
 
 fn end(child: &mut Child) {
     kill_group(child);
-    // It may have ended in between: then there is nothing to kill. It is waited for in any case.
+    // Errors are ignored: it may have ended already. In any case it must be reaped.
     drop(child.kill());
     drop(child.wait());
 }
 
-/// How the child ended, if it did by the deadline.
+/// Returns the child's exit status, if it ended by the deadline.
 fn wait_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            // Its output is at an end, so that it ends within microseconds.
+            // Its output has ended, so it exits within microseconds.
             Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_micros(200)),
             _ => return None,
         }
     }
 }
 
-/// A pipe that is read in a thread of its own, which stays behind when the pipe never ends.
+/// A pipe that is read in its own thread, which is left behind if the pipe never ends.
 struct PipeReader {
     bytes: Arc<Mutex<Vec<u8>>>,
     /// Closed at the end of the pipe.
@@ -155,7 +155,7 @@ impl PipeReader {
         let (open, end) = channel();
         if let Some(pipe) = pipe {
             let into = Arc::clone(&bytes);
-            // A machine that grants no more threads gives an empty answer: the channel closes.
+            // If no thread can be started, the output is empty: the channel closes.
             drop(
                 std::thread::Builder::new()
                     .name("child".to_owned())
@@ -171,7 +171,7 @@ impl PipeReader {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        // Bytes are only ever appended: whoever panicked over them left whole ones.
+        // Bytes are only appended, so they are valid even if the reader panicked.
         std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -205,13 +205,13 @@ fn kill_group(child: &Child) {
     }
 }
 
-/// Private memory counts, whether it was touched or not; what is mapped from files does not.
+/// Limits the private memory of a child, whether touched or not; mapped files do not count.
 #[cfg(target_os = "linux")]
 fn limit_memory(child: &Child, bytes: u64) -> io::Result<()> {
     use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
-    // Nobody may raise what somebody lowered for all of us.
+    // Never exceed a limit inherited from the parent.
     let bytes = getrlimit(Resource::Data).maximum.map_or(bytes, |most| most.min(bytes));
-    // Of no process it would be our own memory that is bounded.
+    // Without a process ID, the limit would apply to the calling process.
     let pid =
         i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
     prlimit(Some(pid), Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) })?;
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn a_child_that_hangs_is_killed_with_what_it_started_and_what_it_said_stands() {
         let began = Instant::now();
-        // The grandchild holds the pipe open: killing the shell alone would leave it behind.
+        // The grandchild holds the pipe open; killing only the shell would leave it behind.
         let late = shell("echo first; tail -f /dev/null & wait", Duration::from_secs(1));
         assert_eq!((late.stdout.as_str(), late.status), ("first\n", None));
         let left = shell("tail -f /dev/null & echo $!", Duration::from_secs(1));
@@ -280,7 +280,7 @@ mod tests {
         if !dir.exists() {
             return false;
         }
-        // Whoever adopts it takes it off the list when it likes; a zombie runs no more.
+        // The parent may reap it later; a zombie does not run anymore.
         let stat = std::fs::read_to_string(dir.join("stat")).unwrap_or_default();
         !stat.contains(") Z ")
     }

@@ -1,6 +1,6 @@
-//! Circles of files: none may span two top-level modules of a crate. `cargo xtask tidy` checks it.
+//! Circles of files must not span two top-level modules of a crate; `cargo xtask tidy` checks this.
 //!
-//! A file uses the files that define what it names; `mod` and `pub use` by themselves use nothing.
+//! A file uses the files that define the names in it. `mod` and `pub use` do not count as uses.
 
 mod source;
 #[cfg(test)]
@@ -13,10 +13,10 @@ use anyhow::{Context, Result};
 
 use source::{ModulePath, SourceModule};
 
-/// How many re-exports in a row are followed.
+/// Maximum number of re-exports to follow in a row.
 const MAX_REEXPORTS: usize = 12;
 
-/// Returns the circles of every crate below `root`, each with the shortest way around.
+/// Returns the circles of every crate below `root`, each with its shortest cycle.
 pub(crate) fn breaches(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for crate_root in crate_roots(root)? {
@@ -27,7 +27,7 @@ pub(crate) fn breaches(root: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// The files from which every library and program below `root` is compiled.
+/// Returns the root files of every library and program below `root`.
 fn crate_roots(root: &Path) -> Result<Vec<PathBuf>> {
     let mut packages = vec![root.to_path_buf()];
     packages.extend(entries(&root.join("crates"))?);
@@ -53,7 +53,7 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Reads `crate_root` and the files of all modules it leads to.
+/// Reads `crate_root` and the files of all its modules.
 fn read_modules(root: &Path, crate_root: &Path) -> Result<BTreeMap<ModulePath, SourceModule>> {
     let dir = crate_root.parent().unwrap_or(root);
     let mut modules = BTreeMap::new();
@@ -74,17 +74,17 @@ fn read_modules(root: &Path, crate_root: &Path) -> Result<BTreeMap<ModulePath, S
     Ok(modules)
 }
 
-/// What a path leads to.
+/// Target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Target {
     Module(ModulePath),
     /// An item, by the file that defines it.
     File(String),
-    /// Another crate, or nothing that has a path.
+    /// Another crate, or something without a path.
     Elsewhere,
 }
 
-/// Which files each file uses, with the first line that does.
+/// Files used by each file, with the first line of each use.
 type Uses = BTreeMap<String, BTreeMap<String, usize>>;
 
 /// Describes each circle of files that spans two top-level modules.
@@ -134,7 +134,7 @@ fn uses(modules: &BTreeMap<ModulePath, SourceModule>) -> Uses {
     found
 }
 
-/// Returns what `path` means in the module `from`.
+/// Resolves `path` in the module `from`.
 fn resolve(
     modules: &BTreeMap<ModulePath, SourceModule>,
     from: &[String],
@@ -160,7 +160,7 @@ fn resolve(
     Target::Module(at)
 }
 
-/// The file of a name that a macro defines, or that is a macro of the whole crate.
+/// Returns the file of a name that is defined by a macro, or that is a crate-wide macro.
 fn defined_in(modules: &BTreeMap<ModulePath, SourceModule>, at: &[String], name: &str) -> Target {
     let mut definers = modules.values().filter(|module| module.items.contains(name));
     let definer = if at.is_empty() { definers.next() } else { None };
@@ -169,7 +169,7 @@ fn defined_in(modules: &BTreeMap<ModulePath, SourceModule>, at: &[String], name:
         .map_or(Target::Elsewhere, |module| Target::File(module.file.clone()))
 }
 
-/// Returns what `name` means in the module `at`; as the end of a path, rather an item than a module.
+/// Resolves `name` in the module `at`. At the end of a path, items have precedence over modules.
 fn member(
     modules: &BTreeMap<ModulePath, SourceModule>,
     at: &[String],
@@ -189,7 +189,7 @@ fn member(
     let reexports = reexports.checked_sub(1)?;
     for import in module.imports.iter().filter(|import| import.name == name) {
         let target = resolve(modules, at, &import.path, reexports);
-        // A function may have the name of the module it is in.
+        // A function may have the same name as its module.
         if !is_child || matches!(target, Target::File(_)) {
             return Some(target);
         }
@@ -207,7 +207,7 @@ fn member(
     None
 }
 
-/// The files that `file` uses, and those that these use, with `file` itself.
+/// Returns the files that `file` uses directly or indirectly, including `file` itself.
 fn reached<'a>(uses: &'a Uses, file: &'a str) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::from([file]);
     let mut waiting = vec![file];
@@ -221,7 +221,7 @@ fn reached<'a>(uses: &'a Uses, file: &'a str) -> BTreeSet<&'a str> {
     found
 }
 
-/// Describes the shortest way around in `circle` that leaves a top-level module.
+/// Describes the shortest cycle in `circle` that leaves a top-level module.
 fn shortest(uses: &Uses, circle: &BTreeSet<&str>, rooms: &BTreeMap<&str, &str>) -> String {
     let mut best: Option<Vec<&str>> = None;
     for from in circle {
@@ -248,7 +248,7 @@ fn shortest(uses: &Uses, circle: &BTreeSet<&str>, rooms: &BTreeMap<&str, &str>) 
     places.join(" → ")
 }
 
-/// The shortest way of uses that leads from one file to another.
+/// Returns the shortest chain of uses from one file to another.
 fn way<'a>(uses: &'a Uses, from: &'a str, to: &str) -> Vec<&'a str> {
     let mut waiting = VecDeque::from([vec![from]]);
     let mut seen = BTreeSet::from([from]);

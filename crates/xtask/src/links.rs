@@ -1,5 +1,5 @@
-//! Relative links of the documents lead somewhere: to a file of the repository, and to a heading
-//! where they name one.
+//! Check of the relative links in documents: each must point to a file of the repository, and to an
+//! existing heading if it names one.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::steps;
 
-/// The links of every tracked document that lead nowhere.
+/// Returns the broken links of every tracked document.
 pub(crate) fn broken(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for document in steps::tracked_files(&["*.md"])? {
@@ -22,11 +22,11 @@ pub(crate) fn broken(root: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// The relative targets of `[text](target)` and `![text](target)`, outside code.
+/// Returns the relative targets of `[text](target)` and `![text](target)`, outside code.
 fn links(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for line in prose(text) {
-        // What stands between backticks is code, too.
+        // Text between backticks is code, too.
         for piece in line.split('`').step_by(2) {
             let targets = piece.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
             found.extend(targets.map(|(target, _)| target));
@@ -36,7 +36,7 @@ fn links(text: &str) -> Vec<&str> {
     found
 }
 
-/// The lines outside code blocks.
+/// Returns the lines outside code blocks.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut is_code = false;
     text.lines().filter(move |line| {
@@ -62,7 +62,7 @@ fn resolves(directory: &Path, text: &str, link: &str) -> bool {
     }
 }
 
-/// Whether GitHub gives a heading of `text` this anchor.
+/// Returns whether a heading of `text` has this anchor on GitHub.
 fn has_heading(text: &str, anchor: &str) -> bool {
     prose(text).filter(|line| line.starts_with('#')).any(|line| {
         let title = line.trim_start_matches('#').trim().to_lowercase();

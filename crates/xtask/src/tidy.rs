@@ -1,4 +1,4 @@
-//! The rules of ARCHITECTURE.md, executable.
+//! Executable form of the rules in ARCHITECTURE.md.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::links;
 use crate::steps::root;
 
-/// Which crates of this workspace each may use, beside rsb-model, which every crate may.
+/// Crates of this workspace that each crate may use, in addition to rsb-model, which all may use.
 const EDGES: &[(&str, &[&str])] = &[
     ("rsb-model", &[]),
     ("rsb-stats", &[]),
@@ -108,7 +108,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Crates that never touch files, processes, the network or the clock.
+/// Crates that never access files, processes, the network or the clock.
 const PURE: &[&str] = &["rsb-model", "rsb-stats", "rsb-report", "rsb-tui", "rsb-web"];
 const IMPURE: &[&str] = &[
     "std::fs",
@@ -120,7 +120,7 @@ const IMPURE: &[&str] = &[
     "Timestamp::now",
 ];
 
-/// Where `unsafe` may stand, each block with its `// SAFETY:`.
+/// Paths that may contain `unsafe`; each block needs its `// SAFETY:`.
 const UNSAFE: &[&str] = &[
     "crates/runtime-loading/src",
     "crates/hip-runtime-sys/src",
@@ -140,47 +140,47 @@ const UNSAFE: &[&str] = &[
 const UNSAFE_MARKS: &[&str] =
     &[concat!("unsafe", " {"), concat!("unsafe", " fn"), concat!("unsafe", " impl")];
 
-/// Words of a command line or a terminal.
+/// Identifiers of a command line or terminal.
 const SURFACE: &[&str] = &["println!", "print!(", "IsTerminal", "clap::", "indicatif", "ctrlc::"];
 
-/// Which words may not stand below a path, and why: the direction inside a crate, and what keeps
-/// the engine silent.
+/// Words forbidden below a path, and why. They keep dependencies inside a crate in one direction,
+/// and the engine silent.
 const FORBIDDEN: &[(&str, &[&str], &str)] = &[
     ("crates/rsb-catalog/src", SURFACE, "the catalog prints nothing and reads no command line"),
     (
         "crates/rsb-catalog/src/models",
         &["crate::frameworks", "crate::plan", "crate::suites", "crate::custom"],
-        "models know no component that runs them",
+        "models must not depend on the components that run them",
     ),
     (
         "crates/rsb-catalog/src/frameworks",
         &["crate::plan", "crate::suites", "crate::sweep", "crate::custom"],
-        "the catalog of frameworks knows nothing that uses it",
+        "the catalog of frameworks must not depend on its users",
     ),
     (
         "crates/rsb-catalog/src/suites",
         &["crate::plan", "crate::sweep", "crate::custom"],
-        "a suite is a list; the plan reads it",
+        "suites must not depend on the plan",
     ),
     (
         "crates/rsb-engine/src",
         SURFACE,
-        "the engine prints nothing, reads no command line and knows no terminal",
+        "the engine prints nothing, reads no command line and uses no terminal",
     ),
     (
         "crates/rsb-engine/src/measure",
         &["crate::run::", "crate::worker::", "crate::first_day"],
-        "measuring does not know what starts it",
+        "measuring must not depend on its callers",
     ),
     (
         "crates/rsb-gate/src",
         SURFACE,
-        "the gate prints nothing, reads no command line and knows no terminal",
+        "the gate prints nothing, reads no command line and uses no terminal",
     ),
     (
         "crates/rsb-gate/src/gate",
         &["crate::revisions"],
-        "the gate judges programs, whoever built them",
+        "the gate must not depend on how programs are built",
     ),
     ("crates/rsb-insight/src", SURFACE, "it prints nothing and reads no command line"),
     (
@@ -191,7 +191,7 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
     (
         "crates/rsb-app/src/config",
         &["crate::project", "crate::measure"],
-        "the configuration knows nobody who uses it",
+        "the configuration must not depend on its users",
     ),
     ("src/cli", &["crate::commands", "crate::config", "crate::show"], "types and help text only"),
     ("src/show.rs", &["crate::commands"], "subcommands use it, not the reverse"),
@@ -201,10 +201,10 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
 /// Modules of `src/commands` that subcommands share.
 const SHARED_BY_SUBCOMMANDS: &[&str] = &["answer", "interrupt", "measuring", "progress", "verdict"];
 
-/// Files longer than this are two things.
+/// Maximum lines of a file; longer files have more than one purpose.
 const MOST_LINES: usize = 800;
 
-/// Checks every rule; prints every breach.
+/// Checks every rule; fails with a list of all violations.
 pub(crate) fn run() -> Result<()> {
     eprintln!("$ cargo xtask tidy");
     let root = root();
@@ -238,7 +238,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// What `manifest` uses of this workspace and may not: a crate that has a row in the table.
+/// Returns the workspace dependencies in `manifest` that are not allowed.
 fn edge_breaches(name: &str, allowed: &[&str], manifest: &str) -> Vec<String> {
     dependencies(manifest)
         .filter(|dependency| {
@@ -248,12 +248,12 @@ fn edge_breaches(name: &str, allowed: &[&str], manifest: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether `dependency` is a crate of this workspace.
+/// Returns whether `dependency` is a crate of this workspace.
 fn is_ours(dependency: &str) -> bool {
     dependency.starts_with("rsb-") || EDGES.iter().any(|(known, _)| *known == dependency)
 }
 
-/// The dependencies of a manifest, of every platform, without those of its tests.
+/// Returns the dependencies of a manifest for all platforms, without dev-dependencies.
 fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let mut listed = false;
     manifest.lines().filter_map(move |line| {
@@ -270,12 +270,11 @@ fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
 fn file_breaches(shown: &str, text: &str) -> Vec<String> {
     let mut breaches = Vec::new();
     if !text.starts_with("//!") && !shown.ends_with("tests.rs") {
-        breaches.push(format!("{shown} does not begin with a `//!` that says what it is for"));
+        breaches.push(format!("{shown} does not begin with a `//!` that describes its purpose"));
     }
     let lines = text.lines().count();
     if lines > MOST_LINES {
-        breaches
-            .push(format!("{shown} has {lines} lines, more than {MOST_LINES}: is it one thing?"));
+        breaches.push(format!("{shown} has {lines} lines, more than {MOST_LINES}: split it"));
     }
     let product = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let code: Vec<&str> =
@@ -283,7 +282,10 @@ fn file_breaches(shown: &str, text: &str) -> Vec<String> {
     if code.iter().any(|line| UNSAFE_MARKS.iter().any(|mark| line.contains(mark)))
         && !UNSAFE.iter().any(|allowed| shown.starts_with(allowed))
     {
-        breaches.push(format!("{shown} holds unsafe code; it lives in {}", UNSAFE.join(", ")));
+        breaches.push(format!(
+            "{shown} contains unsafe code; it is allowed only in {}",
+            UNSAFE.join(", ")
+        ));
     }
     for (place, words, why) in FORBIDDEN.iter().filter(|(place, ..)| shown.starts_with(place)) {
         let found = words.iter().filter(|word| code.iter().any(|line| line.contains(**word)));
@@ -305,7 +307,7 @@ fn file_breaches(shown: &str, text: &str) -> Vec<String> {
     breaches
 }
 
-/// The imports of a subcommand that are not shared by all: what they have in common is in rsb-app.
+/// Returns the subcommand's imports from other subcommands; shared code belongs in rsb-app.
 fn subcommand_breaches(shown: &str, code: &[&str]) -> Vec<String> {
     let is_nested = shown.matches('/').count() > 2;
     let mut breaches = Vec::new();
@@ -320,7 +322,7 @@ fn subcommand_breaches(shown: &str, code: &[&str]) -> Vec<String> {
         for name in names.map(|name| name.split("::").next().unwrap_or_default()) {
             if name.starts_with(char::is_lowercase) && !SHARED_BY_SUBCOMMANDS.contains(&name) {
                 breaches.push(format!(
-                    "{shown} uses the subcommand `{name}`; what both need lives in crates/rsb-app"
+                    "{shown} uses the subcommand `{name}`; move shared code to crates/rsb-app"
                 ));
             }
         }
@@ -328,7 +330,7 @@ fn subcommand_breaches(shown: &str, code: &[&str]) -> Vec<String> {
     breaches
 }
 
-/// The functions that take a tuple apart in their signature.
+/// Returns the functions that destructure a tuple in their signature.
 fn tuple_breaches(shown: &str, code: &str) -> Vec<String> {
     let mut breaches = Vec::new();
     for function in code.split("fn ").skip(1) {
@@ -336,14 +338,14 @@ fn tuple_breaches(shown: &str, code: &str) -> Vec<String> {
         if has_tuple_parameter(signature) {
             let name = signature.split(['(', '<']).next().unwrap_or_default();
             breaches.push(format!(
-                "{shown}: `{name}` takes a tuple apart; name each value, or give them a type"
+                "{shown}: `{name}` destructures a tuple; name each value, or define a type"
             ));
         }
     }
     breaches
 }
 
-/// Whether `signature` has a parameter such as `(x, y): (f64, f64)`.
+/// Returns whether `signature` has a parameter such as `(x, y): (f64, f64)`.
 fn has_tuple_parameter(signature: &str) -> bool {
     let mut depth = 0_usize;
     let mut previous = ' ';
@@ -367,7 +369,7 @@ fn has_tuple_parameter(signature: &str) -> bool {
     false
 }
 
-/// Whether the parentheses that `text` begins with are followed by a type.
+/// Returns whether the parentheses at the beginning of `text` are followed by a type.
 fn is_pattern(text: &str) -> bool {
     let mut depth = 0_usize;
     for (at, character) in text.char_indices() {
@@ -446,11 +448,11 @@ mod tests {
             ("src/a.rs", unsafely, "unsafe"),
             ("crates/rsb-stats/src/a.rs", "//! x\nuse std::fs;", "pure"),
             ("crates/rsb-engine/src/a.rs", "//! x\nfn f() { eprintln!(); }", "prints nothing"),
-            ("crates/rsb-catalog/src/suites/a.rs", "//! x\nuse crate::plan;", "a suite is a list"),
+            ("crates/rsb-catalog/src/suites/a.rs", "//! x\nuse crate::plan;", "suites must not"),
             ("src/commands/a.rs", "//! x\nuse super::{interrupt, b};", "the subcommand `b`"),
             ("src/commands/a/c.rs", "//! x\nuse crate::commands::b;", "the subcommand `b`"),
-            ("src/a.rs", "//! x\nfn f(a: u8, (b, c): (u8, u8)) {}", "`f` takes a tuple apart"),
-            ("src/a.rs", "//! x\npub fn g<T>(\n    (b, c): (u8, T),\n) {}", "`g` takes"),
+            ("src/a.rs", "//! x\nfn f(a: u8, (b, c): (u8, u8)) {}", "`f` destructures a tuple"),
+            ("src/a.rs", "//! x\npub fn g<T>(\n    (b, c): (u8, T),\n) {}", "`g` destructures"),
         ] {
             let breaches = file_breaches(shown, text);
             assert!(breaches.len() == 1 && breaches[0].contains(word), "{breaches:?}");

@@ -1,13 +1,15 @@
-"""How far predictions of `recommend` are off: the figures of docs/recommendation.md.
+"""Measures the prediction error of `recommend`: the numbers of docs/recommendation.md.
 
-    python3 python/checks/recommendation/study.py fit DIR  # chooses the constants, by the fitted models alone
-    python3 python/checks/recommendation/study.py report MACHINE   # the error, by the models kept apart
-    python3 python/checks/recommendation/study.py across FROM TO   # a machine of which nothing but peaks is known, from another
-    python3 python/checks/recommendation/study.py roof FROM TO     # how likely values of `roof` are, by the fitted models of both
-    python3 python/checks/recommendation/study.py published DIR   # the same by figures that others published
+    python3 python/checks/recommendation/study.py fit DIR          # fits the constants on the fitted models
+    python3 python/checks/recommendation/study.py report MACHINE   # the error on the reported models
+    python3 python/checks/recommendation/study.py across FROM TO   # for a machine with only known peaks, from another
+    python3 python/checks/recommendation/study.py roof FROM TO     # the likelihood of values of `roof`, on the fitted models
+    python3 python/checks/recommendation/study.py published DIR    # the error on published times
 
-The prediction is that of crates/rsb-insight/src/model_results/predict.rs: the logarithm of a time over that of a roofline is a Gaussian
-process over places, runtimes, families and sizes. A machine is a directory here, with times.csv and, where they were measured, peaks.csv. Leaving a model out is leaving a block of the covariance out.
+The prediction is that of crates/rsb-insight/src/model_results/predict.rs: the logarithm of a time
+over its roofline time is a Gaussian process over places, runtimes, families and sizes. A machine is
+a directory next to this file, with times.csv and, if peaks were measured, peaks.csv. A model is
+left out by removing its block of the covariance.
 """
 from __future__ import annotations
 
@@ -25,17 +27,17 @@ HERE = Path(__file__).resolve().parent
 CATALOGUE = HERE.parents[2] / "crates/rsb-catalog/src/models/catalogue.toml"
 PLAN = tomllib.loads((HERE / "models.toml").read_text(encoding="utf-8"))
 ROWS = {row["name"]: row for row in tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))["model"] + PLAN["model"]}
-# Elements of an activation that are read or written for each position and element of a layer's width.
+# Activation elements read or written per position and per element of a layer's width.
 PASSES = 16
-# The constants of predict.rs: seconds of an operation by runtime, and standard deviations in the logarithm.
+# Constants of predict.rs: microseconds per kernel call, and standard deviations of the logarithm.
 CONSTANTS = {
     "call_us": 3.26, "any": 0.0307, "runtime": 0.179, "place": 0.0638, "family": 0.165, "family_runtime": 0.236, "size": 0.0357,
     "size_runtime": 0.0297, "size_place": 0.151, "model": 0.0242, "model_runtime": 0.164, "noise": 0.0901, "length": 3.86,
     "roof": 0.85,
 }
-# Steps of the search for them.
+# Steps of the search for the constants.
 STEPS = 400
-# Of a normal distribution, eight in ten.
+# Quantile of the normal distribution for an 80 % interval.
 EIGHT_IN_TEN = 1.2816
 
 
@@ -44,7 +46,7 @@ NO_ROOF = (1.0, 1.0)
 
 @dataclass
 class Cell:
-    """A measured time, and what is known of it beforehand."""
+    """A measured time, and the quantities from which it is predicted."""
 
     model: str
     family: str
@@ -55,15 +57,15 @@ class Cell:
     bytes: float
     calls: float
     seconds: float
-    # The most that the place does a second.
+    # Peak of the place, in operations and bytes per second.
     peak: float = 1.0
     bandwidth: float = 1.0
-    # Whether that was measured, or is the most that a pass reached.
+    # Whether the peaks were measured; otherwise they are the highest rates of any pass.
     measured: bool = False
 
     @classmethod
     def of(cls, row: dict, machine: str, roof: tuple):
-        """A row of the times.csv of a machine."""
+        """Creates a cell from a row of a machine's times.csv."""
         known = ROWS[row["model"]]
         batch, length, shape, work = int(row["batch"]), int(row["length"]), known["shape"], known["work"]
         (a, c, d), (p, q) = work["flops"], work["operations"]
@@ -77,16 +79,16 @@ class Cell:
         )
 
     def roofline(self) -> float:
-        """Seconds, were each device as fast as its peak."""
+        """Returns the seconds of the slower of arithmetic and memory traffic at peak rates."""
         return max(self.flops / self.peak, self.bytes / self.bandwidth)
 
     def expected(self, constants: dict) -> float:
-        """Seconds, with what starts each operation."""
+        """Returns the expected seconds: arithmetic, memory traffic and kernel calls."""
         return self.flops / self.peak + self.bytes / self.bandwidth + self.calls * constants["call_us"] * 1e-6
 
 
 def cells(machine: str) -> list[Cell]:
-    """Everything that was measured on `machine`; by the peaks that `compute-peak` and `memory-bandwidth` measured, where it has them."""
+    """Returns all measurements of `machine`, with peaks of `compute-peak` and `memory-bandwidth` if any."""
     peaks: dict = {}
     if (HERE / machine / "peaks.csv").exists():
         with (HERE / machine / "peaks.csv").open(encoding="utf-8") as file:
@@ -99,7 +101,7 @@ def cells(machine: str) -> list[Cell]:
 
 
 def roof_of_passes(some: list[Cell], reported: list[str]):
-    """The most that a fitted model reached is the roof of a place, as in predict.rs where no peak was measured."""
+    """Sets the peaks of each place to the highest rates of fitted models, as predict.rs does."""
     for place in {one.place for one in some}:
         here = [one for one in some if one.place == place]
         own = [one for one in here if one.model not in reported]
@@ -108,7 +110,8 @@ def roof_of_passes(some: list[Cell], reported: list[str]):
             one.peak, one.bandwidth, one.measured = peak, bandwidth, False
 
 
-# What timm publishes (github.com/huggingface/pytorch-image-models, results/): two CPUs in f32 at batch 1, four GPUs in 16 bits.
+# Times published by timm (github.com/huggingface/pytorch-image-models, results/): two CPUs in f32
+# at batch 1, four GPUs in 16 bits.
 PUBLISHED = {
     "i9-10940X": "benchmark-infer-fp32-nchw-pt240-cpu-i9_10940x-dynamo.csv",
     "i7-12700H": "benchmark-infer-fp32-nchw-pt240-cpu-i7_12700h-dynamo.csv",
@@ -117,18 +120,19 @@ PUBLISHED = {
     "RTX 5090": "benchmark-infer-amp-nchw-pt291-cu130-5090.csv",
     "RTX PRO 6000": "benchmark-infer-amp-nchw-pt291-cu130-pro6000maxq.csv",
 }
-# Of the models in all files every so many, by name; of these in turn three are fitted and one is reported.
+# Every 7th model (by name) that is in all files is used; of each four of these, three are fitted
+# and one is reported.
 EVERY, REPORTED = 7, 4
 
 
 def published(directory: Path) -> tuple[list[Cell], list[str]]:
-    """The cells of timm's files, and the models to report."""
+    """Returns the cells of timm's files, and the models to report."""
     found: list[Cell] = []
     for place, name in PUBLISHED.items():
         with (directory / name).open(encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 if not (row["infer_macts"] and row["infer_gmacs"]):
-                    continue  # Nobody counted its arithmetic.
+                    continue  # The file has no operation counts.
                 batch, size = int(row["infer_batch_size"]), 4.0 if "fp32" in name else 2.0
                 moved = float(row["param_count"]) + 2.0 * batch * float(row["infer_macts"])
                 found.append(Cell(
@@ -146,7 +150,7 @@ def published(directory: Path) -> tuple[list[Cell], list[str]]:
 
 
 def covariance(left: list[Cell], right: list[Cell], s: dict) -> numpy.ndarray:
-    """How alike cells are, the noise apart."""
+    """Returns the covariance of cells, without noise."""
 
     def same(name):
         numbers: dict = {}
@@ -165,14 +169,18 @@ def covariance(left: list[Cell], right: list[Cell], s: dict) -> numpy.ndarray:
 
 
 def residuals(some: list[Cell], s: dict) -> numpy.ndarray:
-    """What the process is about."""
+    """Returns the logarithms of measured over expected time."""
     return numpy.array([math.log(one.seconds / one.expected(s)) for one in some])
 
 
 def predicted(known: list[Cell], wanted: list[Cell], s: dict):
-    """Seconds, and the standard deviation of their logarithm."""
+    """Predicts times.
+
+    Returns:
+        Seconds, and the standard deviation of their logarithm.
+    """
     if not known:
-        raise ValueError("nothing is known")
+        raise ValueError("no known cells to predict from")
     own = covariance(known, known, s) + s["noise"] ** 2 * numpy.eye(len(known))
     cross = covariance(wanted, known, s)
     solved = numpy.linalg.solve(own, cross.T)
@@ -183,7 +191,7 @@ def predicted(known: list[Cell], wanted: list[Cell], s: dict):
 
 
 def nearest(known: list[Cell], wanted: list[Cell]) -> numpy.ndarray:
-    """By the utilisation of the nearest size of the same family at the same place."""
+    """Predicts by the utilization of the nearest model in size of the same family and place."""
     found = []
     for one in wanted:
         same = [k for k in known if k.family == one.family and k.place == one.place]
@@ -193,17 +201,17 @@ def nearest(known: list[Cell], wanted: list[Cell]) -> numpy.ndarray:
 
 
 def errors(seconds, wanted: list[Cell]) -> numpy.ndarray:
-    """Relative errors."""
+    """Returns relative errors."""
     true = numpy.array([one.seconds for one in wanted])
     return numpy.abs(seconds - true) / true
 
 
-# What is left out at a time: a model everywhere, a model at one place, a place.
+# Blocks that are left out at a time: a model everywhere, a model at one place, a place.
 BLOCKS = (lambda one: one.model, lambda one: (one.model, one.place), lambda one: one.place)
 
 
 def left_out(some: list[Cell], s: dict, block_of) -> tuple[float, numpy.ndarray]:
-    """The negative log density of each block where it is left out, and the relative errors."""
+    """Leaves out each block; returns the total negative log density, and the relative errors."""
     inverse = numpy.linalg.inv(covariance(some, some, s) + s["noise"] ** 2 * numpy.eye(len(some)))
     y = residuals(some, s)
     weighed, total, off = inverse @ y, 0.0, numpy.zeros(len(some))
@@ -219,18 +227,18 @@ def left_out(some: list[Cell], s: dict, block_of) -> tuple[float, numpy.ndarray]
 
 
 def score(some: list[Cell], s: dict) -> float:
-    """How unlikely what is left out is, in all three ways."""
+    """Returns the total negative log density over all three kinds of blocks."""
     return sum(left_out(some, s, block_of)[0] for block_of in BLOCKS)
 
 
 def fit(sets: list[list[Cell]]) -> dict:
-    """The constants that make what is left out likeliest: a search by steps, from a fixed seed."""
+    """Finds the constants that maximize the likelihood of left-out blocks, by a seeded random search."""
     generator, best = numpy.random.default_rng(20_231), dict(CONSTANTS)
     least, step = sum(score(some, best) for some in sets), 0.5
     for _ in range(STEPS):
         step = max(0.05, step * 0.993)
         tried = {name: value * math.exp(step * generator.normal()) if generator.random() < 0.3 else value for name, value in best.items()}
-        tried["roof"] = best["roof"]  # These sets have no measured peaks: `roof` shows it.
+        tried["roof"] = best["roof"]  # These sets have no measured peaks; the subcommand `roof` evaluates it.
         tried["noise"] = max(tried["noise"], 0.02)
         tried = {name: value if name in ("call_us", "length") else min(value, 3.0) for name, value in tried.items()}
         found = sum(score(some, tried) for some in sets)
@@ -240,19 +248,24 @@ def fit(sets: list[list[Cell]]) -> dict:
 
 
 def figures(name: str, off: numpy.ndarray, covered: float | None = None):
-    """A row of the page."""
+    """Prints a row of the page."""
     said = "" if covered is None else f"{100 * covered:.0f} %"
     print(f"| {name} | {len(off)} | {100 * numpy.median(off):.0f} % | {100 * numpy.quantile(off, 0.9):.0f} % | {said} |")
 
 
 def covered(seconds, deviation, wanted: list[Cell]) -> float:
-    """The share of cells in their interval of eight in ten."""
+    """Returns the share of cells in their 80 % interval."""
     away = numpy.abs(numpy.log(numpy.array([one.seconds for one in wanted]) / seconds))
     return float(numpy.mean(away <= EIGHT_IN_TEN * deviation))
 
 
 def triples(seconds, deviation, wanted: list[Cell]):
-    """How often the fastest of three places is named, and how often one is clearly so."""
+    """Returns how often the fastest of three places is predicted, and how often one is clearly predicted.
+
+    Returns:
+        The number of triples, and shares: fastest predicted; predicted within 5 % of the fastest;
+        clear winner predicted; of these, correct.
+    """
     by_case: dict = {}
     for one, time, spread in zip(wanted, seconds, deviation):
         by_case.setdefault((one.model, one.shape), []).append((one, time, spread))
@@ -263,7 +276,7 @@ def triples(seconds, deviation, wanted: list[Cell]):
             fastest = min(three, key=lambda one: one[0].seconds)
             is_right, count = first is fastest, count + 1
             right += is_right
-            # What is measured within five percent of the fastest is as fast.
+            # Times within 5 % of the fastest count as equally fast.
             near += first[0].seconds <= 1.05 * fastest[0].seconds
             high = first[1] * math.exp(EIGHT_IN_TEN * first[2])
             if all(time * math.exp(-EIGHT_IN_TEN * spread) > high for _, time, spread in others):
@@ -272,16 +285,16 @@ def triples(seconds, deviation, wanted: list[Cell]):
 
 
 def report(all_cells: list[Cell], reported: list[str], s: dict):
-    """What docs/recommendation.md says."""
+    """Prints the tables of docs/recommendation.md."""
     wanted = [one for one in all_cells if one.model in reported]
     known = [one for one in all_cells if one.model not in reported]
     places = sorted({one.place for one in all_cells})
     print("| reported models | cells | median | 90 % | in the interval |\n|---|--:|--:|--:|--:|")
     figures("plain roofline", errors(numpy.array([one.roofline() for one in wanted]), wanted))
-    figures("nearest size of the family there", errors(nearest(known, wanted), wanted))
+    figures("nearest size of the family at the place", errors(nearest(known, wanted), wanted))
 
     def each(name, of_place):
-        """Each place is predicted by what `of_place` leaves of the others and of it."""
+        """Predicts each place from the cells that `of_place` returns for it."""
         found = [(ask, *predicted(of_place(place), ask, s)) for place in places for ask in [[o for o in wanted if o.place == place]]]
         asked = [one for ask, _, _ in found for one in ask]
         seconds, deviation = (numpy.concatenate([part[at] for part in found]) for at in (1, 2))
@@ -290,26 +303,26 @@ def report(all_cells: list[Cell], reported: list[str], s: dict):
 
     cheapest = {p: sorted((o for o in known if o.place == p), key=lambda o: o.seconds)[:3] for p in places}
     seen = [
-        ("the model nowhere", each("the model nowhere, the place with the fitted models", lambda _: known)),
-        ("the model elsewhere", each("the model at the other places, the place with the fitted models", lambda p: known + [o for o in wanted if o.place != p])),
-        ("three passes there", each("the model elsewhere, the place with its three shortest passes", lambda p: cheapest[p] + [o for o in all_cells if o.place != p])),
-        ("peaks alone", each("the model elsewhere, the place with peak and bandwidth alone", lambda p: [o for o in all_cells if o.place != p])),
-        ("peaks alone, model nowhere", each("the model nowhere, the place with peak and bandwidth alone", lambda p: [o for o in known if o.place != p])),
+        ("model unmeasured", each("model unmeasured; fitted models at the place", lambda _: known)),
+        ("model measured elsewhere", each("model measured elsewhere; fitted models at the place", lambda p: known + [o for o in wanted if o.place != p])),
+        ("three passes", each("model measured elsewhere; only the three shortest passes at the place", lambda p: cheapest[p] + [o for o in all_cells if o.place != p])),
+        ("only peaks", each("model measured elsewhere; only peaks of the place", lambda p: [o for o in all_cells if o.place != p])),
+        ("only peaks, model unmeasured", each("model unmeasured; only peaks of the place", lambda p: [o for o in known if o.place != p])),
     ]
     named(seen)
     return seen[0][1]
 
 
 def named(seen: list):
-    """The table of what is named."""
-    print("\n| fastest of three places | triples | named | named, or within 5 % of it | clear winner said | of these right |\n|---|--:|--:|--:|--:|--:|")
+    """Prints the table of predicted fastest places."""
+    print("\n| fastest of three places | triples | predicted | predicted within 5 % of it | clear winner predicted | of these correct |\n|---|--:|--:|--:|--:|--:|")
     for name, (seconds, deviation, asked) in seen:
         count, *shares = triples(seconds, deviation, asked)
         print(f"| {name} | {count} | " + " | ".join(f"{100 * share:.0f} %" for share in shares) + " |")
 
 
 def spread(machine: str):
-    """How far the samples of a pass lie apart, the longest over the shortest."""
+    """Prints the spread of the samples of a pass: the longest over the shortest."""
     with (HERE / machine / "times.csv").open(encoding="utf-8") as file:
         found = [(row["threads"], float(row["high_ms"]) / float(row["low_ms"]) - 1.0) for row in csv.DictReader(file)]
     half = {name: numpy.median([one for threads, one in found if name in ("all", threads)]) for name in ("all", "1", "2")}
@@ -317,7 +330,10 @@ def spread(machine: str):
 
 
 def roof_likelihood(there: list[Cell], here: list[Cell], reported: list[str]):
-    """The negative log density of the fitted models of one machine, whose peaks were measured, by those of another by its passes."""
+    """Prints the negative log density of one machine's fitted models, predicted from another machine.
+
+    Peaks are measured on the former, and derived from passes on the latter.
+    """
     known, wanted = ([one for one in some if one.model not in reported] for some in (there, here))
     print("| roof | negative log density |\n|---|--:|")
     for roof in (0.0, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2):
@@ -331,7 +347,7 @@ def roof_likelihood(there: list[Cell], here: list[Cell], reported: list[str]):
 
 
 def across(there: list[Cell], here: list[Cell], reported: list[str], s: dict):
-    """How far off a machine is of which nothing but its peaks is known, or little more, by what was measured on another."""
+    """Prints the error on a machine with known peaks but few or no measurements, from another machine."""
     fitted, wanted = ([one for one in some if (one.model in reported) is is_wanted] for some, is_wanted in ((there, False), (here, True)))
     places = sorted({one.place for one in here})
     cheapest = [one for place in places for one in sorted((o for o in here if o.place == place and o.model not in reported), key=lambda o: o.seconds)[:3]]
@@ -344,19 +360,19 @@ def across(there: list[Cell], here: list[Cell], reported: list[str], s: dict):
         figures(name, errors(seconds, wanted), covered(seconds, deviation, wanted))
         seen.append((name, (seconds, deviation, wanted)))
 
-    ways = (("the model nowhere", fitted), ("the model on the other machine", there))
+    ways = (("model unmeasured", fitted), ("model on the other machine", there))
     for name, known in ways:
-        each(f"{name}, its peaks alone", known)
-    each("the model on the other machine, three passes of others here", there + cheapest)
+        each(f"{name}, only peaks here", known)
+    each("model on the other machine, three passes of other models here", there + cheapest)
     roof_of_passes(here, reported)
     for name, known in ways:
-        each(f"{name}, peaks by fitted models on both", known)
+        each(f"{name}, peaks from fitted models on both", known)
     named(seen)
 
 
 def by_family(seconds, asked: list[Cell]):
-    """Where the error comes from."""
-    print("\n| the model nowhere, by family | reported | median | worst |\n|---|---|--:|--:|")
+    """Prints the error by family."""
+    print("\n| model unmeasured, by family | reported | median | worst |\n|---|---|--:|--:|")
     for family, model in zip(PLAN["families"], PLAN["reported"]):
         off = errors(seconds, asked)[[index for index, one in enumerate(asked) if one.family == family]]
         if not len(off):
@@ -365,14 +381,15 @@ def by_family(seconds, asked: list[Cell]):
         print(f"| {family} | {model} | {100 * numpy.median(off):.0f} % | {100 * off.max():.0f} % |")
 
 
-# The machine whose fitted models choose the constants.
+# Machine whose fitted models are used to fit the constants.
 FITTED = "zen-3"
-# Of the fitted models that others published every so many choose the constants: the work grows with the cube of their number.
+# Every 3rd of the published fitted models is used to fit the constants: the work grows with the
+# cube of their number.
 THINNED = 3
 
 
 def fitted_sets(directory: Path) -> list[list[Cell]]:
-    """What the constants are chosen by: the fitted models of both sets."""
+    """Returns the sets of cells on which the constants are fitted."""
     found, reported = published(directory)
     names = sorted({one.model for one in found} - set(reported))[::THINNED]
     own = [one for one in cells(FITTED) if one.model not in PLAN["reported"]]
@@ -380,7 +397,7 @@ def fitted_sets(directory: Path) -> list[list[Cell]]:
 
 
 def main():
-    """`fit DIR`, `report MACHINE`, `across FROM TO`, `roof FROM TO` or `published DIR`."""
+    """Runs the subcommand: `fit DIR`, `report MACHINE`, `across FROM TO`, `roof FROM TO` or `published DIR`."""
     verb, *given = sys.argv[1:] or [""]
     if verb == "fit" and given:
         sets = fitted_sets(Path(given[0]))
@@ -389,7 +406,7 @@ def main():
             for some in sets:
                 off = left_out(some, s, BLOCKS[0])[1]
                 nine = 100 * numpy.quantile(off, 0.9)
-                print(f"# {name}: {len(off)} cells, {100 * numpy.median(off):.1f} % median, {nine:.1f} % of nine in ten")
+                print(f"# {name}: {len(off)} cells, error {100 * numpy.median(off):.1f} % median, {nine:.1f} % 90th percentile")
         print({key: float(f"{value:.3g}") for key, value in chosen.items()})
     elif verb == "published" and given:
         report(*published(Path(given[0])), CONSTANTS)

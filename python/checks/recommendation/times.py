@@ -1,11 +1,12 @@
-"""Times of models by each runtime on each number of threads: the data of docs/recommendation.md.
+"""Times models in each runtime with each number of threads: the data of docs/recommendation.md.
 
     python3 python/checks/recommendation/times.py --out times.csv bert-tiny vit-tiny   # no name: all of models.toml
 
-The models are prepared, verified and timed by the code that `rusty-stack-bench models` runs (`workloads`), in one process, so
-that a model is built and exported once for all runtimes and threads. Once a model is prepared in all its shapes it waits for a line on
-standard input, now and then: whoever measures makes the machine quiet first (`yes "" |` where it is). A time is the median of samples, after a pass that does not count; the
-runtimes take turns, so that what disturbs the machine falls on all of them.
+Models are prepared, verified and timed by the code of `rusty-stack-bench models` (`workloads`), in
+one process, so that a model is built and exported once for all runtimes and threads. Before timing,
+and again after each period, the program waits for a line on standard input, so that the user can
+make the machine idle (`yes "" |` if it is). A time is the median of samples, after a discarded
+pass. Runtimes take turns, so that disturbances affect all of them.
 """
 from __future__ import annotations
 
@@ -32,28 +33,28 @@ from rusty_stack_bench.workloads import core, model_build, model_onnxruntime, mo
 RUNTIMES = ("pytorch", "onnxruntime", "openvino")
 THREADS = (1, 2)
 CATALOGUE = HERE.parents[2] / "crates/rsb-catalog/src/models/catalogue.toml"
-# Seconds of all samples of a case, and samples; where a pass is longer than twice that fewer.
+# Seconds of all samples of a case, and number of samples; fewer if a pass takes longer than twice that time.
 SECONDS, ROUNDS, FEW = 0.5, 5, 2
-# Seconds after which it waits for a line again.
+# Seconds after which the program waits for a line again.
 PIECE = 140
 FIELDS = ("model", "batch", "length", "runtime", "threads", "ms", "low_ms", "high_ms", "samples")
 
 
 def rows() -> dict:
-    """The catalogue's and the study's models by name."""
+    """Returns the models of the catalogue and the study, by name."""
     both = [tomllib.loads(path.read_text(encoding="utf-8")) for path in (CATALOGUE, HERE / "models.toml")]
     return {row["name"]: row for one in both for row in one["model"]}
 
 
 def once(make):
-    """`make`, which gives for the same module what it gave before: a graph does not depend on threads."""
+    """Caches the result of `make` per module, because a graph does not depend on threads."""
     kept: dict = {}
 
     @functools.wraps(make)
     def of(*given):
         key = next(id(one) for one in given if isinstance(one, torch.nn.Module))
         if key not in kept:
-            kept[key] = given, make(*given)  # Who is kept alive is the only one of that number.
+            kept[key] = given, make(*given)  # The module is kept alive, so that its id stays unique.
         return kept[key][1]
 
     of.kept = kept
@@ -61,8 +62,10 @@ def once(make):
 
 
 class Pass:
-    """One pass of a model on a number of threads by a runtime, which is made anew where it is wanted: all at once take too much
-    memory."""
+    """One pass of a model in a runtime with a number of threads.
+
+    It is prepared again for each use, because keeping all of them would take too much memory.
+    """
 
     def __init__(self, row: dict, shape: tuple, runtime: str, threads: int, model, tensors):
         self.key = {"model": row["name"], "batch": shape[0], "length": shape[1], "runtime": runtime, "threads": threads}
@@ -70,14 +73,14 @@ class Pass:
         self._model, self._tensors = model, tensors
 
     def ready(self):
-        """The pass, ready to run."""
+        """Prepares the pass."""
         torch.set_num_threads(self.key["threads"])
         runtime = model_runtimes.of(self._case)
         runtime.check(self._case)
         return runtime.prepare(self._case, torch, self._model, self._tensors)
 
     def verified(self, wanted) -> bool:
-        """Whether it gives what it must. What one runtime does not take is measured by the others."""
+        """Returns whether the result is correct. Failing runtimes are reported and skipped."""
         try:
             found = self.ready().result().detach().double()
             core.within(self._case, (found - wanted).abs().max().item(), wanted.abs().max().item(), models.TOLERANCES["f32"])
@@ -88,13 +91,13 @@ class Pass:
 
 
 def case_of(row: dict, batch: int, length: int, runtime: str) -> core.Case:
-    """A pass in f32 on the CPU."""
+    """Returns a pass in f32 on the CPU."""
     params = {"dtype": "f32", "batch_size": str(batch), "sequence_length": str(length), "runtime": runtime}
     return core.Case("models", "forward", "cpu:0", params | {"model": row["name"], "definition": json.dumps(row)})
 
 
 def prepared(row: dict, batch: int, length: int) -> list:
-    """Every pass of a shape that gives what it must. Threads change no result."""
+    """Returns the verified passes of a shape. Results do not depend on the number of threads."""
     subject = models._subject(case_of(row, batch, length, RUNTIMES[0]), torch)
     module, tensors = model_build.forward_module(subject), tuple(subject.inputs.values())
     wanted = models._reference(torch, subject, module, tensors, "f32")
@@ -102,13 +105,13 @@ def prepared(row: dict, batch: int, length: int) -> list:
     subject.said = models._in_type(torch, subject.said, torch.float32)
     one = functools.partial(Pass, row, (batch, length), model=(module, subject), tensors=tensors)
     right = [runtime for runtime in RUNTIMES if one(runtime, 1).verified(wanted)]
-    torch._dynamo.reset()  # It keeps what it exported.
+    torch._dynamo.reset()  # It would keep exported graphs in memory.
     gc.collect()
     return [one(runtime, threads) for threads in THREADS for runtime in right]
 
 
 def timed(passes: list) -> list:
-    """A row for each pass of a shape: rounds in which each takes its turn."""
+    """Times the passes of a shape in rounds, in turns, and returns one row per pass."""
     works = [(one.key, core.Work(one.ready().run, lambda _: {})) for one in passes]
     samples: list = [[] for _ in works]
     iters, slowest = [], 0.0
@@ -129,7 +132,7 @@ def timed(passes: list) -> list:
 
 
 def main():
-    """Prepares all, waits, and times."""
+    """Prepares the models, waits for input, and times them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--out", type=Path, required=True)
@@ -155,7 +158,7 @@ def main():
             for row in (row for passes in groups for row in timed(passes)):
                 writer.writerow({name: f"{value:.5g}" if isinstance(value, float) else value for name, value in row.items()})
             file.flush()
-            # All models at once take more than 20 GB.
+            # All models together would take more than 20 GB.
             del groups
             for kept in (model_openvino._converted.kept, model_onnxruntime._graph.kept):
                 kept.clear()

@@ -1,11 +1,13 @@
-"""Counts the arithmetic and the operations of one pass of each model, on PyTorch's meta device, where no memory is taken
-(of `rag` on the CPU).
+"""Counts the floating-point operations and kernel calls of one pass of each model, on PyTorch's meta device.
+
+The meta device allocates no memory; `rag` is counted on the CPU.
 
     python3 python/checks/recommendation/work.py                 # every model of the catalogue and of the study, as TOML
 
-`flops` are a, c and d of b (a + c s + d s^2) for b sequences of s positions, a product and a sum being two; `operations` are p and
-q of p + q s, the calls of PyTorch's kernels. A length that cannot be chosen leaves all in a and p. `work` of a row of the
-catalogue is what this prints; what the largest models need takes minutes.
+`flops` are a, c and d of b (a + c s + d s^2) for b sequences of s positions; a multiply-add counts
+as two. `operations` are p and q of p + q s, the number of PyTorch kernel calls. If the length is
+fixed, everything is in a and p. The output is `work` of the rows of the catalogue. The largest
+models take minutes.
 """
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from pathlib import Path
 
 import tomllib
 
-# Where there are no numbers, those of image tokens cannot be compared.
+# On the meta device the numbers of image tokens cannot be compared.
 os.environ["TRANSFORMERS_DISABLE_TORCH_CHECK"] = "1"
 
 HERE = Path(__file__).resolve().parent
@@ -31,7 +33,7 @@ CATALOGUE = HERE.parents[2] / "crates/rsb-catalog/src/models/catalogue.toml"
 
 
 class Operations(TorchDispatchMode):
-    """Counts the calls of kernels; views move nothing."""
+    """Counts kernel calls; views are not kernels."""
 
     def __init__(self):
         super().__init__()
@@ -43,11 +45,11 @@ class Operations(TorchDispatchMode):
 
 
 def counted(row: dict, batch: int, length: int) -> tuple[int, int]:
-    """Operations of arithmetic, and calls of kernels, of one pass."""
-    # Which passages are read is a matter of numbers, so that questions with passages need a real device.
+    """Returns the floating-point operations and kernel calls of one pass."""
+    # Retrieval depends on values, so rag models need a real device.
     with torch.device("cpu" if row["family"] == "rag" else "meta"), torch.no_grad():
         subject = model_build.Subject(torch, row, batch, length)
-        # Without keys and values transformers asks the positions for their numbers.
+        # With `use_cache=False` transformers reads the values of positions, which the meta device lacks.
         subject.said.pop("use_cache", None)
         module, tensors = model_build.forward_module(subject), tuple(subject.inputs.values())
         with model_ready.experts_as_products(subject), FlopCounterMode(display=False) as flops, Operations() as calls:
@@ -56,7 +58,7 @@ def counted(row: dict, batch: int, length: int) -> tuple[int, int]:
 
 
 def work(row: dict) -> dict:
-    """`flops` and `operations` of a row, from passes of three lengths."""
+    """Returns `flops` and `operations` of a row, fitted to passes of three lengths."""
     shape = row.get("shape", {})
     if "length" in shape:
         flops, calls = counted(row, 1, shape["length"])
@@ -71,7 +73,7 @@ def work(row: dict) -> dict:
 
 
 def main():
-    """Prints the work of every row, or of those that are named."""
+    """Prints the work of every row, or of the named ones."""
     for path in (CATALOGUE, HERE / "models.toml"):
         for row in tomllib.loads(path.read_text(encoding="utf-8"))["model"]:
             if len(sys.argv) > 1 and row["name"] not in sys.argv[1:]:

@@ -1,1 +1,1 @@
-"""What is measured of ML frameworks: one file a component, one function a workload."""
+"""Workloads of ML frameworks: one module per component, one function per workload."""

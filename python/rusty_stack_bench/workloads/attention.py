@@ -1,4 +1,4 @@
-"""Attention of any kernel: its operations, and what is right, written out in double precision."""
+"""Attention: operation counts, result fields, and verification against a double-precision reference."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,16 +6,22 @@ from typing import Any
 
 from .core import Case, room, within
 
-# Gradients of 16-bit types add up more roundings than outputs.
+# Allowed relative errors of gradients. In 16-bit types gradients accumulate more rounding than outputs.
 TOLERANCE_OF_GRADIENTS = {"f32": 1e-4, "f16": 2e-2, "bf16": 1e-1}
-# Scores up to which every head is compared with the reference; beyond, the first and the last.
+# Largest number of scores for which every head is verified; beyond it, only the first and last group of heads.
 SCORES_COMPARED = 2**26
-# Positions whose scores the reference holds at once.
+# Positions of queries whose scores the reference holds at a time, to limit memory.
 CHUNK = 1024
 
 
 def fields(case: Case, time_ns: float, backward: bool = False) -> dict[str, Any]:
-    """What any attention says of itself."""
+    """Returns the fields that every attention workload reports.
+
+    Args:
+        case: the case.
+        time_ns: nanoseconds per iteration.
+        backward: whether the backward pass was timed.
+    """
     batch, heads, length, head = (case.count(name) for name in ("batch_size", "num_heads", "sequence_length", "head_dim"))
     causal = case.text("causal") == "yes"
     return {
@@ -30,12 +36,30 @@ def fields(case: Case, time_ns: float, backward: bool = False) -> dict[str, Any]
 
 
 def operations(heads: int, length: int, head: int, causal: bool = False, backward: bool = False) -> float:
-    """Two products forward, five backward; a causal mask leaves half of each."""
+    """Returns the number of floating-point operations: two matrix products forward, five backward.
+
+    A causal mask halves them.
+    """
     return 4 * heads * length**2 * head * (2.5 if backward else 1) * (0.5 if causal else 1)
 
 
 def verified(case: Case, torch: Any, inputs: Any, out: Any, ahead: Any = None, causal: bool | None = None) -> float:
-    """Output, and gradients for the one `ahead`, against attention written out in double precision on the case's device."""
+    """Verifies the output, and the gradients for `ahead` if given, against double precision.
+
+    Args:
+        case: the case; its limit of accuracy is updated.
+        torch: the module `torch`.
+        inputs: q, k and v.
+        out: the output to verify.
+        ahead: gradient of the output, if gradients are verified too.
+        causal: whether the mask is causal; by default that of the case.
+
+    Returns:
+        The largest relative error.
+
+    Raises:
+        Failure: if an error exceeds the tolerance.
+    """
     causal = case.text("causal") == "yes" if causal is None else causal
     found: Sequence[Any] = torch.autograd.grad(out, inputs, ahead) if ahead is not None else []
     batch, heads, length, _ = out.shape
@@ -44,7 +68,7 @@ def verified(case: Case, torch: Any, inputs: Any, out: Any, ahead: Any = None, c
     if batch * heads * length**2 > SCORES_COMPARED:
         groups = [groups[0], groups[-1]]
     if case.on_cpu:
-        room("the reference of attention", 5 * 8.0 * min(CHUNK, length) * length)
+        room("reference result of attention", 5 * 8.0 * min(CHUNK, length) * length)
 
     def largest(one: Any) -> float:
         return one.abs().max().item()
@@ -63,8 +87,17 @@ def verified(case: Case, torch: Any, inputs: Any, out: Any, ahead: Any = None, c
 
 
 def written_out(torch: Any, parts: Any, ahead: Any, causal: bool) -> tuple[Any, list[Any]]:
-    """The output of some heads of queries on one of keys and values (heads, positions, head), and its gradients, in double
-    precision. Some positions at a time, as all scores of a long sequence would not fit."""
+    """Computes attention in double precision, `CHUNK` positions at a time to limit memory.
+
+    Args:
+        torch: the module `torch`.
+        parts: queries, keys and values (heads, positions, head), with one head of keys and values.
+        ahead: gradient of the output, or None.
+        causal: whether the mask is causal.
+
+    Returns:
+        The output, and the gradients of `parts` (empty if `ahead` is None).
+    """
     q, k, v = (one.detach().double().requires_grad_(ahead is not None) for one in parts)
     length, outputs = q.shape[1], list[Any]()
     for first in range(0, length, CHUNK):

@@ -1,4 +1,4 @@
-"""What every workload uses: a case, reasons, the clock, the device, and the comparison with a reference."""
+"""Code shared by all workloads: cases, reasons, timing, devices, and comparison with a reference."""
 from __future__ import annotations
 
 import importlib
@@ -8,12 +8,12 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-# Kinds of what stands in the way, which programs tell apart.
+# Kinds of obstacles, which programs distinguish.
 DOES_NOT_FIT, MISSING_PACKAGE, UNSUPPORTED_OPERATOR = "does_not_fit", "missing_package", "unsupported_operator"
 
 
 class Trouble(Exception):
-    """Why a case has no figures: what, why, cure, and the kind of obstacle where it is one that programs tell apart."""
+    """Why a case has no measurements: what, why, cure, and the kind of obstacle if programs distinguish it."""
 
     def __init__(self, what: str, why: str, cure: str, obstacle: str | None = None) -> None:
         super().__init__(f"{what}: {why}; {cure}")
@@ -21,11 +21,11 @@ class Trouble(Exception):
 
 
 class Skip(Trouble):
-    """It cannot run here; nothing is wrong with it."""
+    """The case cannot run here, without being broken."""
 
 
 class Failure(Trouble):
-    """It ran and broke, or gave what cannot be."""
+    """The case broke while running, or gave an invalid result."""
 
 
 @dataclass
@@ -36,29 +36,29 @@ class Case:
     workload: str
     device: str
     params: dict[str, Any]
-    # Position of its GPU among those that this process sees: the first, unless it sees all of them (`gpus.narrow`).
+    # Index of its GPU among those visible to this process: 0, unless it sees all of them (`gpus.narrow`).
     gpu: int = 0
-    # The largest error that verification allowed, once it has run.
+    # Largest relative error that verification allowed; None before verification.
     accuracy_limit: float | None = field(default=None, compare=False)
 
     def text(self, name: str) -> str:
-        """The value of a parameter, as it is written."""
+        """Returns the value of a parameter as text."""
         return self.params[name]
 
     def count(self, name: str) -> int:
-        """The value of a parameter that is a whole number."""
+        """Returns the value of a parameter as an integer."""
         return int(self.params[name])
 
     def number(self, name: str) -> float:
-        """The value of a parameter that is any number."""
+        """Returns the value of a parameter as a float."""
         return float(self.params[name])
 
     def sizes(self, name: str) -> list[int]:
-        """The value of a parameter that is sizes with an `x` between them."""
+        """Returns the value of a parameter that is a list of sizes joined by `x`."""
         return [int(size) for size in self.params[name].split("x")]
 
     def size_bytes(self, name: str) -> int:
-        """The value of a parameter that is a size in bytes, such as 64MiB."""
+        """Returns the value in bytes of a parameter that is a size, such as 64MiB."""
         text = self.params[name]
         for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("GB", 10**9), ("MB", 10**6), ("kB", 1000), ("B", 1)):
             if text.endswith(unit):
@@ -67,27 +67,27 @@ class Case:
 
     @property
     def on_cpu(self) -> bool:
-        """Whether the CPU runs it."""
+        """Whether the case runs on the CPU."""
         return self.device.startswith("cpu:")
 
 
 @dataclass
 class Work:
-    """A case that is verified and ready to be timed."""
+    """A verified case, ready to be timed."""
 
-    # One iteration. On a GPU it may return before the work is done: the clock waits.
+    # One iteration. On a GPU it may return before the work is done; the timer waits for the GPU.
     run: Callable[[], Any]
-    # The fields, given the nanoseconds of one iteration.
+    # Computes the fields from the nanoseconds of one iteration.
     fields: Callable[[float], dict[str, Any]]
-    # What must be done before each iteration and is not timed.
+    # Untimed preparation of each iteration.
     before: Callable[[], Any] | None = None
-    # The GPU that runs it, where it is one that PyTorch drives.
+    # The PyTorch device of the GPU that runs it, if PyTorch can time it.
     gpu: Any = None
-    # "cpu" where the CPU does it whatever the case's device, such as compilation for a GPU.
+    # "cpu" if the CPU does the work whatever the case's device, such as compilation for a GPU.
     device_type: str | None = None
 
     def sample(self, iters: int) -> float:
-        """Exactly `iters` iterations; nanoseconds by the device's clock."""
+        """Runs exactly `iters` iterations and returns their nanoseconds by the device's clock."""
         if self.gpu is not None:
             return self._sample_on_gpu(iters)
         clock, run = time.perf_counter_ns, self.run
@@ -124,7 +124,7 @@ class Work:
 
 
 def model_fields(architecture: str, model: Any) -> dict[str, Any]:
-    """What a model of PyTorch is; a weight that stands in two places counts once."""
+    """Returns the fields that describe a PyTorch model; shared weights count once."""
     return {"architecture_type": architecture, "parameter_count": sum(weight.numel() for weight in model.parameters())}
 
 
@@ -133,12 +133,12 @@ Workload = Callable[[Case], Work]
 
 
 def fastest(work: Work, times: int) -> float:
-    """Nanoseconds of the fastest of some iterations: what disturbs a machine only ever adds time."""
+    """Returns the nanoseconds of the fastest of `times` iterations: disturbances only add time."""
     return min(work.sample(1) for _ in range(times))
 
 
 def without_gradients(torch: Any, run: Callable[[], Any]) -> Callable[[], Any]:
-    """`run` under no_grad, which costs nothing where no input asks for a gradient; parameters of modules do."""
+    """Wraps `run` in no_grad, so that modules with parameters do not record gradients."""
 
     def plain() -> Any:
         with torch.no_grad():
@@ -148,8 +148,19 @@ def without_gradients(torch: Any, run: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def side_by_side(works: dict[str, Work], time_ns: float, rounds: int = 5) -> dict[str, float]:
-    """Nanoseconds of one iteration of each, the fastest of some rounds: as many in a row of each, who begins takes turns,
-    so that neither a launch nor what disturbs the machine is one side's alone. `time_ns` is about how long one takes."""
+    """Compares the speed of several works in one process.
+
+    Each round times all of them with the same number of iterations, in alternating order, so that
+    launch overhead and disturbances affect all equally.
+
+    Args:
+        works: the works, by name.
+        time_ns: approximate nanoseconds of one iteration.
+        rounds: number of rounds.
+
+    Returns:
+        Nanoseconds of one iteration of each, from its fastest round.
+    """
     iters = max(1, min(1000, round(5e6 / time_ns)))
     best = dict.fromkeys(works, math.inf)
     for work in works.values():
@@ -161,9 +172,22 @@ def side_by_side(works: dict[str, Work], time_ns: float, rounds: int = 5) -> dic
 
 
 def token_times(first: Work, whole: Work, count: int, time_ns: float, rounds: int = 5) -> dict[str, float | None]:
-    """Time to the first of `count` tokens that take `time_ns`, and for each after it. What the first takes of the whole is
-    timed here, interleaved: the samples were taken at other times, and a busy moment would pass for a slow first token. Four
-    times as many rounds where the first seems to take all of it."""
+    """Splits the time of `count` tokens into that of the first and of each later one.
+
+    The share of the first token is measured here, interleaved with whole generations: the samples
+    were taken at another time, so a disturbance could look like a slow first token. If the first
+    token seems to take as long as all of them, up to four times as many rounds are measured.
+
+    Args:
+        first: generates one token.
+        whole: generates all tokens.
+        count: number of tokens.
+        time_ns: nanoseconds of a whole generation, from the samples.
+        rounds: number of rounds.
+
+    Returns:
+        `ttft_ms` and `tpot_ms`; both None if the machine is too busy to separate them.
+    """
     if count == 1:
         return {"ttft_ms": milliseconds(time_ns), "tpot_ms": None}
     of_first = of_whole = math.inf
@@ -171,27 +195,39 @@ def token_times(first: Work, whole: Work, count: int, time_ns: float, rounds: in
         of_first, of_whole = min(of_first, first.sample(1)), min(of_whole, whole.sample(1))
         if turn + 1 >= rounds and of_first < of_whole:
             break
-    if of_first >= of_whole:  # The machine is too busy to tell them apart.
+    if of_first >= of_whole:  # The machine is too busy to separate them.
         return {"ttft_ms": None, "tpot_ms": None}
     first_ns = time_ns * of_first / of_whole
     return {"ttft_ms": milliseconds(first_ns), "tpot_ms": milliseconds((time_ns - first_ns) / (count - 1))}
 
 
 def package(name: str, install: str | None = None) -> Any:
-    """The module called `name`, or a skip that says how to get it."""
+    """Imports a package.
+
+    Args:
+        name: name of the module.
+        install: name for `pip install`, if it differs.
+
+    Raises:
+        Skip: if it is missing or cannot be imported, with the package to install.
+    """
     try:
         return importlib.import_module(name)
     except ImportError as error:
         absent = (error.name or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         own = name.split(".")[0]
         why = "this Python has no such package" if absent == own else f"it cannot be imported: {error}"
-        wanted = absent if absent not in ("", own) else install or own  # What it needs may be absent, too.
+        wanted = absent if absent not in ("", own) else install or own  # A dependency of the package may be missing instead.
         cure = f"run `pip install {wanted}` in the environment that `python doctor` shows"
         raise Skip(f"package {own}", why, cure, MISSING_PACKAGE) from error
 
 
 def torch_device(case: Case) -> tuple[Any, Any]:
-    """PyTorch and the device of the case, which must be one that this PyTorch was made for."""
+    """Returns the module `torch` and the PyTorch device of the case.
+
+    Raises:
+        Skip: if PyTorch is missing, was built for another backend, or does not see the GPU.
+    """
     torch = package("torch")
     if case.on_cpu:
         return torch, torch.device("cpu")
@@ -200,44 +236,52 @@ def torch_device(case: Case) -> tuple[Any, Any]:
     if backend != built:
         raise Skip(
             f"PyTorch on {case.device}",
-            f"PyTorch {torch.__version__} was made for {built}, not for {backend}",
-            f"install the wheel of PyTorch for {backend}",
+            f"PyTorch {torch.__version__} was built for {built}, not for {backend}",
+            f"install the PyTorch wheel for {backend}",
         )
     if not torch.cuda.is_available() or case.gpu >= torch.cuda.device_count():
         raise Skip(
             f"PyTorch on {case.device}",
             f"PyTorch {torch.__version__} sees {torch.cuda.device_count()} GPUs",
-            "look at `doctor`: the driver, "
-            + ("the permissions of /dev/kfd and /dev/dri, or the version of ROCm" if built == "rocm" else "or the version of CUDA"),
+            "run `doctor` and check the driver"
+            + (", the permissions of /dev/kfd and /dev/dri, and the ROCm version" if built == "rocm" else " and the CUDA version"),
         )
     return torch, torch.device("cuda", case.gpu)
 
 
 def local_model(case: Case) -> str | None:
-    """The directory of the model that the case names; nothing for random weights."""
+    """Returns the model directory that the case names, or None for random weights.
+
+    Raises:
+        Skip: if the directory or its config.json does not exist.
+    """
     named = case.params.get("model", "random")
     if named == "random":
         return None
-    os.environ["HF_HUB_OFFLINE"] = "1"  # What is not in the directory is missing, not downloaded.
+    os.environ["HF_HUB_OFFLINE"] = "1"  # Missing files are reported instead of downloaded.
     if not os.path.isdir(named):
         raise Skip(f"model {named}", "there is no such directory", "name one with a config.json: --axis model=/path/to/model")
     if not os.path.isfile(os.path.join(named, "config.json")):
-        raise Skip(f"model {named}", "the directory has no config.json", "name the directory that holds config.json and the weights")
+        raise Skip(f"model {named}", "the directory has no config.json", "name the directory with config.json and the weights")
     return named
 
 
 DTYPES = {"f64": "float64", "f32": "float32", "tf32": "float32", "f16": "float16", "bf16": "bfloat16"}
 
-# How far a result may be from the reference, over the largest of the reference: some roundings of each type.
+# Allowed errors, relative to the largest value of the reference: a few roundings of each type.
 TOLERANCES = {"f64": 1e-12, "f32": 2e-5, "tf32": 5e-3, "f16": 5e-3, "bf16": 3e-2}
 
 
 def torch_dtype(case: Case, torch: Any) -> Any:
-    """The type of the case's elements."""
+    """Returns the PyTorch type of the case's elements, and enables tf32 on GPUs only if requested.
+
+    Raises:
+        Skip: if the device does not support the type.
+    """
     name = case.text("dtype")
     if name not in DTYPES or (name == "tf32" and case.on_cpu):
         cure = "choose f32, f16 or bf16"
-        raise Skip(f"type {name}", f"{case.workload} has none of it on {case.device}", cure)
+        raise Skip(f"type {name}", f"{case.workload} does not support it on {case.device}", cure)
     if not case.on_cpu:
         torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
         torch.backends.cudnn.allow_tf32 = name == "tf32"
@@ -245,52 +289,73 @@ def torch_dtype(case: Case, torch: Any) -> Any:
 
 
 def room(what: str, size_bytes: float) -> None:
-    """Skips what needs more memory than the host has free: the system would end the process, and perhaps others."""
+    """Checks that the host has `size_bytes` of memory available, so that the process is not killed.
+
+    Raises:
+        Skip: if less memory is available.
+    """
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             lines = dict(line.split(":", 1) for line in file)
         free = float(lines["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
-        return  # Nobody knows.
+        return  # The available memory is unknown.
     if size_bytes > free:
-        why = f"it needs {size_bytes / 1e9:.1f} GB of the host's memory, where {free / 1e9:.1f} GB are free"
+        why = f"it needs {size_bytes / 1e9:.1f} GB of host memory, but only {free / 1e9:.1f} GB are free"
         raise Skip(what, why, "choose smaller sizes, or free memory", DOES_NOT_FIT)
 
 
 def random(torch: Any, device: Any, dtype: Any, *sizes: int) -> Any:
-    """Uniform in [-1, 1) from the fixed seed that was set before."""
+    """Returns random numbers, uniform in [-1, 1), from the seed that was set before."""
     room("inputs of " + "x".join(str(size) for size in sizes), 8.0 * math.prod(sizes))
     return (torch.rand(*sizes, dtype=torch.float32) * 2 - 1).to(dtype).to(device)
 
 
 def verified(case: Case, result: Any, reference: Any) -> float:
-    """max|x - ref| / max|ref|, when it is within what the type allows; tensors of PyTorch."""
+    """Verifies a PyTorch tensor and returns max|x - ref| / max|ref|.
+
+    Raises:
+        Failure: if it exceeds the tolerance of the case's type.
+    """
     return within(case, *differences(result, reference))
 
 
 def differences(result: Any, reference: Any) -> tuple[float, float]:
-    """The largest difference and the largest of the reference, both in double precision on the CPU."""
+    """Returns the largest difference and the largest reference value, in double precision on the CPU."""
     result, reference = result.detach().double().cpu(), reference.detach().double().cpu()
     return (result - reference).abs().max().item(), reference.abs().max().item()
 
 
 def within(case: Case, difference: float, largest: float, tolerance: float | None = None) -> float:
-    """The relative error, or a failure that says how wrong it is. What is no number is wrong."""
+    """Checks an error against the tolerance. NaN always fails.
+
+    Args:
+        case: the case; its limit of accuracy is updated.
+        difference: the largest absolute difference.
+        largest: the largest absolute value of the reference.
+        tolerance: the allowed relative error; by default that of the case's type.
+
+    Returns:
+        The relative error.
+
+    Raises:
+        Failure: if the relative error exceeds the tolerance.
+    """
     allowed = TOLERANCES[case.params.get("dtype", "f32")] if tolerance is None else tolerance
     error = difference / largest if largest else difference
     case.accuracy_limit = max(allowed, case.accuracy_limit or 0.0)
     if not error <= allowed:
         dtype = case.params.get("dtype", "f32")
-        lossy = f"{dtype} may be too coarse for it: choose another precision; if not, "
-        cure = "the framework computes wrongly here: try another version of it, or report it there"
+        lossy = f"choose another precision, because {dtype} may be too coarse; otherwise "
+        cure = "try another version of the framework, or report the wrong result to its developers"
         raise Failure(
             f"result of {case.component} {case.workload}",
-            f"it is off by {error:.3g} of the largest value, where {allowed:.3g} is allowed",
+            f"it is off by {error:.3g} of the largest value; at most {allowed:.3g} is allowed",
             cure if dtype in ("f32", "f64") else lossy + cure,
         )
     return error
 
 
 def milliseconds(time_ns: float) -> float:
-    """For fields."""
+    """Converts nanoseconds to milliseconds."""
     return time_ns / 1e6

@@ -1,4 +1,4 @@
-"""DeepSpeed: training steps of a decoder under the stages of ZeRO, and with its layers cut among ranks by AutoTP."""
+"""DeepSpeed: training steps of a decoder under the stages of ZeRO, or with layers split by AutoTP."""
 from __future__ import annotations
 
 import os
@@ -16,14 +16,15 @@ WORDS = 1024
 HEAD = 64
 RATE = 1e-3
 STEPS_CHECKED = 3
-# Steps in which PyTorch's profiler watches what ranks say to each other; they are not among the samples.
+# Steps in which PyTorch's profiler records collectives; they are not samples.
 STEPS_WATCHED = 3
-# How far a gradient, or a loss, may be from that of one process that trains alone in double precision.
+# Allowed relative errors of gradients and losses, compared with a single process that trains alone.
 TOLERANCES = {"f32": 1e-3, "bf16": 1e-1}
 LOSS_TOLERANCES = {"f32": 1e-3, "bf16": 3e-2}
-CURE = "DeepSpeed trains wrongly here: try another version, or report it there"
+CURE = "try another version of DeepSpeed, or report the wrong result to its developers"
 PHASES = ("forward", "backward", "step")
-# What AutoTP cuts: by outputs where each rank has heads or units of its own, by inputs where their results are summed.
+# How AutoTP splits layers: by outputs if each rank has its own heads or units, by inputs if their
+# results are summed.
 PARTITION = {
     "use_default_specs": False,
     "layer_specs": [
@@ -35,7 +36,11 @@ PARTITION = {
 
 
 def check(case: Case) -> None:
-    """Whether DeepSpeed is here, and as many devices as ranks."""
+    """Checks that DeepSpeed is installed and that there are enough devices for all ranks.
+
+    Raises:
+        Skip: if a package is missing, or the case is not supported here.
+    """
     torch, _ = torch_device(case)
     _quiet(case)
     package("deepspeed")
@@ -43,49 +48,53 @@ def check(case: Case) -> None:
         _refuse_stale_locks()
     ranks = case.count("num_ranks")
     if case.text("dtype") not in TOLERANCES:
-        raise Skip(f"type {case.text('dtype')}", "DeepSpeed trains in f32 or bf16 here", "choose one of these")
+        raise Skip(f"type {case.text('dtype')}", "this benchmark trains only in f32 or bf16", "choose one of these")
     if not case.on_cpu and ranks > torch.cuda.device_count():
-        why = f"{torch.cuda.device_count()} GPUs are visible from {case.device} on, for {ranks} ranks"
-        raise Skip(f"DeepSpeed on {case.device}", why, "ask for fewer (--axis num_ranks=1), or begin at --device 0")
+        why = f"{ranks} ranks need {ranks} GPUs, but only {torch.cuda.device_count()} are visible starting at {case.device}"
+        raise Skip(f"DeepSpeed on {case.device}", why, "choose fewer ranks (--axis num_ranks=1), or start at --device 0")
     parts = HEAD * (ranks if case.workload == "tensor-parallel" else 1)
     if case.count("width") % parts:
-        why = f"the width is no multiple of {parts}: heads of {HEAD} for each that shares them"
-        raise Skip(f"a decoder {case.text('width')} wide on {ranks} ranks", why, "choose others")
+        why = f"the width is not a multiple of {parts}: each rank needs whole heads of {HEAD}"
+        raise Skip(f"decoder of width {case.text('width')} on {ranks} ranks", why, "choose another width or number of ranks")
 
 
 def version() -> str:
-    """DeepSpeed's."""
+    """Returns the version of DeepSpeed."""
     return package("deepspeed").__version__
 
 
 def _quiet(case: Case) -> None:
-    """Nothing is compiled at run time unless asked: the optimizer is PyTorch's, and no shared-memory operator is built."""
+    """Makes DeepSpeed skip its CUDA version check, log only errors, and on a CPU use its CPU accelerator."""
     os.environ["DS_SKIP_CUDA_CHECK"] = "1"
     os.environ.setdefault("DEEPSPEED_LOG_LEVEL", "error")
     if case.on_cpu:
         os.environ["DS_ACCELERATOR"] = "cpu"
 
 
-# A build of one operator takes minutes; a lock that is older than this belongs to nobody.
+# A build of one operator takes minutes. An older lock, in seconds, was left behind by a build that was killed.
 STALE_SECONDS = 1800
 
 
 def _refuse_stale_locks() -> None:
-    """A build that was ended leaves its lock, and PyTorch's next build of the same waits for it for ever."""
+    """Checks for locks of killed builds: PyTorch's next build of the same operator would wait for them forever.
+
+    Raises:
+        Skip: if there is a stale lock.
+    """
     root = os.environ.get("TORCH_EXTENSIONS_DIR") or os.path.expanduser("~/.cache/torch_extensions")
     locks = [os.path.join(directory, "lock") for directory, _, files in os.walk(root) if "lock" in files]
     stale = [lock for lock in locks if time.time() - os.path.getmtime(lock) > STALE_SECONDS]
     if stale:
-        why = f"the lock {stale[0]} was left by a build that ended, and a new one would wait for it for ever"
-        raise Skip("DeepSpeed's own optimizer", why, f"end what still builds, then `rm {' '.join(stale)}`")
+        why = f"the lock {stale[0]} was left by a killed build, and a new build would wait for it forever"
+        raise Skip("DeepSpeed's own optimizer", why, f"stop all running builds, then `rm {' '.join(stale)}`")
 
 
 def _started(case: Case) -> Any:
-    """The group of this rank, and its device."""
+    """Joins the process group and returns the device of this rank."""
     import deepspeed
     import torch
 
-    # It would be compiled now, in the middle of a measurement.
+    # Otherwise DeepSpeed would compile this operator during a measurement.
     known = getattr(deepspeed.ops, "__compatible_ops__", {})
     known["deepspeed_shm_comm"] = False
     deepspeed.init_distributed(dist_backend="gloo" if case.on_cpu else "nccl", auto_mpi_discovery=False, verbose=False)
@@ -93,7 +102,7 @@ def _started(case: Case) -> Any:
 
 
 def _decoder(torch: Any, case: Case) -> Any:
-    """The same model on every rank and in the reference, of weights that the case's type can hold."""
+    """Returns the same model on every rank and in the reference; its weights are exact in the case's type."""
     from .networks import Decoder
 
     torch.manual_seed(SEED)
@@ -102,7 +111,7 @@ def _decoder(torch: Any, case: Case) -> Any:
 
 
 def _batch(torch: Any, case: Case, rank: int) -> tuple[Any, Any]:
-    """What a rank trains on: tokens, and which follow them."""
+    """Returns the batch of a rank: tokens and the tokens that follow them."""
     draw = torch.Generator().manual_seed(SEED + 1 + rank)
     made = torch.randint(0, WORDS, (case.count("batch_size"), case.count("sequence_length") + 1), generator=draw)
     return made[:, :-1], made[:, 1:]
@@ -113,7 +122,7 @@ def _loss(torch: Any, logits: Any, wanted: Any) -> Any:
 
 
 def _settings(case: Case, weights: int) -> dict[str, Any]:
-    """What DeepSpeed is told of a model of so many weights."""
+    """Returns the configuration of DeepSpeed for a model with `weights` weights."""
     is_parallel = case.workload == "tensor-parallel"
     own = case.params.get("optimizer", "torch") == "torch"
     settings: dict[str, Any] = {
@@ -122,7 +131,7 @@ def _settings(case: Case, weights: int) -> dict[str, Any]:
         "zero_optimization": {
             "stage": 0 if is_parallel else case.count("zero_stage"),
             "overlap_comm": False,
-            # By default 2 GB are set aside for it, however small the model.
+            # By default DeepSpeed reserves 2 GB for it, even for small models.
             "reduce_bucket_size": min(int(5e8), weights),
             "stage3_param_persistence_threshold": 0,
         },
@@ -135,7 +144,7 @@ def _settings(case: Case, weights: int) -> dict[str, Any]:
 
 
 class Trainer:
-    """A rank's engine and its batch."""
+    """The engine and batch of one rank."""
 
     def __init__(self, case: Case, rank: int) -> None:
         import torch
@@ -144,12 +153,12 @@ class Trainer:
         self.torch, self.case, self.device = torch, case, _started(case)
         import deepspeed
 
-        # Importing is no part of the work.
+        # Started after the import, so that the import does not count.
         self.memory = HostAllocator() if case.on_cpu else GpuMemory(torch, self.device)
         model = _decoder(torch, case)
         settings = _settings(case, sum(weight.numel() for weight in model.parameters()))
         self.engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=settings)
-        # Ranks that share layers work on the same; others each on their own.
+        # Ranks that share layers train on the same batch; otherwise each rank has its own.
         share = [0] if case.workload == "tensor-parallel" else range(case.count("num_ranks"))
         self.batches = [_batch(torch, case, one) for one in share]
         self.tokens, self.wanted = (one.to(self.device) for one in self.batches[rank % len(self.batches)])
@@ -157,11 +166,11 @@ class Trainer:
         self.cut = 0
 
     def __call__(self, word: str, *more: Any) -> Any:
-        """The answer to a question of the master."""
+        """Calls the method that the parent process requests."""
         return getattr(self, word)(*more)
 
     def step(self, looking: Callable[[str], object] = lambda phase: None) -> Any:
-        """One step of training; its loss. `looking` is called at the end of each phase."""
+        """Runs one training step and returns its loss. Calls `looking` at the end of each phase."""
         watch = Watch(self.torch, None if self.device.type == "cpu" else self.device)
         loss = _loss(self.torch, self.engine(self.tokens), self.wanted)
         watch.lap()
@@ -176,7 +185,7 @@ class Trainer:
         return loss
 
     def check(self) -> dict[str, Any]:
-        """The losses of the first steps, and for each weight how far its gradient is off: the most, over the largest."""
+        """Runs the first steps, and returns their losses and the relative gradient error of each weight."""
         errors: dict[str, float] = {}
 
         def looking(phase: str) -> None:
@@ -198,11 +207,11 @@ class Trainer:
     def _error(self, weight: Any, exact: Any) -> float:
         gradient = self._whole(weight, exact.shape)
         if gradient is None:
-            return float("inf")  # Nobody computed it.
+            return float("inf")  # No gradient was computed.
         return ((gradient.double() - exact).abs().max() / exact.abs().max()).item()
 
     def _whole(self, weight: Any, shape: Any) -> Any:
-        """The gradient of a weight of which this rank may hold a part."""
+        """Returns the gradient of a weight, gathered from all ranks if it is split, or None."""
         from deepspeed.utils import safe_get_full_grad
 
         part = safe_get_full_grad(weight)
@@ -215,11 +224,11 @@ class Trainer:
         return self.torch.cat(parts, cut)
 
     def seat(self) -> dict[str, str | None]:
-        """Which GPU this rank works on."""
+        """Returns which GPU of the machine this rank uses."""
         return gpus.seat(self.torch, self.torch.cuda.current_device())
 
     def run(self, count: int) -> dict[str, Any]:
-        """So many steps: nanoseconds of all, and of each phase."""
+        """Runs `count` steps and returns nanoseconds in total and per phase."""
         self.watches = []
         self.torch.distributed.barrier()
         begin = time.perf_counter_ns()
@@ -233,12 +242,12 @@ class Trainer:
         return {"total": total} | {name: sum(spent) for name, spent in zip(PHASES, laps)}
 
     def held(self) -> dict[str, Any]:
-        """Bytes of weights and optimizer after a step, and what the allocator handed out in one."""
+        """Runs a step; returns bytes of weights and optimizer state, and the memory allocated during it."""
         self.step(lambda _: self.memory.look())
         return {"state": _held(self.torch, self.engine)} | self.memory.fields()
 
     def talk(self) -> float:
-        """Nanoseconds of a step in collectives, as PyTorch's profiler sees them, with waiting for the others."""
+        """Returns nanoseconds per step in collectives according to PyTorch's profiler, including waiting."""
         profiler = self.torch.profiler
         on_cpu = self.device.type == "cpu"
         kind = profiler.ProfilerActivity.CPU if on_cpu else profiler.ProfilerActivity.CUDA
@@ -252,7 +261,7 @@ class Trainer:
 
 
 def spoken_us(events: Any, on_cpu: bool) -> float:
-    """Microseconds of the collectives among a profiler's events: operations of gloo, or kernels of NCCL and RCCL."""
+    """Returns the total microseconds of collectives among profiler events (gloo, or NCCL and RCCL kernels)."""
     if on_cpu:
         return sum(event.time_range.elapsed_us() for event in events if event.name.startswith("gloo:"))
     kernels = (event for event in events if event.name.startswith(("nccl", "rccl")) and "Kernel" in event.name)
@@ -260,7 +269,7 @@ def spoken_us(events: Any, on_cpu: bool) -> float:
 
 
 class Watch:
-    """Laps by events of the GPU, or by the clock of the host: a GPU is not made to wait between two phases."""
+    """A lap timer that uses GPU events or the host clock. The GPU does not wait between phases."""
 
     def __init__(self, torch: Any, gpu: Any) -> None:
         self._torch, self._gpu = torch, gpu
@@ -268,7 +277,7 @@ class Watch:
         self.lap()
 
     def lap(self) -> None:
-        """Here one phase ends."""
+        """Marks the end of a phase."""
         if self._gpu is None:
             self._marks.append(time.perf_counter_ns())
         else:
@@ -277,7 +286,7 @@ class Watch:
             self._marks.append(event)
 
     def laps(self) -> list[float]:
-        """Nanoseconds of each phase, once everything is done."""
+        """Returns the nanoseconds of each phase. Call it after the GPU has finished."""
         pairs = list(zip(self._marks, self._marks[1:]))
         if self._gpu is None:
             return [float(end - begin) for begin, end in pairs]
@@ -285,7 +294,7 @@ class Watch:
 
 
 def _held(torch: Any, engine: Any) -> int:
-    """Bytes of this rank's weights and state of the optimizer after a step, as they stand in its tensors."""
+    """Returns the bytes of this rank's weights, gradients and optimizer state, as stored in tensors."""
     seen: dict[int, int] = {}
 
     def walk(value: Any) -> None:
@@ -311,31 +320,45 @@ def _held(torch: Any, engine: Any) -> int:
 
 
 def verified(case: Case, found: Any, exact: Any) -> float:
-    """The largest error of any gradient on any rank, when each and every loss is right."""
+    """Verifies the losses and gradients of all ranks.
+
+    Args:
+        case: the case.
+        found: what `Trainer.check` returned on each rank.
+        exact: losses of a single process.
+
+    Returns:
+        The largest relative error of any gradient on any rank.
+
+    Raises:
+        Failure: if a gradient or loss is wrong, or a layer was not split.
+    """
     allowed, dtype = TOLERANCES[case.text("dtype")], case.text("dtype")
     errors = [(error, name, rank) for rank, one in enumerate(found) for name, error in one["errors"].items()]
     worst, name, rank = max(errors, key=lambda one: one[0] if one[0] == one[0] else float("inf"))
     if not worst <= allowed:
-        why = f"that of {name} on rank {rank} is off by {worst:.3g} of its largest value, where {allowed:.3g} is allowed"
+        why = f"that of {name} on rank {rank} is off by {worst:.3g} of its largest value; at most {allowed:.3g} is allowed"
         raise Failure(f"gradients of {case.workload}", why, CURE)
     if case.workload == "tensor-parallel" and len(found) > 1 and not all(one["cut"] for one in found):
-        raise Failure(f"{case.workload} on {len(found)} ranks", "each holds every weight whole", "report it to DeepSpeed")
+        why = "a rank holds all weights, so no layer was split"
+        raise Failure(f"{case.workload} on {len(found)} ranks", why, "report it to DeepSpeed")
     losses = [sum(one["losses"][step] for one in found) / len(found) for step in range(STEPS_CHECKED)]
     off = max(abs(own - one) / one for own, one in zip(losses, exact))
     if not off <= LOSS_TOLERANCES[dtype]:
-        why = f"of {STEPS_CHECKED} steps one is off by {off:.3g}, where {LOSS_TOLERANCES[dtype]:.3g} is allowed"
+        why = f"one of {STEPS_CHECKED} steps is off by {off:.3g}; at most {LOSS_TOLERANCES[dtype]:.3g} is allowed"
         raise Failure(f"losses of {case.workload}", why, CURE)
     return worst
 
 
 def _alone(torch: Any, case: Case, batches: list[tuple[Any, Any]]) -> list[float]:
-    """The losses of one process that trains on every batch, in f32 on the case's device."""
+    """Returns the losses of a single process that trains on all batches, in f32 on the case's device."""
     _, device = torch_device(case)
     model = _decoder(torch, case).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
     losses: list[float] = []
     if case.text("dtype") == "bf16" and (case.workload == "tensor-parallel" or case.count("zero_stage") == 0):
-        # There DeepSpeed makes the optimizer's state by a step without gradients, which counts: later ones are shorter.
+        # In these cases DeepSpeed creates the optimizer state with a step without gradients. The
+        # optimizer counts that step, so later steps are shorter.
         for weight in model.parameters():
             weight.grad = torch.zeros_like(weight)
         optimizer.step()
@@ -349,14 +372,14 @@ def _alone(torch: Any, case: Case, batches: list[tuple[Any, Any]]) -> list[float
 
 
 class Trained(Work):
-    """Steps of all ranks; the times of phases are those of every sample."""
+    """Training steps of all ranks; accumulates the times of phases over all samples."""
 
     def __init__(self, ranks: Ranks, fields: Callable[[float], dict[str, Any]]) -> None:
         super().__init__(lambda: None, fields)
         self._ranks, self._count, self._spent = ranks, 0, dict.fromkeys(PHASES, 0.0)
 
     def sample(self, iters: int) -> float:
-        """The slowest rank's time."""
+        """Runs `iters` steps and returns the nanoseconds of the slowest rank."""
         answers = self._ranks.ask("run", iters)
         self._count += iters
         for name in PHASES:
@@ -364,17 +387,18 @@ class Trained(Work):
         return float(max(one["total"] for one in answers))
 
     def phases(self) -> dict[str, float]:
-        """Means over all steps."""
+        """Returns the mean time of each phase over all steps, in milliseconds."""
         names = dict(zip(PHASES, ("forward_time_ms", "backward_time_ms", "optimizer_step_time_ms")))
         return {names[name]: milliseconds(spent / max(self._count, 1)) for name, spent in self._spent.items()}
 
 
-# Fields of one workload, from nanoseconds of a step, what each rank holds, and the number of weights.
+# Computes workload-specific fields from nanoseconds per step, the memory of each rank, and the
+# number of weights.
 _More = Callable[[float, list[dict[str, Any]], int], dict[str, Any]]
 
 
 def _training(case: Case, role: Callable[[Case, int], Callable[..., Any]], more: _More) -> Work:
-    """Verified steps of training; `more` gives the fields of a workload of its own."""
+    """Prepares verified training steps. `more` computes the workload-specific fields."""
     torch, _ = torch_device(case)
     ranks = Ranks(case, role)
     if not case.on_cpu:
@@ -385,7 +409,7 @@ def _training(case: Case, role: Callable[[Case, int], Callable[..., Any]], more:
 
     def fields(time_ns: float) -> dict[str, Any]:
         held = ranks.ask("held")
-        talk = min(ranks.ask("talk"))  # The rank that is last waits for nobody.
+        talk = min(ranks.ask("talk"))  # The last rank to arrive waits for no other.
         with torch.device("meta"):
             model = _decoder(torch, case)
         described = model_fields("decoder", model)
@@ -414,12 +438,12 @@ def _training(case: Case, role: Callable[[Case, int], Callable[..., Any]], more:
 
 
 def zero(case: Case) -> Work:
-    """Training steps under a stage of ZeRO."""
+    """Prepares training steps under a stage of ZeRO."""
     if case.count("zero_stage") > 3:
-        raise Skip(f"ZeRO stage {case.text('zero_stage')}", "there are stages 0 to 3", "choose one of these")
+        raise Skip(f"ZeRO stage {case.text('zero_stage')}", "ZeRO only has stages 0 to 3", "choose one of these")
 
     def more(_: float, held: list[dict[str, Any]], parameters: int) -> dict[str, Any]:
-        # Weights, and in f32 two moments of Adam and, where those are not f32, a copy of the weights.
+        # Weights, and in f32 the two moments of Adam and, for bf16, a copy of the weights.
         whole = (14 if case.text("dtype") == "bf16" else 12) * parameters
         return {
             "zero_stage": case.count("zero_stage"),
@@ -431,7 +455,7 @@ def zero(case: Case) -> Work:
 
 
 def tensor_parallel(case: Case) -> Work:
-    """Training steps with each layer cut among ranks by DeepSpeed's AutoTP, against one rank that has them all."""
+    """Prepares training steps with layers split by AutoTP, compared with one rank that holds them all."""
     ranks = case.count("num_ranks")
 
     def more(time_ns: float, _: object, __: object) -> dict[str, Any]:

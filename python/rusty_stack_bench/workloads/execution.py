@@ -1,4 +1,4 @@
-"""A decoder's pass forward in the ways in which PyTorch can run it: eagerly, compiled, or as a graph that a GPU replays."""
+"""Forward pass of a decoder in each execution mode of PyTorch: eager, compiled, or a replayed GPU graph."""
 from __future__ import annotations
 
 import time
@@ -9,12 +9,12 @@ from .core import Case, Skip, Work, milliseconds, model_fields, side_by_side, to
 SEED = 20_231
 WORDS = 1024
 HEAD = 64
-# Errors of the layers add up.
+# Errors of the layers accumulate.
 TOLERANCES = {"f32": 1e-4, "tf32": 2e-2, "f16": 3e-2, "bf16": 1e-1}
 
 
 def measured(case: Case, work: Callable[..., Work]) -> Work:
-    """The pass, verified; `work` makes a piece of work of PyTorch."""
+    """Verifies and prepares the forward pass. `work` creates the `Work` of the PyTorch component."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     model, tokens = _decoder(case, torch, device)
@@ -38,7 +38,7 @@ def measured(case: Case, work: Callable[..., Work]) -> Work:
             **model_fields("decoder", model),
             "forward_time_ms": milliseconds(time_ns),
             "tokens_per_second": tokens.numel() * 1e9 / time_ns,
-            # Of the first pass, with what must be made for it.
+            # Time of the first pass, including compilation or capture.
             "compile_time_ms": None if case.text("execution") == "eager" else milliseconds(made_ns),
             "speedup": times["eager"] / times["own"],
             "accuracy_error": error,
@@ -52,7 +52,7 @@ def _decoder(case: Case, torch: Any, device: Any) -> tuple[Any, Any]:
 
     width, length = case.count("width"), case.count("sequence_length")
     if width % HEAD:
-        raise Skip(f"a decoder {width} wide", f"heads have {HEAD} each", f"choose a multiple of {HEAD}")
+        raise Skip(f"decoder of width {width}", f"heads have {HEAD} elements", f"choose a multiple of {HEAD}")
     model = Decoder(WORDS, width, HEAD, case.count("num_layers"), length).to(device).eval().requires_grad_(False)
     return model, torch.randint(0, WORDS, (case.count("batch_size"), length), device=device)
 
@@ -68,16 +68,16 @@ def _compiled(case: Case, torch: Any, device: Any, model: Any, tokens: Any, eage
         run()
     except Exception as error:
         if "compiler" in str(error).lower() and case.on_cpu:
-            raise Skip("torch.compile", "it finds no C++ compiler", "install g++") from error
+            raise Skip("torch.compile", "it does not find a C++ compiler", "install g++") from error
         raise
     return run
 
 
 def _graph(case: Case, torch: Any, device: Any, model: Any, tokens: Any, eager: Callable[[], Any]) -> Callable[[], Any]:
     if case.on_cpu:
-        why = "a CPU has no graphs that it could replay without Python"
-        raise Skip("a captured graph", why, "run it on a GPU: --backend rocm or cuda")
-    # What is made at the first call must not be captured, and capturing wants a stream of its own.
+        why = "only GPUs can replay captured graphs"
+        raise Skip("captured graph", why, "run it on a GPU: --backend rocm or cuda")
+    # Work of the first call must not be captured, and capturing requires a side stream.
     aside = torch.cuda.Stream(device)
     aside.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(aside):

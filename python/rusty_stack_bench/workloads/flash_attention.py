@@ -1,4 +1,4 @@
-"""Attention without its matrix of scores: flash_attn where it is installed, else PyTorch's flash kernel, against the others."""
+"""Attention without a materialized score matrix: flash_attn if installed, else PyTorch's flash kernel."""
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -10,13 +10,13 @@ from .pytorch import SEED
 
 
 def check(case: Case) -> None:
-    """Whether PyTorch is here and drives the device."""
+    """Checks that PyTorch is installed and can use the device."""
     torch, _ = torch_device(case)
     torch.manual_seed(SEED)
 
 
 def version() -> str:
-    """That of what provides the kernel."""
+    """Returns the name and version of the package that provides the kernel."""
     found = _own_package()
     return f"flash-attn {found.__version__}" if found else f"torch {package('torch').__version__}"
 
@@ -31,12 +31,12 @@ def _own_package() -> Any:
 
 
 def _flash(case: Case, torch: Any, causal: bool) -> tuple[Callable[..., Any], str]:
-    """The flash kernel alone, as a function of q, k, v (batch, heads, positions, head) and its provider."""
+    """Returns the flash kernel as a function of q, k, v (batch, heads, positions, head), and its provider."""
     found = None if case.on_cpu or case.text("dtype") not in ("f16", "bf16") else _own_package()
     if found is not None:
 
         def by_package(q: Any, k: Any, v: Any) -> Any:
-            # It has positions before heads.
+            # flash_attn expects positions before heads.
             swapped = (one.transpose(1, 2) for one in (q, k, v))
             return found.flash_attn_func(*swapped, causal=causal).transpose(1, 2)
 
@@ -56,7 +56,7 @@ def _with_kernel(torch: Any, name: str, causal: bool) -> Callable[..., Any]:
 
 
 def _others(torch: Any, provider: str, causal: bool) -> dict[str, Any]:
-    """Every kernel of PyTorch but the one that is measured, by what people call it."""
+    """Returns PyTorch's kernels except the measured one, by common names."""
     names = {"standard": "MATH", "efficient": "EFFICIENT_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
     if provider != "torch":
         names["torch flash"] = "FLASH_ATTENTION"
@@ -65,7 +65,7 @@ def _others(torch: Any, provider: str, causal: bool) -> dict[str, Any]:
 
 
 def _names(torch: Any, case: Case, run: Callable[[], Any]) -> list[str]:
-    """Operations and kernels that the profiler saw."""
+    """Returns the operations and kernels that the profiler recorded."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     if not case.on_cpu:
         activities.append(torch.profiler.ProfilerActivity.CUDA)
@@ -75,35 +75,40 @@ def _names(torch: Any, case: Case, run: Callable[[], Any]) -> list[str]:
 
 
 def _proved(names: list[str], case: Case) -> str:
-    """The flash kernel among `names`; without one, or beside the plain one, something else ran."""
+    """Returns the flash kernel among `names`.
+
+    Raises:
+        Failure: if there is none, or the standard kernel ran as well.
+    """
     flash = [name for name in names if "flash" in name.lower() or "fmha" in name.lower() or "attn_fwd" in name.lower()]
     plain = [name for name in names if "attention_math" in name.lower()]
     if not flash or plain:
         raise Failure(
             f"flash attention on {case.device}",
-            f"the profiler saw {', '.join(plain or names[:5])} and no flash kernel",
-            "this PyTorch has no flash kernel for the type, the head length or the GPU: choose others, or another wheel",
+            f"the profiler recorded {', '.join(plain or names[:5])}; expected only a flash kernel",
+            "choose a type, head size and GPU for which this PyTorch has a flash kernel, or install another wheel",
         )
     return max(flash, key=len)
 
 
 def _inputs(case: Case, torch: Any, device: Any, dtype: Any) -> list[Any]:
-    """q, k and v, of which the last two may have fewer heads."""
+    """Returns q, k and v; k and v may have fewer heads."""
     batch, heads, length, head = (case.count(name) for name in ("batch_size", "num_heads", "sequence_length", "head_dim"))
     shared = int(case.params.get("num_kv_heads", "0")) or heads
     if heads % shared:
-        raise Skip(f"{heads} heads of queries on {shared} of keys", "each must serve as many", "choose a divisor of num_heads")
+        why = "each key head must serve the same number"
+        raise Skip(f"{heads} query heads on {shared} key heads", why, "choose a divisor of num_heads")
     return [random(torch, device, dtype, batch, count, length, head).requires_grad_() for count in (heads, shared, shared)]
 
 
 class Passes:
-    """What is timed of one kernel: its pass forward, or the one backward after it."""
+    """The timed passes of a kernel: the forward pass, or the backward pass after it."""
 
     def __init__(self, torch: Any, gpu: Any, inputs: Any, ahead: Any, backward: bool) -> None:
         self._torch, self._gpu, self._inputs, self._ahead, self._backward = torch, gpu, inputs, ahead, backward
 
     def work(self, attend: Callable[..., Any]) -> Work:
-        """A pass of `attend`."""
+        """Returns the timed pass of `attend`."""
         state: dict[str, Any] = {}
 
         def before() -> None:
@@ -117,7 +122,7 @@ class Passes:
         return Work(lambda: self._forward(attend), lambda _: {}, None, self._gpu)
 
     def peak(self, attend: Callable[..., Any]) -> float | None:
-        """Bytes that a pass allocates at the most; what the pass forward keeps for the one backward counts."""
+        """Returns the peak of allocated bytes in a pass; for backward including what forward saves."""
 
         def both() -> None:
             self._torch.autograd.grad(attend(*self._inputs), self._inputs, self._ahead)
@@ -130,7 +135,7 @@ class Passes:
 
 
 def flash(case: Case) -> Work:
-    """Forward or backward of flash attention."""
+    """Prepares the forward or backward pass of flash attention."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     causal, backward = case.text("causal") == "yes", case.text("operation") == "backward"
@@ -140,7 +145,7 @@ def flash(case: Case) -> Work:
     try:
         out = attend(*inputs)
     except RuntimeError as error:
-        why = f"PyTorch {torch.__version__} has no flash kernel for {case.text('dtype')} there: {str(error).splitlines()[0]}"
+        why = f"PyTorch {torch.__version__} has no flash kernel for {case.text('dtype')} here: {str(error).splitlines()[0]}"
         raise Skip(f"flash attention on {case.device}", why, "choose f16 or bf16 and a head of 64 or 128") from error
     error = attention.verified(case, torch, inputs, out, ahead if backward else None)
     kernel = _proved(_names(torch, case, lambda: attend(*inputs)), case)
@@ -174,13 +179,13 @@ def _memory(passes: Passes, attend: Callable[..., Any], standard: Callable[..., 
 def _compared(
     torch: Any, case: Case, passes: Passes, attend: Callable[..., Any], time_ns: float, provider: str
 ) -> dict[str, Any]:
-    """Against the plain kernel, and against the fastest of the others that can do it here."""
+    """Compares the kernel with the standard one and with the fastest other kernel that works here."""
     works = {"own": passes.work(attend)}
     for name, other in _others(torch, provider, case.text("causal") == "yes").items():
         work = passes.work(other)
         try:
             work.sample(1)
-        except RuntimeError:  # It does not know the type, the shape or the device, or memory does not suffice.
+        except RuntimeError:  # It does not support the type, shape or device, or memory does not suffice.
             continue
         works[name] = work
     times = side_by_side(works, time_ns)

@@ -1,4 +1,4 @@
-"""Which GPUs a worker process sees: the GPU of its case first, so that every engine that takes the first GPU takes this one."""
+"""Visibility of GPUs: a worker sees the GPU of its case first, because many engines use the first GPU."""
 from __future__ import annotations
 
 import ctypes
@@ -9,28 +9,31 @@ from typing import Any
 
 from .core import Case, Failure, Skip
 
-# Names the address on the bus of the GPU that the case was planned on, where the program knows it.
+# Environment variable with the PCI address of the GPU for which the case was planned, if known.
 ADDRESS_VARIABLE = "RSB_PCI_ADDRESS"
 
-# The variables that list the GPUs of a runtime, the one that wins first. HIP only reads CUDA's without its own (rocdevice.cpp of
-# ROCm's clr), and vLLM stops if the two differ (vllm/platforms/rocm.py). ROCR_VISIBLE_DEVICES stays as it is: HIP counts what
-# it leaves.
+# Variables that list the visible GPUs of a runtime, highest precedence first. HIP reads CUDA's
+# variable only if its own is not set (rocdevice.cpp of ROCm's clr), and vLLM stops if the two
+# differ (vllm/platforms/rocm.py). ROCR_VISIBLE_DEVICES is not changed: HIP indices refer to the
+# GPUs that it leaves.
 VARIABLES = {"rocm": ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"), "cuda": ("CUDA_VISIBLE_DEVICES",)}
 
 def gpus_of(case: Case) -> int | None:
-    """How many GPUs the case needs, its own and those after it; nothing where it chooses among all of them itself."""
+    """Returns how many GPUs the case needs, starting with its own; None if it chooses among all GPUs."""
     if case.params.get("direction") == "gpu_to_peer":
         return None
     return case.count("num_ranks") if "num_ranks" in case.params else 1
 
 
 def visible(device: str, count: int, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables with which a process sees `count` GPUs from `device` on and no other.
+    """Returns the variables with which a process sees only `count` GPUs, starting with `device`.
 
     Args:
-        device: as cases name it, such as `rocm:3`: an index among the GPUs that `environment` leaves visible.
-        count: how many GPUs; fewer are visible if the machine has not as many.
-        environment: the variables so far. Entries of the user's list are passed on as they are: indices, UUIDs, MIG names.
+        device: the device of a case, such as `rocm:3`: an index among the GPUs that `environment`
+            leaves visible.
+        count: number of GPUs; fewer are visible if the machine has fewer.
+        environment: the current variables. Entries of the user's list are passed on unchanged:
+            indices, UUIDs, MIG names.
 
     Raises:
         Skip: if the user's list has no entry for `device`.
@@ -40,7 +43,7 @@ def visible(device: str, count: int, environment: Mapping[str, str]) -> dict[str
     if not names:
         return {}
     first = int(index or 0)
-    # An empty list hides every GPU of CUDA; HIP takes it for none.
+    # An empty list hides all GPUs from CUDA; HIP treats it as unset.
     is_set = [name for name in names if environment.get(name) or (backend == "cuda" and name in environment)]
     if not is_set:
         chosen = [str(one) for one in range(first, first + count)]
@@ -54,16 +57,18 @@ def visible(device: str, count: int, environment: Mapping[str, str]) -> dict[str
 
 
 def _listed(text: str) -> list[str]:
-    """The entries of a list of GPUs up to the first that names none, where the runtimes stop reading."""
+    """Returns the entries of a GPU list up to the first invalid one, where the runtimes stop reading."""
     entries = [entry.strip() for entry in text.split(",")]
     return list(itertools.takewhile(lambda entry: entry and not entry.startswith("-"), entries))
 
 
 def narrow(case: Case) -> None:
-    """Makes the GPU of `case` the first that this process and its children see. Call it before a framework is loaded.
+    """Makes the GPU of `case` the first that this process and its children see.
+
+    Must be called before a framework is loaded.
 
     Raises:
-        Skip: if the user hid the GPU.
+        Skip: if the user's list of visible GPUs does not contain the GPU.
     """
     count = gpus_of(case)
     if count is None:
@@ -73,19 +78,21 @@ def narrow(case: Case) -> None:
 
 
 def address_of(torch: Any, index: int) -> str | None:
-    """The address on the bus, such as `0000:c3:00.0`, of a GPU of this process: by PyTorch, else by HIP if something has loaded
-    it; nothing if neither reports it."""
+    """Returns the PCI address, such as `0000:c3:00.0`, of a GPU of this process.
+
+    It is queried from PyTorch, else from HIP if that is loaded. Returns None if neither reports it.
+    """
     if torch is not None:
         try:
             properties = torch.cuda.get_device_properties(index)
             return f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
         except (AssertionError, AttributeError, IndexError, RuntimeError, ValueError):
-            pass  # A PyTorch for other GPUs, or one that does not report it.
+            pass  # PyTorch was built for other GPUs, or does not report the address.
     return _by_hip(index)
 
 
 def _by_hip(index: int) -> str | None:
-    """As HIP reports it, in the library that this process has loaded already: MIGraphX brings no PyTorch."""
+    """Queries HIP, if its library is loaded in this process: MIGraphX does not use PyTorch."""
     path = _loaded("libamdhip64.so")
     if path is None:
         return None
@@ -95,12 +102,13 @@ def _by_hip(index: int) -> str | None:
     except (OSError, AttributeError):
         return None
     slot = text.value.decode("ascii", "replace").lower().rpartition(".")[0]
-    # As PyTorch and the program write it: without the function, which parts of one GPU may differ in.
+    # Same format as in PyTorch and the program: function 0, because parts of one GPU may differ in
+    # the function.
     return f"{slot}.0" if slot and not failed else None
 
 
 def _loaded(name: str) -> str | None:
-    """The file of a library that this process has mapped."""
+    """Returns the path of a library that is mapped in this process."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             return next((line.split(maxsplit=5)[5].strip() for line in maps if f"/{name}" in line), None)
@@ -109,7 +117,7 @@ def _loaded(name: str) -> str | None:
 
 
 def uuid_of(torch: Any, index: int) -> str | None:
-    """The UUID of a GPU of this process: devices that are parts of one GPU share its address, and not this."""
+    """Returns the UUID of a GPU of this process. Partitions of one GPU share its address but not its UUID."""
     try:
         return str(torch.cuda.get_device_properties(index).uuid)
     except (AssertionError, AttributeError, IndexError, RuntimeError, ValueError):
@@ -117,44 +125,53 @@ def uuid_of(torch: Any, index: int) -> str | None:
 
 
 def check_address(case: Case, address: str | None) -> None:
-    """Holds the GPU that this process works on against the one that the case was planned on, if both are known.
+    """Checks that this process uses the GPU for which the case was planned, if both are known.
 
     Raises:
-        Failure: if they differ: the figures would be those of another GPU.
+        Failure: if they differ: the results would be those of another GPU.
     """
     planned = os.environ.get(ADDRESS_VARIABLE, "").lower()
     if planned and address and address.lower() != planned:
         names = VARIABLES.get(case.device.partition(":")[0], ())
         shown = ", ".join(f"{name}={os.environ.get(name, '')}" for name in names)
-        why = f"the framework works on the GPU at {address}, and {case.device} is the GPU at {planned} ({shown})"
-        cure = f"list that GPU alone in {names[0] if names else 'its variable'}, by its UUID, and choose --device 0"
+        why = f"the framework uses the GPU at {address}, but {case.device} is the GPU at {planned} ({shown})"
+        cure = f"list only that GPU in {names[0] if names else 'its variable'}, by its UUID, and choose --device 0"
         raise Failure(f"GPU {case.device}", why, cure)
 
 
 def seat(torch: Any, index: int) -> dict[str, str | None]:
-    """Which GPU of the machine a GPU of this process is."""
+    """Returns the PCI address and UUID of a GPU of this process."""
     return {"address": address_of(torch, index), "uuid": uuid_of(torch, index)}
 
 
 def check_ranks(case: Case, ranks: list[dict[str, str | None]]) -> None:
-    """Holds the GPUs of ranks, each a `seat`, against the case: the first is its own, and no two are one.
+    """Checks that the first rank uses the GPU of the case, and that no two ranks share a GPU.
+
+    Args:
+        case: the case.
+        ranks: the `seat` of each rank.
 
     Raises:
-        Failure: if the first is another GPU, or if ranks share one.
+        Failure: if the first rank uses another GPU, or ranks share one.
     """
     check_address(case, ranks[0]["address"])
     uuids = [rank["uuid"] for rank in ranks]
     if None not in uuids and len(set(uuids)) < len(uuids):
-        why = f"{len(uuids)} ranks work on {len(set(uuids))} of them: {', '.join(map(str, uuids))}"
-        raise Failure(f"GPUs of {case.device} and after", why, "report it to the framework: it ignores LOCAL_RANK")
+        why = f"{len(uuids)} ranks use only {len(set(uuids))} of them: {', '.join(map(str, uuids))}"
+        raise Failure(f"GPUs from {case.device} on", why, "report to the framework that it ignores LOCAL_RANK")
 
 
 def bind_near(address: str | None) -> int | None:
-    """Ties this process to those of its CPUs that are nearest to the GPU at `address`, so that memory pinned for it lies on its
-    NUMA node. Only takes CPUs away. `RSB_SYSFS_ROOT` stands for /sys, as in the program.
+    """Restricts this process to its CPUs nearest to the GPU, so that pinned memory is on its NUMA node.
+
+    Never adds CPUs. `RSB_SYSFS_ROOT` replaces /sys, as in the program.
+
+    Args:
+        address: PCI address of the GPU.
 
     Returns:
-        The NUMA node of the GPU; nothing if the system does not report it, or if the process may not use its CPUs.
+        The NUMA node of the GPU; None if the system does not report it, or the process may not use
+        its CPUs.
     """
     if address is None:
         return None
@@ -165,13 +182,13 @@ def bind_near(address: str | None) -> int | None:
         try:
             os.sched_setaffinity(0, near)
         except OSError:
-            return None  # It may run anywhere, so the node says nothing about it.
+            return None  # The process may run on any CPU, so the node would mean nothing.
     node = _text(os.path.join(directory, "numa_node"))
     return int(node) if near and node.isdecimal() else None
 
 
 def _cpus(text: str) -> set[int]:
-    """The numbers in a list such as `0-3,8`."""
+    """Returns the numbers in a list such as `0-3,8`."""
     found: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")

@@ -1,4 +1,4 @@
-"""What a case holds of memory while it is sampled: the process's on a CPU, the allocator's on a GPU."""
+"""Memory of a case during its samples: of the process on a CPU, of the allocator on a GPU."""
 from __future__ import annotations
 
 import ctypes
@@ -10,33 +10,33 @@ from typing import Any, Callable
 
 
 class HostMemory:
-    """The resident set of this process, above what it was before the case."""
+    """Resident set size of this process, minus its size before the case."""
 
     def __init__(self) -> None:
         self._before = _status("VmRSS") or 0.0
         self._seen: list[int] = []
         self._page = os.sysconf("SC_PAGE_SIZE")
         try:
-            # Kept open and read without decoding: what is done between two samples must take microseconds.
+            # Kept open and read without decoding: work between samples must take only microseconds.
             self._file = os.open("/proc/self/statm", os.O_RDONLY)
         except OSError:
             self._file = None
 
     def begin(self) -> None:
-        """From here on the peak counts."""
+        """Starts the peak measurement."""
         try:
             with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-                file.write("5")  # Sets the peak back to what is resident now.
+                file.write("5")  # Resets the peak to the current resident size.
         except OSError:
-            pass  # Then the peak holds the preparation too.
+            pass  # Without the reset, the peak includes preparation.
 
     def look(self) -> None:
-        """Between two samples."""
+        """Records the current size. Called between samples."""
         if self._file is not None:
             self._seen.append(int(os.pread(self._file, 128, 0).split()[1]) * self._page)
 
     def fields(self) -> dict[str, Any]:
-        """Peak and mean; nothing where the system does not tell."""
+        """Returns peak and mean in MB; empty if the system does not report them."""
         peak = _status("VmHWM")
         if peak is None or not self._seen:
             return {}
@@ -48,7 +48,7 @@ class HostMemory:
 
 
 def of_children() -> dict[str, Any]:
-    """The most that processes started by this one ever held, for work that is done there."""
+    """Returns the sum of the peak memory of child processes, for work that is done there."""
     peak = 0.0
     for name in filter(str.isdigit, os.listdir("/proc")):
         if _status("PPid", name, scale=1) == os.getpid():
@@ -57,24 +57,24 @@ def of_children() -> dict[str, Any]:
 
 
 class HostAllocator:
-    """What the C library's allocator, which PyTorch asks on a CPU, has handed out above what it had before the case."""
+    """Memory allocated from the C library, which PyTorch uses on a CPU, minus that before the case."""
 
     def __init__(self) -> None:
         self._before = handed_out()
         self._seen: list[int] = []
 
     def begin(self) -> None:
-        """What was seen so far is another matter."""
+        """Discards earlier records."""
         self._seen = []
 
     def look(self) -> None:
-        """Now; takes some microseconds."""
+        """Records the current size; takes some microseconds."""
         held = handed_out()
         if held is not None:
             self._seen.append(held)
 
     def fields(self) -> dict[str, Any]:
-        """The most and the mean of what was seen; nothing where the library does not tell."""
+        """Returns maximum and mean of the records in MB; empty if the library does not report them."""
         if self._before is None or not self._seen:
             return {}
         above = [max(seen - self._before, 0) / 1e6 for seen in self._seen]
@@ -82,13 +82,13 @@ class HostAllocator:
 
 
 def handed_out() -> int | None:
-    """Bytes that are in use; nothing where the library does not tell."""
+    """Returns the bytes allocated from the C library; None if it does not report them."""
     told = _allocator()
     return told and told.uordblks + told.hblkhd
 
 
 def heap_unused_percent() -> dict[str, Any]:
-    """The share of what the C library's allocator holds of the system that is not in use; nothing where it does not tell."""
+    """Returns the share of the C library's heap that is not in use; empty if it is not reported."""
     told = _allocator()
     if told is None:
         return {}
@@ -104,7 +104,7 @@ class _MallInfo(ctypes.Structure):
 
 
 def _allocator() -> _MallInfo | None:
-    """What `mallinfo2` of glibc 2.33 or later says."""
+    """Returns the result of `mallinfo2`, which glibc has since 2.33, or None."""
     try:
         ask = ctypes.CDLL(None).mallinfo2
     except (AttributeError, OSError):
@@ -114,22 +114,22 @@ def _allocator() -> _MallInfo | None:
 
 
 class GpuMemory:
-    """What PyTorch's allocator holds of a GPU."""
+    """Memory of a GPU that PyTorch's allocator holds."""
 
     def __init__(self, torch: Any, gpu: Any) -> None:
         self._torch, self._gpu = torch, gpu
         self._seen: list[int] = []
 
     def begin(self) -> None:
-        """From here on the peak counts."""
+        """Starts the peak measurement."""
         self._torch.cuda.reset_peak_memory_stats(self._gpu)
 
     def look(self) -> None:
-        """Between two samples."""
+        """Records the current size. Called between samples."""
         self._seen.append(self._torch.cuda.memory_allocated(self._gpu))
 
     def fields(self) -> dict[str, Any]:
-        """Peak, mean, and the share of what is reserved that nobody uses."""
+        """Returns peak and mean in MB, and the percentage of reserved memory that is not allocated."""
         cuda = self._torch.cuda
         reserved, allocated = cuda.memory_reserved(self._gpu), cuda.memory_allocated(self._gpu)
         peak = cuda.max_memory_allocated(self._gpu)
@@ -142,8 +142,10 @@ class GpuMemory:
 
 
 class GpuPeak:
-    """The most memory of a GPU that was in use by all, by the driver's figure, asked again and again: who holds it may be
-    another process, and what is held at the end is no peak."""
+    """Peak of a GPU's memory in use by all processes, polled from the driver.
+
+    Another process may hold the memory, and memory in use at the end is not the peak.
+    """
 
     def __init__(self, torch: Any, gpu: Any, seconds: float = 0.1) -> None:
         self._ask, self._seconds = lambda: torch.cuda.mem_get_info(gpu), seconds
@@ -160,20 +162,20 @@ class GpuPeak:
         self._least = min(self._least, self._ask()[0])
 
     def fields(self) -> dict[str, Any]:
-        """Up to now."""
+        """Returns the peak until now and the total memory of the GPU, in MB."""
         self._look()
         return {"gpu_memory_peak_mb": (self._total - self._least) / 1e6, "gpu_memory_total_mb": self._total / 1e6}
 
 
 def peak_of_pass(torch: Any, gpu: Any, run: Callable[[], Any]) -> float | None:
-    """Bytes that PyTorch's allocator hands out at once, at the most, while `run` runs; nothing where a GPU has not so many."""
+    """Returns the peak of bytes allocated by PyTorch during `run`; None if a GPU has not enough memory."""
     if gpu is None:
         with torch.autograd.profiler.profile(profile_memory=True) as profile:
             run()
         found = [event for event in profile.kineto_results.events() if event.name() == "[memory]"]
         return float(most_at_once((event.start_ns(), event.nbytes()) for event in found))
     try:
-        run()  # Workspaces that stay are no part of it.
+        run()  # Workspaces that stay allocated do not count.
         torch.cuda.synchronize(gpu)
         before = torch.cuda.memory_allocated(gpu)
         torch.cuda.reset_peak_memory_stats(gpu)
@@ -186,7 +188,7 @@ def peak_of_pass(torch: Any, gpu: Any, run: Callable[[], Any]) -> float | None:
 
 
 def most_at_once(changes: Iterable[tuple[int, int]]) -> int:
-    """The largest sum of changes in the order of their times; what is freed is below zero."""
+    """Returns the largest cumulative sum of (time, change) pairs in order of time; frees are negative."""
     held = most = 0
     for _, change in sorted(changes, key=lambda one: one[0]):
         held += change
@@ -195,7 +197,7 @@ def most_at_once(changes: Iterable[tuple[int, int]]) -> int:
 
 
 def _status(name: str, process: str = "self", scale: int = 1024) -> float | None:
-    """A line of a process's status, in bytes unless it is of something else."""
+    """Returns a value of a process's status, times `scale`; the default converts KiB to bytes."""
     try:
         with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as file:
             for line in file:

@@ -1,4 +1,4 @@
-"""MIGraphX: inference, and the time to compile a graph; through its own module where it is, else ONNX Runtime's provider."""
+"""MIGraphX: inference and compile time, through its own module if present, else through ONNX Runtime."""
 from __future__ import annotations
 
 import math
@@ -9,23 +9,23 @@ from . import onnxruntime as runtime
 from .core import Case, Skip, Work, milliseconds, package
 from .onnx_graphs import Graph, graph
 
-# Programs of which the time to compile one is the median.
+# Number of compilations of which the compile time is the median.
 COMPILED = 3
 PROVIDER = "MIGraphXExecutionProvider"
-# A line of a program's text: what is done there, and the type and sizes of what comes of it.
+# A line of a program's text: operation, and type and sizes of its result.
 _LINE = re.compile(r" = ([@\w:]+).* -> (\w+)_type, \{([\d, ]*)\}")
 _BYTES = {"double": 8, "int64": 8, "uint64": 8, "float": 4, "int32": 4, "uint32": 4, "half": 2, "bf16": 2, "int16": 2, "uint16": 2}
-# What shows an array in another form, or checks something, and holds no memory of its own.
+# Operations that only reinterpret or check an array, and hold no memory.
 _VIEWS = (
     *("broadcast", "multibroadcast", "transpose", "reshape", "reshape_lazy", "squeeze", "unsqueeze", "flatten", "slice", "step"),
     *("scalar", "identity", "load", "as_shape", "check_context", "@return"),
 )
-# What a program for a GPU allocates; its kernels write into that.
+# Operations by which a GPU program allocates memory; its kernels write into that memory.
 _ALLOCATES = ("@literal", "@param", "hip::hip_copy_literal", "hip::hip_allocate_memory", "hip::allocate", "allocate")
 
 
 def _own() -> Any:
-    """MIGraphX's own module; it comes with ROCm and not from a registry of packages."""
+    """Returns MIGraphX's own module, which is part of ROCm and not in package registries, or None."""
     try:
         import migraphx
 
@@ -35,7 +35,13 @@ def _own() -> Any:
 
 
 def check(case: Case) -> None:
-    """Whether MIGraphX is here in either form. ONNX Runtime falls back to the CPU without a word: it is asserted."""
+    """Checks that MIGraphX is available, either way.
+
+    ONNX Runtime silently falls back to the CPU, so its provider is checked.
+
+    Raises:
+        Skip: if it is not available for the device.
+    """
     own = _own()
     if own is not None:
         runtime.needed(case)
@@ -45,31 +51,31 @@ def check(case: Case) -> None:
     runtime.needed(case)
     if PROVIDER not in found.get_available_providers():
         why = f"ONNX Runtime {found.__version__} has no {PROVIDER}, only {', '.join(found.get_available_providers())}"
-        raise Skip("MIGraphX", why, "install ROCm and `pip install onnxruntime-migraphx` in place of onnxruntime")
+        raise Skip("MIGraphX", why, "install ROCm and `pip install onnxruntime-migraphx` instead of onnxruntime")
     if not case.device.startswith("rocm:"):
-        raise Skip("MIGraphX", f"it works on GPUs of AMD, not on {case.device}", "choose --backend rocm")
+        raise Skip("MIGraphX", f"it only supports AMD GPUs, not {case.device}", "choose --backend rocm")
 
 
 def version() -> str:
-    """That of the module, or of the ONNX Runtime that it came with."""
+    """Returns the version of the module, or of the ONNX Runtime that provides it."""
     own = _own()
     return getattr(own, "__version__", "unknown") if own is not None else package("onnxruntime").__version__
 
 
 def _target(own: Any, case: Case) -> tuple[str, Any]:
-    """The GPU, or the reference implementation on a CPU."""
+    """Returns the name and target: the GPU, or the reference implementation on a CPU."""
     name = "ref" if case.on_cpu else "gpu"
     if not case.on_cpu and not case.device.startswith("rocm:"):
-        raise Skip("MIGraphX", f"it works on GPUs of AMD, not on {case.device}", "choose --backend rocm")
+        raise Skip("MIGraphX", f"it only supports AMD GPUs, not {case.device}", "choose --backend rocm")
     try:
         return name, own.get_target(name)
     except RuntimeError as error:
-        cure = "choose --backend rocm" if case.on_cpu else "install ROCm's package migraphx with its target for GPUs"
+        cure = "choose --backend rocm" if case.on_cpu else "install ROCm's package migraphx with its GPU target"
         raise Skip(f"MIGraphX's target {name}", f"this build does not have it: {str(error).splitlines()[0]}", cure) from error
 
 
 def inference(case: Case) -> Work:
-    """The graphs of ONNX Runtime; the time to compile them beside it."""
+    """Prepares inference of the graphs of `onnxruntime`, and reports the compile time."""
     own = _own()
     if own is not None:
         return _by_module(case, own)
@@ -83,7 +89,7 @@ def inference(case: Case) -> Work:
 
 
 def compilation(case: Case) -> Work:
-    """From a graph to a program of the GPU, each time anew."""
+    """Prepares the compilation of a graph to a program for the target."""
     own = _own()
     if own is None:
         whole = Case(case.component, case.workload, case.device, case.params | {"graph_optimization": "all"})
@@ -100,7 +106,7 @@ def compilation(case: Case) -> Work:
 
 
 class Program:
-    """A graph, compiled for the target, with its arguments where it wants them."""
+    """A graph compiled for the target, with its arguments in the memory of the device."""
 
     def __init__(self, case: Case, own: Any, made: Graph) -> None:
         self._own, self._made = own, made
@@ -120,21 +126,21 @@ class Program:
         return own.argument(given) if case.on_cpu else own.to_gpu(own.argument(given))
 
     def run(self) -> Any:
-        """One inference, to its end."""
+        """Runs one inference and waits for its end."""
         found = self._program.run(self._held)
         self._finished()
         return found
 
     def outputs(self) -> list[Any]:
-        """Arrays, in the shapes of the reference."""
+        """Returns the outputs as arrays with the shapes of the reference."""
         numpy, exact = package("numpy"), self._made.exact
         found = self.run()[-len(exact) :]
         return [numpy.array(self._read(value).tolist()).reshape(one.shape) for value, one in zip(found, exact)]
 
     def fields(self) -> dict[str, Any]:
-        """What a compiled program says of itself."""
+        """Returns the fields that describe the compiled program."""
         nodes = _nodes(self._program)
-        # The graph holds its weights.
+        # The graph includes its weights.
         held = len(self._made.model) + sum(shape.bytes() for shape in self._shapes.values())
         given, kept = self._given, held_bytes(str(self._program), in_place=self._name == "gpu")
         saved = {} if given is None or kept is None else {"memory_savings_mb": (given - kept) / 1e6}
@@ -164,14 +170,21 @@ def _by_module(case: Case, own: Any) -> Work:
 
 
 def _nodes(program: Any) -> int:
-    """The instructions of a compiled program, which its text has one a line."""
+    """Returns the number of instructions of a compiled program: one per line of its text."""
     return sum(" = " in line for line in str(program).splitlines())
 
 
 def held_bytes(text: str, in_place: bool) -> int | None:
-    """What a program holds by its text: all that its main module allocates; where its kernels do not write `in_place` into that,
-    every result has memory of its own. None where the text has another form."""
-    # The text of a fused kernel is a module beside it.
+    """Returns the bytes that a program holds, computed from its text.
+
+    Args:
+        text: the text of the program.
+        in_place: whether kernels write into allocated memory; otherwise every result has its own.
+
+    Returns:
+        The bytes, or None if the text has an unknown form.
+    """
+    # Fused kernels are separate modules in the text.
     main = text.partition('module: "main"\n')[2].partition("\nmodule: ")[0]
     held = 0
     for line in main.splitlines():

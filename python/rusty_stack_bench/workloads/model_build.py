@@ -1,4 +1,4 @@
-"""Models of the catalogue: built from a configuration with random weights, or loaded from a directory, with inputs by seed."""
+"""Models of the catalogue: built with random weights or loaded from a directory, with seeded inputs."""
 from __future__ import annotations
 
 import difflib
@@ -9,16 +9,20 @@ from typing import Any
 from .core import Skip, package
 
 SEED = 20_231
-# Seconds of sound in an input of speech, and its samples a second: what Whisper takes.
+# Seconds of sound in a speech input, and its samples per second, as Whisper expects.
 SPEECH_SECONDS, SPEECH_RATE = 30, 16_000
-# Passages of the index that a question is compared with.
+# Passages of the index with which a question is compared.
 PASSAGES = 64
-# Positions of the text that tells a diffusion model what to draw.
+# Positions of the text that conditions a diffusion model.
 CAPTION = 77
 
 
 def class_of(definition: dict[str, Any]) -> Any:
-    """The class that a definition names."""
+    """Returns the class that a definition names.
+
+    Raises:
+        Skip: if its library is missing or does not have the class.
+    """
     library = package(definition.get("library", "transformers"))
     found = getattr(library, definition["class"], None)
     if found is None:
@@ -27,22 +31,22 @@ def class_of(definition: dict[str, Any]) -> Any:
 
 
 def _no_class(name: str, library: Any) -> Skip:
-    """What to do about a class that a library does not have: most often its name is misspelled."""
+    """Returns the reason for a missing class; most often its name is misspelled."""
     near = difflib.get_close_matches(name, _classes(library), n=1, cutoff=0.6)
     likely = f"did you mean `{near[0]}`? Correct" if near else "correct"
     cure = f"{likely} `class` in the catalogue, name the `library` that has it, or install another version of {library.__name__}"
-    return Skip(f"class {name}", f"{library.__name__} {library.__version__} has none of that name", cure)
+    return Skip(f"class {name}", f"{library.__name__} {library.__version__} has no class of this name", cure)
 
 
 def _classes(library: Any) -> list[str]:
-    """The models that a library has, by name: what is built has weights or a configuration."""
+    """Returns the names of the public model classes of a library."""
     kinds = ("Model", "Transformer", "Adapter", "Autoencoder", "Head")
     public = [name for name in dir(library) if name[:1].isupper() and not name.endswith(("Config", "Output"))]
     return [name for name in public if "For" in name or any(kind in name for kind in kinds)]
 
 
 def build(definition: dict[str, Any]) -> Any:
-    """The model with random weights, on the device that PyTorch builds on."""
+    """Builds the model with random weights on PyTorch's default device."""
     kind, config = class_of(definition), definition["config"]
     if definition.get("library") == "diffusers":
         return kind(**config)
@@ -51,23 +55,31 @@ def build(definition: dict[str, Any]) -> Any:
 
 
 def _check_keys(kind: Any, config: dict[str, Any]) -> None:
-    """Refuses a key that a configuration does not have: it would be kept, and change nothing."""
+    """Checks that a configuration has no unknown keys, which would be stored without any effect.
+
+    Raises:
+        Skip: if a key is unknown.
+    """
     try:
         usual = kind()
     except (TypeError, ValueError):
-        return  # It is nothing without its parts.
+        return  # This configuration cannot be created without its parts.
     known = {*usual.to_dict(), *usual.attribute_map}
     for name in config:
         if name not in known and not hasattr(usual, name):
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
             cure = f"did you mean `{near[0]}`? " if near else ""
-            raise Skip(f"config of {kind.__name__}", f"it has no `{name}`", f"{cure}Correct `config` in the catalogue")
+            raise Skip(f"config of {kind.__name__}", f"it has no key `{name}`", f"{cure}Correct `config` in the catalogue")
 
 
 def described(definition: dict[str, Any]) -> tuple[Any, Any]:
-    """The class and the configuration of a directory, without its weights, and whether it is one of diffusers."""
+    """Returns the class and the configuration of a model directory, without loading weights.
+
+    Raises:
+        Skip: if the directory cannot be read.
+    """
     directory = definition["path"]
-    os.environ["HF_HUB_OFFLINE"] = "1"  # What is not in the directory is missing, not downloaded.
+    os.environ["HF_HUB_OFFLINE"] = "1"  # Missing files are reported instead of downloaded.
     try:
         if definition.get("library") == "diffusers":
             kind = getattr(package("diffusers"), definition["class"])
@@ -85,7 +97,11 @@ def _unreadable(definition: dict[str, Any], error: Exception) -> Skip:
 
 
 def load(definition: dict[str, Any], torch: Any) -> Any:
-    """The model of a directory that has a configuration and weights, in f32."""
+    """Loads the model of a directory with a configuration and weights, in f32.
+
+    Raises:
+        Skip: if it cannot be loaded.
+    """
     kind, _ = described(definition)
     dtype = "torch_dtype" if definition.get("library") == "diffusers" else "dtype"
     try:
@@ -95,13 +111,16 @@ def load(definition: dict[str, Any], torch: Any) -> Any:
 
 
 def count(model: Any) -> int:
-    """Weights, one that stands in two places once."""
+    """Returns the number of weights; shared weights count once."""
     return sum(weight.numel() for weight in model.parameters())
 
 
 def counted(torch: Any, definition: dict[str, Any]) -> int:
-    """Weights of a model and its parts, without taking memory for them. Of a directory its configuration counts too: what its
-    files lack is made when it is loaded."""
+    """Returns the number of weights of a model and its parts, without allocating them.
+
+    For a directory the model is also counted by its configuration: weights that its files lack are
+    created on loading.
+    """
     told = definition.get("parameters", 0)
     if "path" in definition:
         return max(told, _in_directory(torch, definition))
@@ -119,7 +138,7 @@ def _in_directory(torch: Any, definition: dict[str, Any]) -> int:
 
 
 class Subject:
-    """A model with what belongs to it, and the inputs of one pass."""
+    """A model with its parts, and the inputs of one pass."""
 
     def __init__(self, torch: Any, definition: dict[str, Any], batch: int, length: int) -> None:
         self.torch, self.definition, self.batch, self.length = torch, definition, batch, length
@@ -129,12 +148,12 @@ class Subject:
         self.parts = {name: build(part).eval() for name, part in definition.get("parts", {}).items()}
         self.config = self.model.config
         self.inputs: dict[str, Any] = {}
-        # What is said to the model beside tensors.
+        # Keyword arguments of the pass that are not plain tensors.
         self.said: dict[str, Any] = {}
         self._fill()
 
     def _fill(self) -> None:
-        """What a pass is given: what the row asks for, or what its family takes."""
+        """Creates the inputs of a pass: those of the catalogue entry, or the default ones of the family."""
         with self.torch.no_grad():
             if self.definition.get("inputs"):
                 _as_described(self)
@@ -142,11 +161,11 @@ class Subject:
                 _INPUTS[self.family](self)
 
     def parameters(self) -> int:
-        """Weights of the model and of its parts."""
+        """Returns the number of weights of the model and its parts."""
         return sum(count(one) for one in (self.model, *self.parts.values()))
 
     def calibration(self, count: int) -> list[tuple[Any, ...]]:
-        """Other inputs of the same kind, for quantizers: no result is compared on them."""
+        """Returns `count` other inputs of the same kind, for quantizers; no result is verified with them."""
         kept, found = (self.inputs, self.said), list[tuple[Any, ...]]()
         for seed in range(SEED + 1, SEED + 1 + count):
             self.torch.manual_seed(seed)
@@ -157,11 +176,11 @@ class Subject:
         return found
 
     def tokens(self, *sizes: int, below: int | None = None) -> Any:
-        """Random words. The first few mean beginnings, ends and gaps: none of them."""
+        """Returns random tokens. The first five ids are excluded because they are often special tokens."""
         return self.torch.randint(5, below or self.text_config().vocab_size, sizes)
 
     def noise(self, *sizes: int) -> Any:
-        """What an image, a spectrum or a latent is after it was normalized."""
+        """Returns normally distributed numbers, like a normalized image, spectrum or latent."""
         return self.torch.randn(*sizes)
 
     def text_config(self) -> Any:
@@ -172,20 +191,20 @@ class Subject:
         return self.config
 
     def image(self) -> Any:
-        """Random pixels of the size that the model wants."""
+        """Returns random pixels of the size that the model expects."""
         vision = self.config
         for name in ("vision_config", "image_config"):
             vision = getattr(vision, name, None) or vision
-        size = vision.image_size  # Some say how high and how wide.
+        size = vision.image_size  # Some configurations contain height and width.
         return self.noise(self.batch, 3, *([size, size] if isinstance(size, int) else size))
 
     def first_words(self) -> Any:
-        """What a decoder begins with."""
+        """Returns the token with which the decoder starts, for each sequence of the batch."""
         return self.torch.full((self.batch, 1), getattr(self.text_config(), "decoder_start_token_id", None) or 0)
 
 
 def _as_described(subject: Subject) -> None:
-    """The inputs that a row of one's own lists: names of the pass's arguments, each with its kind and shape."""
+    """Creates the inputs that a user-defined catalogue entry lists by name, kind and shape."""
     known: dict[Any, Any] = {"batch": subject.batch, "length": subject.length}
     for name, one in subject.definition["inputs"].items():
         sizes: list[Any] = [known.get(size, size) for size in one["shape"]]
@@ -196,7 +215,7 @@ def _as_described(subject: Subject) -> None:
         else:
             subject.inputs[name] = subject.noise(*sizes)
     if getattr(subject.config, "use_cache", False):
-        subject.config.use_cache = False  # A single pass keeps nothing for the next.
+        subject.config.use_cache = False  # A single pass needs no cache.
 
 
 def _of_text(subject: Subject) -> None:
@@ -211,7 +230,7 @@ def _of_causal_text(subject: Subject) -> None:
 
 
 def _of_two_texts(subject: Subject) -> None:
-    """The encoder reads everything, the decoder is at its first word."""
+    """Creates inputs for which the encoder reads the whole text and the decoder its first token."""
     _of_text(subject)
     subject.inputs["decoder_input_ids"] = subject.first_words()
     subject.said["use_cache"] = False
@@ -223,7 +242,7 @@ def _of_images(subject: Subject) -> None:
 
 def _of_images_and_text(subject: Subject) -> None:
     subject.inputs["input_ids"] = subject.tokens(subject.batch, subject.length)
-    # Where a text ends is the largest word of it.
+    # Such models find the end of a text by its largest token id.
     subject.inputs["input_ids"][:, -1] = subject.text_config().vocab_size - 1
     _of_images(subject)
 
@@ -239,7 +258,7 @@ def _of_speech(subject: Subject) -> None:
 
 def _of_images_in_text(subject: Subject) -> None:
     mark = getattr(subject.config, "image_token_id", None)
-    if mark is None:  # The two are read apart and joined later.
+    if mark is None:  # Images and text are encoded separately and combined later.
         return _of_images_and_text(subject)
     taken = subject.definition["shape"]["image_tokens"]
     words = subject.tokens(subject.batch, subject.length, below=min(mark, subject.text_config().vocab_size))
@@ -259,7 +278,7 @@ def _of_diffusion(subject: Subject) -> None:
     width = getattr(config, "cross_attention_dim", None)
     if texts:
         subject.inputs["encoder_hidden_states"] = subject.torch.cat([text.last_hidden_state for text in texts], -1)
-    elif width is not None:  # Of a directory that holds the UNet alone: a text that nobody read.
+    elif width is not None:  # A directory that contains only the UNet: random numbers replace the encoded text.
         width = width if isinstance(width, int) else width[0]
         subject.inputs["encoder_hidden_states"] = subject.noise(batch, CAPTION, width)
     if getattr(config, "addition_embed_type", None) == "text_time":
@@ -270,7 +289,7 @@ def _of_diffusion(subject: Subject) -> None:
 
 
 def _of_questions(subject: Subject) -> None:
-    """A question, and the passages of which the model reads the likeliest."""
+    """Creates a question, and an index of passages of which the model reads the best matches."""
     subject.inputs["input_ids"] = subject.tokens(subject.batch, subject.length, below=subject.config.question_encoder.vocab_size)
     width = subject.config.question_encoder.hidden_size
     index = subject.noise(PASSAGES, width) / math.sqrt(width)
@@ -295,7 +314,7 @@ _INPUTS = {
 
 
 def forward_module(subject: Subject) -> Any:
-    """A module that takes the tensors of the inputs in their order and gives the one that says most."""
+    """Returns a module that takes the input tensors in order and returns the main output tensor."""
     from torch import nn
 
     names, said = list(subject.inputs), subject.said
@@ -317,7 +336,7 @@ def forward_module(subject: Subject) -> Any:
 
 
 def retrieved(model: Any, n_docs: int, input_ids: Any, passages: Any, index: Any, decoder_input_ids: Any) -> dict[str, Any]:
-    """The passages nearest to the questions, as the generator wants them."""
+    """Retrieves the best passages for the questions, as arguments of the generator."""
     question = model.question_encoder(input_ids)[0]
     scores, which = (question.float() @ index.float().t()).topk(n_docs)
     context = passages[which].flatten(0, 1)
@@ -331,7 +350,7 @@ def retrieved(model: Any, n_docs: int, input_ids: Any, passages: Any, index: Any
 
 
 def foremost(output: Any) -> Any:
-    """The tensor that a model is asked for."""
+    """Returns the main tensor of a model's output."""
     for name in ("logits", "logits_per_image", "sample", "last_hidden_state"):
         if getattr(output, name, None) is not None:
             return getattr(output, name)

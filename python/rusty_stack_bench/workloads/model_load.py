@@ -1,4 +1,4 @@
-"""A model under load: requests that arrive at random times, worked on by some lanes at a time, and how long each had to wait."""
+"""A model under load: requests with random arrival times, served by several lanes, and their latencies."""
 from __future__ import annotations
 
 import threading
@@ -10,7 +10,14 @@ from .serving import percentile
 
 
 class Load:
-    """Requests at the times of `arrivals`, in seconds from the beginning; each is taken by the first lane that is free."""
+    """Serves each request with the first free lane.
+
+    Args:
+        lanes: functions that serve one request, each used by one thread.
+        arrivals: arrival times in seconds since the start.
+        clock: the clock, in seconds.
+        pause: sleeps for a number of seconds.
+    """
 
     def __init__(
         self,
@@ -20,12 +27,16 @@ class Load:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._lanes, self._arrivals, self._clock, self._pause = lanes, arrivals, clock, pause
-        # Of every request so far, in seconds: from its arrival to its end, and from its arrival to its beginning.
+        # For every request, in seconds: from arrival to end, and from arrival to start.
         self.latencies: list[float] = []
         self.waits: list[float] = []
 
     def run(self) -> None:
-        """Every request once."""
+        """Serves every request once.
+
+        Raises:
+            Exception: the first exception of a lane.
+        """
         begin, left, lock = self._clock(), iter(self._arrivals), threading.Lock()
         broken: list[Exception] = []
 
@@ -56,7 +67,7 @@ class Load:
             raise broken[0]
 
     def fields(self) -> dict[str, Any]:
-        """Latencies of all requests of all samples, waiting included."""
+        """Returns latencies in milliseconds over the requests of all samples, including waiting."""
         shares = {"latency_p50_ms": 50, "latency_p90_ms": 90, "latency_p99_ms": 99}
         found = {name: percentile(self.latencies, share) * 1e3 for name, share in shares.items()}
         return found | {"queue_time_ms": sum(self.waits) / len(self.waits) * 1e3}

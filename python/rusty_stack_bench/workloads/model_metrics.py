@@ -1,21 +1,21 @@
-"""What PyTorch tells of a device beside times: `device_metrics`, by the schema of its backend."""
+"""Device metrics of PyTorch in addition to times: `device_metrics`, by the schema of its backend."""
 from __future__ import annotations
 
 from typing import Any, Callable
 
 from .core import Case
 
-# Kernels that are told, the longest first.
+# Largest number of reported kernels, longest first.
 KERNELS = 20
 
 
 def of_pytorch(case: Case, torch: Any, run: Callable[[], Any]) -> dict[str, Any]:
-    """The metrics of the case's backend, from one pass that is watched."""
+    """Returns the metrics of the case's backend, from one profiled pass."""
     return _of_cpu(torch, run) if case.on_cpu else _of_gpu(case, torch, run)
 
 
 def _of_cpu(torch: Any, run: Callable[[], Any]) -> dict[str, Any]:
-    """Threads, instruction set, and the operations that take the time."""
+    """Returns threads, instruction set, and the operations that take the most time."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
         run()
     rows = sorted(seen.key_averages(), key=lambda row: -row.self_cpu_time_total)
@@ -30,7 +30,7 @@ def _of_cpu(torch: Any, run: Callable[[], Any]) -> dict[str, Any]:
 
 
 def _of_gpu(case: Case, torch: Any, run: Callable[[], Any]) -> dict[str, Any]:
-    """The kernels of a pass by the vendor's profiler, and what the allocator holds."""
+    """Returns the kernels of a pass from the vendor's profiler, and the memory of the allocator."""
     activities, index = torch.profiler.ProfilerActivity, case.gpu
     with torch.profiler.profile(activities=[activities.CPU, activities.CUDA]) as seen:
         run()

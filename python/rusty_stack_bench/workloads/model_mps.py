@@ -1,5 +1,8 @@
-"""Models by PyTorch on a GPU of Apple. Its memory is the host's, so its cases are the host's device. Nobody ran this on such
-a machine yet: the tests put the CPU in its place."""
+"""Models in PyTorch on an Apple GPU.
+
+Apple GPUs use the host's memory, so the device of these cases is the host's. Not yet run on such a
+machine: the tests substitute the CPU.
+"""
 from __future__ import annotations
 
 import time
@@ -15,20 +18,28 @@ class Mps:
     """PyTorch on Apple's Metal."""
 
     name = "mps"
-    # What PyTorch calls the device.
+    # PyTorch's name of the device.
     device = "mps"
 
     @staticmethod
     def check(case: Case) -> None:
-        """Whether this PyTorch sees such a GPU."""
+        """Checks that PyTorch can use an Apple GPU.
+
+        Raises:
+            Skip: if it cannot.
+        """
         torch = package("torch")
         if not torch.backends.mps.is_available():
-            why = "it has no Metal here" if torch.backends.mps.is_built() else f"PyTorch {torch.__version__} was made without it"
+            built_without = f"PyTorch {torch.__version__} was built without it"
+            why = "Metal is not available here" if torch.backends.mps.is_built() else built_without
             raise Skip("MPS", why, "run it on a Mac with Apple's GPU, or choose --backend cpu")
 
     @classmethod
     def prepare(cls, case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
-        """The module and its inputs there. Each pass is waited for: events may reverse short times (pytorch #162872)."""
+        """Moves the module and its inputs to the GPU.
+
+        Each pass is synchronized: event times of short passes may be negative (pytorch #162872).
+        """
         module, subject = model
         module.to(cls.device)
         tensors = tuple(one.to(cls.device) for one in tensors)
@@ -45,7 +56,7 @@ class Mps:
 
 
 def metrics(torch: Any, run: Callable[[], Any]) -> dict[str, Any]:
-    """What its allocator holds, and the time of a pass by events, where they do not contradict the clock."""
+    """Returns the memory of the allocator, and the event time of a pass unless the clock contradicts it."""
     begin, end = (torch.mps.event.Event(enable_timing=True) for _ in range(2))
     began = time.perf_counter_ns()
     begin.record()

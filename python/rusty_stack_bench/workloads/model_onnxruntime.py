@@ -1,4 +1,4 @@
-"""Models by ONNX Runtime."""
+"""Models in ONNX Runtime."""
 from __future__ import annotations
 
 import json
@@ -12,7 +12,7 @@ from .core import Case, Failure, Skip, milliseconds, package
 from .model_build import Subject
 from .model_ready import Ready, quantized_onnx, to_onnx
 
-# Nodes that are told, the longest first, and passes that they are looked at in.
+# Largest number of reported nodes, longest first, and number of profiled passes.
 NODES, WATCHED = 20, 3
 
 
@@ -23,25 +23,32 @@ class OnnxRuntime:
 
     @staticmethod
     def check(case: Case) -> None:
-        """Whether it is here, with what writes its graphs."""
+        """Checks that ONNX Runtime and the packages that export graphs are installed.
+
+        Raises:
+            Skip: if a package is missing, or the type or the device is not supported.
+        """
         for name in ("onnxruntime", "onnx", "onnxscript"):
             package(name)
         if case.text("dtype") not in ("f32", "i8"):
             why = "its CPU provider only has kernels for f32 and integers"
-            raise Skip(f"{case.text('dtype')} by ONNX Runtime", why, "choose --precision f32")
+            raise Skip(f"{case.text('dtype')} with ONNX Runtime", why, "choose --precision f32")
         if not case.on_cpu:
             cure = "choose only --backend onnxruntime, or pytorch on the GPU"
-            raise Skip(f"models by ONNX Runtime on {case.device}", "only its CPU provider is supported", cure)
+            raise Skip(f"models with ONNX Runtime on {case.device}", "only its CPU provider is supported", cure)
 
     @staticmethod
     def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
-        """Exported, optimized at the highest level, with as many threads as PyTorch has; inputs and outputs stay bound."""
+        """Exports and optimizes the model at the highest level.
+
+        It uses as many threads as PyTorch; inputs and outputs stay bound.
+        """
         module, subject = model
         begin = time.perf_counter_ns()
         graph, about = _graph(case, torch, module, subject, tensors)
         session = provider.session(case, graph, "all", threads=torch.get_num_threads())
         made_ns = time.perf_counter_ns() - begin
-        taken = {port.name for port in session.get_inputs()}  # What is a constant of the graph is no input of it.
+        taken = {port.name for port in session.get_inputs()}  # Inputs that became constants of the graph are not its inputs.
         arrays = {name: one.contiguous().numpy() for name, one in zip(subject.inputs, tensors) if name in taken}
         if len(arrays) != len(taken):
             raise Skip("ONNX Runtime", "the exported graph takes other inputs than the model", "report it, with the name of the model")
@@ -66,7 +73,7 @@ class OnnxRuntime:
 
 
 def _graph(case: Case, torch: Any, module: Any, subject: Subject, tensors: Any) -> tuple[bytes, dict[str, Any]]:
-    """The graph, and what is to say of it."""
+    """Returns the graph, and fields that describe it."""
     with tempfile.TemporaryDirectory(prefix="rsb-onnxruntime-") as directory:
         if case.text("dtype") == "i8":
             made = quantized_onnx(torch, module, subject, tensors, directory)
@@ -79,7 +86,11 @@ def _graph(case: Case, torch: Any, module: Any, subject: Subject, tensors: Any) 
 
 
 def _metrics(case: Case, graph: bytes, arrays: dict[str, Any], threads: int) -> dict[str, Any]:
-    """Where the time of a pass goes, by another session, as looking takes time. Every node must have been its provider's."""
+    """Returns the time per node of a pass, from a separate session because profiling takes time.
+
+    Raises:
+        Failure: if a node ran on another provider.
+    """
     with tempfile.TemporaryDirectory(prefix="rsb-onnxruntime-") as directory:
         watched = provider.session(case, graph, "all", profile_at=os.path.join(directory, "profile"), threads=threads)
         for _ in range(WATCHED):
@@ -89,7 +100,7 @@ def _metrics(case: Case, graph: bytes, arrays: dict[str, Any], threads: int) -> 
     nodes = [one for one in events if one.get("cat") == "Node" and one["name"].endswith("_kernel_time")]
     providers = sorted({one["args"].get("provider", "") for one in nodes})
     if providers != ["CPUExecutionProvider"]:
-        where = ", ".join(providers) or "nowhere that its profile tells"
+        where = ", ".join(providers) or "an unknown provider"
         raise Failure("ONNX Runtime", f"its nodes ran on {where}", "report it, with the name of the model")
     times: dict[tuple[str, str], float] = {}
     for one in nodes:

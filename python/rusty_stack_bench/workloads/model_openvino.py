@@ -1,4 +1,4 @@
-"""Models by OpenVINO."""
+"""Models in OpenVINO."""
 from __future__ import annotations
 
 import os
@@ -12,7 +12,7 @@ from .core import Case, Skip, milliseconds, package
 from .model_build import Subject
 from .model_ready import Ready, exported, quantized_onnx
 
-# Layers that are told, the longest first.
+# Largest number of reported layers, longest first.
 LAYERS = 20
 
 
@@ -23,18 +23,26 @@ class OpenVino:
 
     @staticmethod
     def check(case: Case) -> None:
-        """Whether it is here; it drives no GPU of AMD or NVIDIA."""
+        """Checks that OpenVINO is installed and the case is on the CPU.
+
+        Raises:
+            Skip: if a package is missing, or the device is a GPU: OpenVINO supports none of AMD or
+                NVIDIA.
+        """
         package("openvino")
         if case.text("dtype") == "i8":
             package("onnxruntime")
             package("onnxscript")
         if not case.on_cpu:
             cure = "choose only --backend openvino, or pytorch on the GPU"
-            raise Skip(f"OpenVINO on {case.device}", "it only drives Intel's hardware and CPUs", cure)
+            raise Skip(f"OpenVINO on {case.device}", "it only supports Intel hardware and CPUs", cure)
 
     @staticmethod
     def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
-        """Exported, converted and compiled; the types of the inputs are f32 and whole numbers, whatever it works in."""
+        """Exports, converts and compiles the model.
+
+        Inputs are f32 and integers, whatever the precision of the computation.
+        """
         openvino = package("openvino")
         module, subject = model
         wanted = case.text("dtype")
@@ -50,7 +58,7 @@ class OpenVino:
         compiled = openvino.Core().compile_model(graph, "CPU", hints(case, torch))
         made_ns = time.perf_counter_ns() - begin
         _check_precision(compiled, wanted)
-        # What is a constant of the graph is no input of it.
+        # Inputs that became constants of the graph are not its inputs.
         wanted_tensors = [one.contiguous().numpy() for one in _wanted_tensors(compiled, subject, tensors)]
 
         def requests(count: int) -> list[Any]:
@@ -63,7 +71,8 @@ class OpenVino:
         request, *others = requests(_at_a_time(case, compiled))
 
         def passes(one: Any) -> Callable[[], Any]:
-            # Outputs stay where they are: a copy of them is Python's matter, and none of the latency that OpenVINO tells.
+            # Outputs are shared, not copied: a copy would be Python's, and is not part of the
+            # latency that OpenVINO reports.
             return lambda: one.infer(share_outputs=True)
 
         def result() -> Any:
@@ -93,65 +102,74 @@ class OpenVino:
 
 
 def hints(case: Case, torch: Any) -> dict[str, Any]:
-    """What OpenVINO is told, so that it and PyTorch have the same threads and the precision that was asked for."""
+    """Returns settings of OpenVINO: the threads of PyTorch, and the requested precision."""
     wanted, hint = case.text("dtype"), case.params.get("performance_hint", "latency")
     said = {
         "INFERENCE_PRECISION_HINT": "f32" if wanted == "i8" else wanted,
         "INFERENCE_NUM_THREADS": torch.get_num_threads(),
         "PERFORMANCE_HINT": hint.upper(),
     }
-    # For throughput it chooses how many passes it works on at a time.
+    # When tuned for throughput, it chooses the number of concurrent passes itself.
     return said if hint == "throughput" else said | {"NUM_STREAMS": int(case.params.get("concurrency", "1"))}
 
 
 def _at_a_time(case: Case, compiled: Any) -> int:
-    """Passes of one run: as many as keep it busy where it is tuned for throughput."""
+    """Returns the concurrent passes per run: OpenVINO's recommendation if tuned for throughput, else 1."""
     is_throughput = case.params.get("performance_hint") == "throughput"
     return int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")) if is_throughput else 1
 
 
 def _converted(torch: Any, module: Any, subject: Subject, tensors: Any) -> tuple[Any, dict[str, Any]]:
-    """The graph in the precision of its weights, and nothing more to say of it."""
+    """Returns the graph in the precision of its weights, without additional fields."""
     with torch.no_grad():
         return package("openvino").convert_model(exported(torch, module, subject, tensors)), {}
 
 
 def _quantized(torch: Any, module: Any, subject: Subject, tensors: Any) -> tuple[Any, dict[str, Any]]:
-    """The graph with products and convolutions of whole numbers, by ONNX Runtime's quantizer: OpenVINO takes its form.
-    With its size."""
+    """Returns the graph with integer products and convolutions, and its size.
+
+    The quantizer is ONNX Runtime's; OpenVINO reads its format.
+    """
     with tempfile.TemporaryDirectory(prefix="rsb-openvino-") as directory:
         made = quantized_onnx(torch, module, subject, tensors, directory)
         return package("openvino").Core().read_model(made), {"model_size_gb": os.path.getsize(made) / 1e9}
 
 
 def _check_precision(compiled: Any, wanted: str) -> None:
-    """Refuses what a plug-in does in another precision than it was asked for."""
+    """Checks that the plug-in computes in the requested precision.
+
+    Raises:
+        Skip: if it uses another precision.
+    """
     if wanted == "i8":
         if not any(_precision(node) in ("i8", "u8") for node in compiled.get_runtime_model().get_ops()):
-            why = "its plug-in for this CPU has no layer of whole numbers of it"
-            raise Skip("i8 by OpenVINO", why, "choose --precision f32")
+            why = "its plug-in for this CPU runs no layer of the model in integers"
+            raise Skip("i8 with OpenVINO", why, "choose --precision f32")
         return
     seen = str(compiled.get_property("INFERENCE_PRECISION_HINT")).split("'")[1]
     names = {"float32": "f32", "float": "f32", "bfloat16": "bf16", "float16": "f16"}
     if names.get(seen, seen) != wanted:
-        why = f"its plug-in for this CPU works in {names.get(seen, seen)} where {wanted} is asked for"
-        raise Skip(f"{wanted} by OpenVINO", why, f"choose --precision {names.get(seen, 'f32')}")
+        why = f"its plug-in for this CPU computes in {names.get(seen, seen)}, but {wanted} was requested"
+        raise Skip(f"{wanted} with OpenVINO", why, f"choose --precision {names.get(seen, 'f32')}")
 
 
 def _precision(node: Any) -> str:
-    """What a layer of a compiled graph works in."""
+    """Returns the precision of a layer of a compiled graph."""
     said = node.get_rt_info()
     return said["runtimePrecision"].astype(str) if "runtimePrecision" in said else ""
 
 
 def _metrics(compiled: Any, graph: Any, request: Any) -> dict[str, Any]:
-    """What it runs on and how, and where the time of one pass goes: by another compilation, as looking takes time."""
+    """Returns the settings in effect, and the time per layer of a pass.
+
+    The times are from a separate compilation, because profiling takes time.
+    """
     openvino = package("openvino")
     watched = openvino.Core().compile_model(graph, "CPU", _settings(compiled) | {"PERF_COUNT": True}).create_infer_request()
     for index, port in enumerate(compiled.inputs):
         watched.set_input_tensor(index, request.get_tensor(port))
     watched.infer()
-    watched.infer()  # The first pass has work that none has after it.
+    watched.infer()  # The first pass includes one-time work.
     seen = [one for one in watched.profiling_info if str(one.status).endswith("EXECUTED")]
     layers = [
         {
@@ -176,13 +194,17 @@ def _metrics(compiled: Any, graph: Any, request: Any) -> dict[str, Any]:
 
 
 def _settings(compiled: Any) -> dict[str, Any]:
-    """The settings that a graph was compiled with."""
+    """Returns the settings with which a graph was compiled."""
     names = ("INFERENCE_PRECISION_HINT", "INFERENCE_NUM_THREADS", "NUM_STREAMS", "PERFORMANCE_HINT")
     return {name: compiled.get_property(name) for name in names}
 
 
 def _wanted_tensors(compiled: Any, subject: Subject, tensors: Any) -> Sequence[Any]:
-    """The tensors that the graph still takes: by name where it kept them, else by the order in which they were given."""
+    """Returns the tensors that the graph takes: by name if it kept the names, else by order or shape.
+
+    Raises:
+        Skip: if they cannot be matched.
+    """
     named = dict(zip(subject.inputs, tensors))
     names = [next(iter(port.get_names()), "") for port in compiled.inputs]
     if all(name in named for name in names):

@@ -1,4 +1,4 @@
-"""Steps of a text as graphs of OpenVINO, whose state are keys and values."""
+"""Steps of text generation as OpenVINO graphs, with keys and values as their state."""
 from __future__ import annotations
 
 import inspect
@@ -9,13 +9,14 @@ from .core import UNSUPPORTED_OPERATOR, Case, Skip, package
 from .model_build import Subject
 from .model_ready import experts_as_products
 
-# Positions of the example that is traced: the new ones and those before them, which must not be alike.
+# Positions of the traced example: new and earlier ones. They must differ, so that the trace does
+# not confuse them.
 NEW, BEFORE = 3, 5
 CURE = "choose --backend cpu for pytorch, or --workload forward"
 
 
 def of_text(case: Case, torch: Any, subject: Subject) -> Any:
-    """One step: new words behind those whose keys and values are the state."""
+    """Returns a graph of one step: new tokens after those whose keys and values are the state."""
     words = subject.inputs["input_ids"]
     with experts_as_products(subject), torch.no_grad():
         kept = getattr(subject.model(input_ids=words[:, :NEW], use_cache=True), "past_key_values", None)
@@ -25,7 +26,7 @@ def of_text(case: Case, torch: Any, subject: Subject) -> Any:
 
 
 def behind_an_encoder(case: Case, torch: Any, subject: Subject) -> list[Any]:
-    """What the encoder reads, as the keys and values that the text attends to, and one step of the text, a word each time."""
+    """Returns two graphs: the encoder with its keys and values, and one step of the text per token."""
     source, words = subject.inputs.values()
     with experts_as_products(subject), torch.no_grad():
         kept: Any = getattr(_tried(case, lambda: subject.model(**subject.inputs, use_cache=True)), "past_key_values", None)
@@ -39,28 +40,36 @@ def behind_an_encoder(case: Case, torch: Any, subject: Subject) -> list[Any]:
 
 
 def _shapes(case: Case, kept: Any) -> list[tuple[int, int]]:
-    """Heads and width of the keys and of the values of each layer."""
+    """Returns the number of heads and the width of the keys and values of each layer.
+
+    Raises:
+        Skip: if the model keeps another kind of state.
+    """
     layers = getattr(kept, "layers", [])
     if not layers or any(type(layer).__name__ != "DynamicLayer" for layer in layers):
         kind = ", ".join(sorted({type(layer).__name__ for layer in layers})) or type(kept).__name__
-        why = f"it keeps {kind}, and only keys and values of every position can be a state of the graph so far"
-        raise Skip(f"tokens of {case.text('model')} by OpenVINO", why, CURE)
+        why = f"its cache contains {kind}, but only keys and values of all positions are supported"
+        raise Skip(f"tokens of {case.text('model')} with OpenVINO", why, CURE)
     return [(one.shape[1], one.shape[3]) for layer in layers for one in (layer.keys, layer.values)]
 
 
 def _example(torch: Any, batch: int, shapes: list[tuple[int, int]]) -> list[Any]:
-    """What selects among texts, as the plug-in's attention over its state wants it, with keys and values of some positions."""
+    """Returns example inputs: the sequence index that the plug-in requires, and keys and values."""
     return [torch.arange(batch, dtype=torch.int32), *(torch.zeros(batch, heads, BEFORE, width) for heads, width in shapes)]
 
 
 def _tried(case: Case, make: Callable[[], Any]) -> Any:
-    """What `make` gives, or why a model does not go on with a text in this form."""
+    """Returns the result of `make`.
+
+    Raises:
+        Skip: if the model cannot be traced or converted in this form.
+    """
     try:
         return make()
     except (package("openvino").frontend.OpConversionFailure, RuntimeError, TypeError, ValueError) as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
-        why = f"a step of it with its cache is no graph: {said[0]}"
-        raise Skip(f"tokens of {case.text('model')} by OpenVINO", why, CURE, UNSUPPORTED_OPERATOR) from error
+        why = f"a step with its cache cannot be converted to a graph: {said[0]}"
+        raise Skip(f"tokens of {case.text('model')} with OpenVINO", why, CURE, UNSUPPORTED_OPERATOR) from error
 
 
 def _converted(case: Case, module: Any, example: tuple[Any, ...]) -> Any:
@@ -68,7 +77,7 @@ def _converted(case: Case, module: Any, example: tuple[Any, ...]) -> Any:
 
 
 def _cache(given: Sequence[Any]) -> Any:
-    """A cache that holds keys and values, given one after the other."""
+    """Creates a cache from keys and values, given alternately."""
     kinds = package("transformers.cache_utils")
     cache = kinds.DynamicCache()
     cache.layers.clear()
@@ -85,23 +94,26 @@ def _kept(cache: Any) -> tuple[Any, ...]:
 
 
 def _step(torch: Any, model: Any) -> Any:
-    """A module that reads new words behind those whose keys and values are given, and gives the last logits with all of these."""
+    """Returns a module that reads new tokens after given keys and values.
+
+    It returns the last logits and all keys and values.
+    """
     from torch import nn
 
     known = inspect.signature(model.forward).parameters
 
     class Step(nn.Module):
-        """One step of a text."""
+        """One step of text generation."""
 
         def __init__(self) -> None:
             super().__init__()
             self.model = model
 
         def forward(self, input_ids: Any, beam_idx: Any, *past: Any) -> tuple[Any, ...]:
-            """All are tensors: a graph takes nothing else."""
+            """Runs one step. All arguments are tensors: graphs take nothing else."""
             before, new = past[0].shape[2], input_ids.shape[1]
             at = torch.arange(new) + before
-            # Written out, since what a model makes of a mask by itself depends on sizes that a trace takes for constants.
+            # An explicit mask, because the model's own mask depends on sizes that tracing turns into constants.
             is_seen = torch.arange(before + new)[None, :] <= at[:, None]
             mask = torch.zeros(1, 1, 1, 1).masked_fill(~is_seen[None, None], torch.finfo(torch.float32).min)
             more = {"position_ids": at[None].expand(input_ids.shape[0], -1), "logits_to_keep": 1}
@@ -118,30 +130,33 @@ def _step(torch: Any, model: Any) -> Any:
 
 
 def _encoder(torch: Any, subject: Subject) -> Any:
-    """A module that reads the source, and gives the keys and values of it for each layer of the decoder."""
+    """Returns a module that reads the source, and returns its keys and values for each layer of the decoder."""
     from torch import nn
 
     kinds = package("transformers.cache_utils")
     name, begin = next(iter(subject.inputs)), subject.inputs["decoder_input_ids"]
 
     class Held(kinds.DynamicLayer):
-        """Holds what it is given first: a graph has no place for the empty tensor that the plain one begins with."""
+        """A cache layer that stores its first keys and values.
+
+        The standard layer starts with an empty tensor, which graphs do not support.
+        """
 
         def update(self, key_states: Any, value_states: Any, *_args: Any, **_kwargs: Any) -> tuple[Any, Any]:
-            """As the plain one, once."""
+            """Stores the keys and values, instead of the standard update."""
             self.keys, self.values, self.is_initialized = key_states, value_states, True
             self.dtype, self.device = key_states.dtype, key_states.device
             return key_states, value_states
 
     class Encoder(nn.Module):
-        """The encoder, with what the decoder makes of its result."""
+        """The encoder, and the keys and values that the decoder computes from its result."""
 
         def __init__(self) -> None:
             super().__init__()
             self.model, self.layers = subject.model, subject.model.get_decoder().config.num_hidden_layers
 
         def forward(self, source: Any) -> tuple[Any, ...]:
-            """The decoder's own result is not asked for, and no part of the graph."""
+            """Runs the encoder. The decoder's own result is unused and not part of the graph."""
             caches = [kinds.DynamicCache() for _ in range(2)]
             for cache in caches:
                 cache.layers.clear()
@@ -154,22 +169,22 @@ def _encoder(torch: Any, subject: Subject) -> Any:
 
 
 def _step_behind(torch: Any, model: Any, count: int) -> Any:
-    """A module that reads a word behind those whose keys and values are given, and attends to what was read before the text."""
+    """Returns a module that reads one token after given keys and values, with those of an encoder."""
     from torch import nn
 
     kinds = package("transformers.cache_utils")
 
     class StepBehind(nn.Module):
-        """One step of a text behind an encoder."""
+        """One step of text generation after an encoder."""
 
         def __init__(self) -> None:
             super().__init__()
             self.model = model
 
         def forward(self, input_ids: Any, beam_idx: Any, *given: Any) -> tuple[Any, ...]:
-            """What was read comes before what was written."""
+            """Runs one step. Keys and values of the encoder come before those of the text."""
             cross, past = given[:count], [one.index_select(0, beam_idx) for one in given[count:]]
-            # Of the encoder's result only the length counts: keys and values of it are there.
+            # Only the length of the encoder's result is used: its keys and values are given.
             read = torch.zeros(input_ids.shape[0], cross[0].shape[2], self.model.config.d_model)
             both = kinds.EncoderDecoderCache(_cache(past), _cache(cross))
             found = self.model(encoder_outputs=(read,), decoder_input_ids=input_ids, past_key_values=both, use_cache=True)
@@ -179,8 +194,14 @@ def _step_behind(torch: Any, model: Any, count: int) -> Any:
 
 
 def _with_state(graph: Any, shapes: list[tuple[int, int]], new: int, cross: Sequence[tuple[int, int]] = ()) -> Any:
-    """The graph with keys and values as its state, in place of inputs and outputs, and empty at first; `new` words in a step, -1 for
-    any number."""
+    """Turns the inputs and outputs of keys and values into the state of the graph, initially empty.
+
+    Args:
+        graph: the graph.
+        shapes: heads and width of each key and value tensor of the state.
+        new: tokens per step; -1 for any number.
+        cross: the same as `shapes`, for keys and values of the encoder, which stay inputs.
+    """
     openvino = package("openvino")
     make_stateful = package("openvino._offline_transformations").apply_make_stateful_transformation
     names = ["input_ids", "beam_idx", *(f"cross.{at}" for at in range(len(cross))), *(f"past.{at}" for at in range(len(shapes)))]
@@ -196,7 +217,10 @@ def _with_state(graph: Any, shapes: list[tuple[int, int]], new: int, cross: Sequ
 
 
 def _empty_at_first(graph: Any) -> Any:
-    """The state of as many texts as are read, with no position yet: what OpenVINO's attention over a state asks for."""
+    """Sets the initial state: as many sequences as in the input, without positions.
+
+    OpenVINO's attention with state requires this shape.
+    """
     operations, numpy = package("openvino.opset13"), package("numpy")
     constant = operations.constant
     sizes = operations.shape_of(graph.input("input_ids"), output_type="i64")

@@ -1,4 +1,4 @@
-"""Tokens one after another by OpenVINO: graphs that keep keys and values from one step to the next."""
+"""Token-by-token generation in OpenVINO, with graphs that keep keys and values between steps."""
 from __future__ import annotations
 
 import time
@@ -11,17 +11,25 @@ from .model_ready import Ready
 
 
 def prepare(case: Case, torch: Any, subject: Subject, hints: dict[str, Any]) -> tuple[Ready, Any]:
-    """The model as a step of a text, and as what is read before it, compiled: what writes tokens, and the step."""
+    """Compiles the model as a step of a text, with an encoder if it has one.
+
+    Returns:
+        The prepared model, and the compiled step.
+
+    Raises:
+        Skip: if the type or the model's inputs are not supported.
+    """
     if case.text("dtype") == "i8":
-        raise Skip("tokens in i8 by OpenVINO", "whole numbers are for single passes so far", "choose --precision bf16, or f32")
+        raise Skip("tokens in i8 with OpenVINO", "i8 is only supported for single passes", "choose --precision bf16, or f32")
     reads = len(subject.inputs) == 2 and list(subject.inputs)[1] == "decoder_input_ids"
     if not reads and list(subject.inputs) != ["input_ids"]:
-        why = f"its pass takes {', '.join(subject.inputs)}; OpenVINO goes on with a text here, or with one input that is read before it"
-        raise Skip(f"tokens of {case.text('model')} by OpenVINO", why, steps.CURE)
+        known = "only input_ids, or one encoder input and decoder_input_ids, are supported"
+        why = f"its inputs are {', '.join(subject.inputs)}; {known}"
+        raise Skip(f"tokens of {case.text('model')} with OpenVINO", why, steps.CURE)
     begin = time.perf_counter_ns()
     graphs = steps.behind_an_encoder(case, torch, subject) if reads else [steps.of_text(case, torch, subject)]
     openvino = package("openvino")
-    # Keys and values as they are: by itself the plug-in keeps them in 8 bits.
+    # By default the plug-in would store keys and values in 8 bits.
     settings = hints | {"KV_CACHE_PRECISION": case.text("dtype")}
     compiled = [openvino.Core().compile_model(graph, "CPU", settings) for graph in graphs]
     fields = {
@@ -36,31 +44,31 @@ def prepare(case: Case, torch: Any, subject: Subject, hints: dict[str, Any]) -> 
 
 
 class Text:
-    """What goes on with a text, the likeliest token each time."""
+    """Greedy generation of text."""
 
     def __init__(self, torch: Any, compiled: Any, words: Any) -> None:
         self._torch, self._numpy = torch, package("numpy")
         self._request, self._words = compiled.create_infer_request(), words.contiguous().numpy()
-        # Every text goes on with itself: no search among several.
+        # Each sequence continues itself: there is no beam search.
         self._same = self._numpy.arange(len(self._words), dtype="int32")
 
     def _begin(self) -> None:
-        """Nothing is known of any text."""
+        """Clears the state."""
         self._request.reset_state()
 
     def _step(self, words: Any) -> Any:
-        """The logits of the last position."""
+        """Runs one step and returns the logits of the last position."""
         self._request.infer({"input_ids": words, "beam_idx": self._same}, share_outputs=True)
         return self._request.get_tensor("logits").data
 
     def first(self) -> Any:
-        """The logits behind the text, which is read anew."""
+        """Reads the text from the start and returns the logits after it."""
         self._begin()
         self._step(self._words)
         return self.logits()
 
     def write(self, count: int) -> Any:
-        """The text with so many more tokens."""
+        """Returns the text with `count` more tokens."""
         self._begin()
         written = [self._words]
         for _ in range(count):
@@ -69,12 +77,12 @@ class Text:
         return self._torch.from_numpy(self._numpy.concatenate(written, 1))
 
     def logits(self) -> Any:
-        """Those of the last step."""
+        """Returns the logits of the last step."""
         return self._torch.from_numpy(self._request.get_tensor("logits").data.copy())
 
 
 class TextBehind(Text):
-    """A text behind something that an encoder reads first; what the text attends to of it is made once."""
+    """Greedy generation after an encoder, whose keys and values are computed once per text."""
 
     def __init__(self, torch: Any, compiled: Any, inputs: Any) -> None:
         encoder, step = compiled

@@ -1,5 +1,7 @@
-"""Models by Qualcomm's QNN, in a Python environment of its own, on the HTP that its package emulates: what runs there and
-how exactly, never how fast."""
+"""Models in Qualcomm's QNN, in a separate Python environment, on the emulated HTP of its package.
+
+Reports which operations are supported and how accurate they are, but no speed.
+"""
 from __future__ import annotations
 
 import json
@@ -12,7 +14,7 @@ from .core import MISSING_PACKAGE, UNSUPPORTED_OPERATOR, Case, Failure, Skip, mi
 from .model_build import Subject
 from .model_ready import CALIBRATION, Ready, cache_directory, save_inputs, to_onnx
 
-# The interpreter that has QNN's packages.
+# Environment variable with the interpreter that has QNN's packages.
 VARIABLE = "RSB_QNN_PYTHON"
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "qnn_session.py")
 
@@ -24,9 +26,13 @@ class Qnn:
 
     @staticmethod
     def check(case: Case) -> None:
-        """Whether an environment with it is here."""
+        """Checks that an environment with QNN exists.
+
+        Raises:
+            Skip: if it or a package is missing, or the case is not supported.
+        """
         if case.workload == "load":
-            raise Skip("load by QNN", "its emulator does one pass after another", "choose --workload forward")
+            raise Skip("load with QNN", "its emulator runs one pass at a time", "choose --workload forward")
         interpreter()
         package("onnx")
         package("onnxscript")
@@ -35,11 +41,15 @@ class Qnn:
 
     @staticmethod
     def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
-        """Exported here; quantized, compiled and run by a process of QNN's environment. Every node must be QNN's."""
+        """Exports the model, and quantizes and compiles it in a process of QNN's environment.
+
+        Raises:
+            Skip: if a node is not supported by QNN.
+        """
         module, subject = model
-        # Isolated: beside the script lie files that have the names of packages.
+        # Isolated (-I), because files next to the script have the names of packages.
         process = Process([interpreter(), "-I", "-B", SCRIPT])
-        # Graphs are large and workers are killed: nothing of it is left once the process has read it.
+        # Graphs are large and workers may be killed: the directory is deleted once the process has read it.
         with tempfile.TemporaryDirectory(prefix="rsb-qnn-") as directory:
             to_onnx(torch, module, subject, tensors, os.path.join(directory, "model.onnx"))
             save_inputs(subject, os.path.join(directory, "inputs.npz"), tensors)
@@ -66,39 +76,52 @@ class Qnn:
 
 
 def interpreter() -> str:
-    """The Python that has QNN."""
+    """Returns the interpreter that has QNN.
+
+    Raises:
+        Skip: if none is named, or the file does not exist.
+    """
     named = os.environ.get(VARIABLE)
-    cure = f"`python setup qnn` makes an environment, or name an interpreter that has onnxruntime-qnn in {VARIABLE}"
+    cure = f"run `python setup qnn`, or set {VARIABLE} to an interpreter that has onnxruntime-qnn"
     if not named:
-        raise Skip("Python of QNN", "there is no environment with onnxruntime-qnn", cure, MISSING_PACKAGE)
+        raise Skip("Python environment of QNN", "there is no environment with onnxruntime-qnn", cure, MISSING_PACKAGE)
     if not os.path.isfile(named):
-        raise Skip("Python of QNN", f"{VARIABLE} names {named}, which is no file", cure, MISSING_PACKAGE)
+        raise Skip("Python environment of QNN", f"{VARIABLE} names {named}, which is not a file", cure, MISSING_PACKAGE)
     return named
 
 
 def refusal(model: str, nodes: list[dict[str, str]]) -> Skip:
-    """The reason of a graph that is not all QNN's: the nodes that are not, with what QNN says of them."""
-    # Nodes of a kind are refused for the same reason, layer by layer: each is named, its reason once.
+    """Returns the reason for a graph with unsupported nodes: the nodes, with QNN's messages."""
+    # Nodes of the same type are often refused in each layer for the same reason: name each node,
+    # but the reason once.
     alike: dict[tuple[str, str], list[str]] = {}
     for node in nodes:
         alike.setdefault((node["op_type"], node["why"].replace(node["name"], "it")), []).append(node["name"])
     said = "; ".join(f"{kind} {', '.join(names)}: {reason}" for (kind, reason), names in alike.items())
-    why = f"QNN does not take {len(nodes)} of its nodes, which would run on the CPU: {said}" if nodes else "QNN takes no node of it"
-    return Skip(f"{model} by QNN", why, "choose another model, or --backend openvino", UNSUPPORTED_OPERATOR)
+    why = "QNN supports none of its nodes"
+    if nodes:
+        why = f"QNN does not support {len(nodes)} of its nodes, which would run on the CPU: {said}"
+    return Skip(f"{model} with QNN", why, "choose another model, or --backend openvino", UNSUPPORTED_OPERATOR)
 
 
 class Process:
-    """A process of QNN's environment, which ends with this one."""
+    """A process in QNN's environment, which ends with this one."""
 
     def __init__(self, command: list[str]) -> None:
-        clean = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}  # It was for this Python.
+        clean = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}  # For this Python.
         try:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean, text=True)
         except OSError as error:
-            raise Skip("Python of QNN", f"it cannot be started: {error}", f"name another in {VARIABLE}", MISSING_PACKAGE) from error
+            why, cure = f"it cannot be started: {error}", f"set {VARIABLE} to another interpreter"
+            raise Skip("Python environment of QNN", why, cure, MISSING_PACKAGE) from error
 
     def ask(self, what: str, **more: Any) -> dict[str, Any]:
-        """The answer to a question; a failure where there is none."""
+        """Sends a request and returns the answer.
+
+        Raises:
+            Failure: if the process ended or reports an error.
+            Skip: if a package is missing there.
+        """
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None, "both are pipes"
         try:
@@ -110,10 +133,11 @@ class Process:
         if not line:
             self._process.wait()
             why = f"its process ended with status {self._process.returncode}"
-            raise Failure("QNN", why, "run it alone with RSB_LOG=debug to see what it said")
+            raise Failure("QNN", why, "run only this case with RSB_LOG=debug for details")
         answer = json.loads(line)
         if "error" not in answer:
             return answer
         if "No module named" in answer["error"]:
-            raise Skip("Python of QNN", answer["error"], "`python setup qnn` makes an environment that has it", MISSING_PACKAGE)
-        raise Failure("QNN", answer["error"], "run it alone with RSB_LOG=debug to see what it said")
+            cure = "run `python setup qnn` to create an environment that has it"
+            raise Skip("Python environment of QNN", answer["error"], cure, MISSING_PACKAGE)
+        raise Failure("QNN", answer["error"], "run only this case with RSB_LOG=debug for details")

@@ -1,4 +1,4 @@
-"""What a runtime makes of a model, and the forms in which runtimes take one."""
+"""Models prepared by a runtime, and export to the formats that runtimes read."""
 from __future__ import annotations
 
 import contextlib
@@ -10,33 +10,34 @@ from typing import Any, Callable, Protocol
 from .core import DOES_NOT_FIT, UNSUPPORTED_OPERATOR, Case, Skip, package
 from .model_build import Subject
 
-# Inputs that a quantizer looks at, beside those that results are compared on.
+# Number of calibration inputs for a quantizer, in addition to the verified input.
 CALIBRATION = 4
-# What one file of ONNX may hold.
+# Largest size of a single ONNX file, in bytes.
 LARGEST_GRAPH = 2_000_000_000
 
 
 @dataclass
 class Ready:
-    """A model that a runtime has prepared."""
+    """A model prepared by a runtime."""
 
-    # One pass. On a GPU it may return before the work is done: the clock waits.
+    # One pass. On a GPU it may return before the work is done; the timer waits for the GPU.
     run: Callable[[], Any]
-    # One pass whose result is read, as a tensor of PyTorch.
+    # One pass that returns its result, as a PyTorch tensor.
     result: Callable[[], Any]
-    # What the runtime says of itself.
+    # Fields that describe the runtime.
     fields: dict[str, Any] = field(default_factory=dict[str, Any])
-    # What it counted and saw, by its backend's schema, asked once the samples are taken.
+    # Returns device metrics by the schema of the backend. Called after the samples.
     metrics: Callable[[], dict[str, Any]] = dict[str, Any]
-    # What does a pass each at the same time, so many.
+    # Returns the given number of functions that can each do a pass concurrently.
     lanes: Callable[[int], list[Callable[[], Any]]] | None = None
-    # Passes that one run does at the same time.
+    # Concurrent passes per run.
     passes: int = 1
-    # Writes so many tokens behind the text of the inputs, and gives all of it; none where PyTorch does that.
+    # Generates the given number of tokens after the input text, and returns all of it; None if
+    # PyTorch generates them.
     write: Callable[[int], Any] | None = None
-    # The logits of the last step that it took.
+    # Returns the logits of the last generated token.
     logits: Callable[[], Any] | None = None
-    # "simulated" where what runs is no device that anybody has.
+    # "simulated" if the device is emulated.
     device_type: str | None = None
 
 
@@ -72,7 +73,7 @@ class Runtime(Protocol):
 
 @contextlib.contextmanager
 def experts_as_products(subject: Subject) -> Generator[None, None, None]:
-    """The experts of a mixture as one product of all: graphs have no loop over those that were chosen."""
+    """Computes all experts of a mixture as one product: graphs cannot loop over the selected ones."""
     kept = getattr(subject.config, "_experts_implementation", None)
     if kept is not None:
         subject.config._experts_implementation = "batched_mm"
@@ -84,19 +85,23 @@ def experts_as_products(subject: Subject) -> Generator[None, None, None]:
 
 
 def exported(torch: Any, module: Any, subject: Subject, tensors: Any) -> Any:
-    """The module as a graph of PyTorch."""
+    """Exports the module as a PyTorch graph."""
     with experts_as_products(subject), torch.no_grad():
         return torch.export.export(module, tensors, strict=False)
 
 
 def to_onnx(torch: Any, module: Any, subject: Subject, tensors: Any, path: str) -> None:
-    """Writes the module as one file of ONNX; its inputs have the names of the model's."""
+    """Writes the module as one ONNX file; its inputs have the names of the model's inputs.
+
+    Raises:
+        Skip: if it is too large for one file, or has an unsupported operation.
+    """
     package("onnx")
     package("onnxscript")
     held = sum(weight.numel() * weight.element_size() for weight in module.parameters())
     if held > LARGEST_GRAPH:
-        why = f"its weights are {held / 1e9:.1f} GB, and a file of ONNX holds at most {LARGEST_GRAPH / 1e9:.0f} GB"
-        raise Skip("graph of ONNX", why, "choose a smaller model", DOES_NOT_FIT)
+        why = f"its weights are {held / 1e9:.1f} GB, but an ONNX file holds at most {LARGEST_GRAPH / 1e9:.0f} GB"
+        raise Skip("ONNX graph", why, "choose a smaller model", DOES_NOT_FIT)
     names = {"input_names": list(subject.inputs), "output_names": ["out"]}
     with experts_as_products(subject), torch.no_grad():
         try:
@@ -107,14 +112,14 @@ def to_onnx(torch: Any, module: Any, subject: Subject, tensors: Any, path: str) 
 
 
 def unexported(error: Exception) -> Skip:
-    """Why a model is no graph of ONNX: the first line of what is said of an operation, else of the whole."""
+    """Returns the reason why a model cannot be exported to ONNX: the first line of the underlying error."""
     said = str(error.__cause__ or error).strip().splitlines() or [type(error).__name__]
-    why = f"PyTorch's exporter does not take it, an unsupported operation: {said[0]}"
-    return Skip("graph of ONNX", why, "choose --backend cpu for PyTorch, or openvino, which needs no ONNX but for i8", UNSUPPORTED_OPERATOR)
+    why = f"PyTorch's exporter does not support an operation: {said[0]}"
+    return Skip("ONNX graph", why, "choose --backend cpu for PyTorch, or openvino, which needs ONNX only for i8", UNSUPPORTED_OPERATOR)
 
 
 def quantized_onnx(torch: Any, module: Any, subject: Subject, tensors: Any, directory: str) -> str:
-    """The path of the module as a file of ONNX in `directory`, with products and convolutions of whole numbers."""
+    """Writes the module to an ONNX file with integer products and convolutions, and returns its path."""
     quantization = package("onnxruntime.quantization")
     source, made = (os.path.join(directory, name) for name in ("model.onnx", "quantized.onnx"))
     to_onnx(torch, module, subject, tensors, source)
@@ -127,30 +132,30 @@ def quantized_onnx(torch: Any, module: Any, subject: Subject, tensors: Any, dire
         weight_type=quantization.QuantType.QInt8,
         op_types_to_quantize=["MatMul", "Gemm", "Conv"],
         per_channel=True,
-        extra_options={"MatMulConstBOnly": True},  # Products of two computed tensors lose too much.
+        extra_options={"MatMulConstBOnly": True},  # Quantizing products of two computed tensors loses too much accuracy.
     )
     return made
 
 
 class _Inputs:
-    """The inputs that a quantizer looks at, one after another."""
+    """Calibration inputs for a quantizer."""
 
     def __init__(self, subject: Subject) -> None:
         names = list(subject.inputs)
         self._left = iter([dict(zip(names, (one.numpy() for one in each))) for each in subject.calibration(CALIBRATION)])
 
     def get_next(self) -> Any:
-        """As `CalibrationDataReader` has it."""
+        """Returns the next inputs, or None; the interface of `CalibrationDataReader`."""
         return next(self._left, None)
 
 
 def save_inputs(subject: Subject, path: str, tensors: Any) -> None:
-    """Writes inputs as arrays by name."""
+    """Writes inputs as an .npz file, with arrays by name."""
     package("numpy").savez(path, **{name: one.numpy() for name, one in zip(subject.inputs, tensors)})
 
 
 def cache_directory(name: str) -> str:
-    """A directory of ours that outlives this process."""
+    """Returns a persistent cache directory, and creates it if needed."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     path = os.path.join(base, "rusty-stack-bench", name)
     os.makedirs(path, exist_ok=True)

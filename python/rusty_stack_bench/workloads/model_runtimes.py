@@ -1,4 +1,4 @@
-"""The runtimes that models run in, by name: for each what it needs, how a model is prepared, and what it says of itself."""
+"""Runtimes of models, by name: their requirements, and how they prepare a model."""
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -14,19 +14,23 @@ from .model_ready import Ready, Runtime
 
 
 class PyTorch:
-    """Eager PyTorch on any device that it drives."""
+    """Eager PyTorch on any device that it supports."""
 
     name = "pytorch"
 
     @staticmethod
     def check(case: Case) -> None:
-        """Whole numbers are a matter of CPUs in it."""
+        """Checks the type: PyTorch quantizes only on CPUs.
+
+        Raises:
+            Skip: if the type is i8 and the device is a GPU.
+        """
         if case.text("dtype") == "i8" and not case.on_cpu:
-            raise Skip(f"i8 by PyTorch on {case.device}", "it only quantizes for CPUs", "choose --precision f16")
+            raise Skip(f"i8 with PyTorch on {case.device}", "it only quantizes for CPUs", "choose --precision f16")
 
     @staticmethod
     def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
-        """The module as it is; for i8 its linear layers with weights of whole numbers."""
+        """Prepares the module unchanged; for i8, with integer weights in its linear layers."""
         module, _ = model
         fields = {"component_version": package("torch").__version__}
         if case.text("dtype") == "i8":
@@ -47,21 +51,32 @@ class PyTorch:
 
 
 def _try(run: Callable[[], Any], name: str) -> None:
-    """One pass, which a model breaks that reads the weights of its linear layers itself."""
+    """Runs one pass, which fails if a model accesses the weights of its linear layers directly.
+
+    Raises:
+        Skip: if it fails so.
+    """
     try:
         run()
     except (AttributeError, TypeError) as error:
-        why = f"the model reads weights of its layers itself, which quantized layers do not have: {error}"
-        raise Skip(f"{name} in i8 by PyTorch", why, "choose --backend openvino, or --precision bf16") from error
+        why = f"the model accesses the weights of its layers directly, which quantized layers do not have: {error}"
+        raise Skip(f"{name} in i8 with PyTorch", why, "choose --backend openvino, or --precision bf16") from error
 
 
 def _quantized(torch: Any, module: Any, name: str) -> dict[str, Any]:
-    """Puts the linear layers of the module into i8 in place; values are quantized as they come. What it says of itself then."""
+    """Quantizes the linear layers of the module to i8 in place, with dynamic activations.
+
+    Returns:
+        Fields that describe the quantized model.
+
+    Raises:
+        Skip: if the module has no linear layers.
+    """
     torch.ao.quantization.quantize_dynamic(module, {torch.nn.Linear}, dtype=torch.qint8, inplace=True)
     layers = [one for one in module.modules() if isinstance(one, torch.ao.nn.quantized.dynamic.Linear)]
     if not layers:
         why = "PyTorch only quantizes linear layers, and the model has none"
-        raise Skip(f"{name} in i8 by PyTorch", why, "choose --backend openvino, or --precision bf16")
+        raise Skip(f"{name} in i8 with PyTorch", why, "choose --backend openvino, or --precision bf16")
     held = sum(weight.numel() * weight.element_size() for weight in module.parameters())
     held += sum(layer.weight().numel() for layer in layers)
     return {"quantized_layers": len(layers), "model_size_gb": held / 1e9}
@@ -72,8 +87,12 @@ RUNTIMES: dict[str, type[Runtime]] = {runtime.name: runtime for runtime in _ALL}
 
 
 def of(case: Case) -> type[Runtime]:
-    """The runtime that the case names."""
+    """Returns the runtime that the case names.
+
+    Raises:
+        Skip: if it is unknown.
+    """
     name = case.params.get("runtime", PyTorch.name)
     if name not in RUNTIMES:
-        raise Skip(f"runtime {name}", "this program knows none of that name", f"choose one of {', '.join(RUNTIMES)}")
+        raise Skip(f"runtime {name}", "there is no runtime of this name", f"choose one of {', '.join(RUNTIMES)}")
     return RUNTIMES[name]

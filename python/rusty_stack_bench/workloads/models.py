@@ -1,4 +1,4 @@
-"""Models of eleven families, each by any runtime: one pass, or tokens one after another."""
+"""Models of eleven families in any runtime: one pass, requests under load, or token generation."""
 from __future__ import annotations
 
 import json
@@ -24,19 +24,23 @@ from .model_build import SEED, SPEECH_SECONDS, Subject, counted, forward_module,
 from .model_load import Load
 from .serving import arrivals
 
-# Errors of many layers add up.
+# Errors of many layers accumulate.
 TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1, "i8": 2e-1}
 
 
 def check(case: Case) -> None:
-    """Whether the packages of the runtime are here, and PyTorch drives the device."""
+    """Checks that the packages of the runtime are installed, and that PyTorch can use the device.
+
+    Raises:
+        Skip: if they are not.
+    """
     torch_device(case)
     package("transformers")
     model_runtimes.of(case).check(case)
 
 
 def version() -> str:
-    """The package's that has the models."""
+    """Returns the version of the package that contains the models."""
     return package("transformers").__version__
 
 
@@ -45,27 +49,30 @@ def _definition(case: Case) -> dict[str, Any]:
         return json.loads(case.text("definition"))
     except (KeyError, ValueError) as error:
         what = f"model {case.params.get('model')}"
-        raise Skip(what, "the case does not say what it is made of", "plan it with `rusty-stack-bench models`") from error
+        raise Skip(what, "the case has no valid definition", "plan it with `rusty-stack-bench models`") from error
 
 
 def _subject(case: Case, torch: Any) -> Subject:
     definition, dtype = _definition(case), case.text("dtype")
     if dtype not in TOLERANCES:
-        raise Skip(f"type {dtype}", "models are verified in f32, f16, bf16 and i8", "choose one of these")
-    # The weights in f32, and again in double precision for the reference of f32.
+        raise Skip(f"type {dtype}", "models can only be verified in f32, f16, bf16 and i8", "choose one of these")
+    # The weights in f32, and for f32 also in double precision, for the reference.
     room(f"model {case.text('model')}", counted(torch, definition) * (12.0 if dtype == "f32" else 6.0))
     return Subject(torch, definition, case.count("batch_size"), case.count("sequence_length"))
 
 
 def _as_type(torch: Any, module: Any, tensors: Any, dtype: Any) -> tuple[Any, ...]:
-    """The weights and the tensors in `dtype`. Buffers stay as they are: angles of rotary positions lose too much in 16 bits."""
+    """Converts the weights and tensors to `dtype`.
+
+    Buffers stay unchanged: angles of rotary embeddings lose too much precision in 16 bits.
+    """
     for weight in module.parameters():
         weight.data = weight.data.to(dtype)
     return tuple(one.to(dtype) if one.is_floating_point() else one for one in tensors)
 
 
 def _in_type(torch: Any, said: Any, dtype: Any, device: Any = "cpu") -> Any:
-    """What is said beside tensors, the tensors in it in `dtype` on `device`."""
+    """Converts the tensors in a nested structure to `dtype` on `device`."""
     if isinstance(said, dict):
         values = cast("dict[str, Any]", said)
         return {name: _in_type(torch, value, dtype, device) for name, value in values.items()}
@@ -75,10 +82,10 @@ def _in_type(torch: Any, said: Any, dtype: Any, device: Any = "cpu") -> Any:
 
 
 def _reference(torch: Any, subject: Subject, module: Any, tensors: Any, dtype: str) -> Any:
-    """The result on the CPU: in double precision for f32, else in f32."""
+    """Returns the result on the CPU: in double precision for f32, else in f32."""
     wanted = torch.float64 if dtype in ("f32", "f64") else torch.float32
     experts = getattr(subject.config, "_experts_implementation", None)
-    if experts is not None:  # The joined product of all experts has no double precision.
+    if experts is not None:  # The joint product of all experts is not implemented in double precision.
         subject.config._experts_implementation = "eager"
     plain, subject.said = subject.said, _in_type(torch, subject.said, wanted)
     with torch.no_grad():
@@ -91,22 +98,27 @@ def _reference(torch: Any, subject: Subject, module: Any, tensors: Any, dtype: s
 
 @dataclass
 class Verified:
-    """A model whose pass gave what it must."""
+    """A model whose pass was verified."""
 
     subject: Subject
-    # Its weights, counted while they are all PyTorch's.
+    # Number of weights, counted while all of them are PyTorch's.
     parameters: int
     ready: model_ready.Ready
     tensors: tuple[Any, ...]
-    # What a pass gave, and how far that is from the reference.
+    # The result of a pass, and its relative error.
     found: Any
     error: float
 
 
 def _verified(case: Case) -> Verified:
-    """The model in the runtime and the type of the case, compared with the CPU in higher precision."""
+    """Prepares the model in the runtime and type of the case, and verifies it on the CPU in higher precision.
+
+    Raises:
+        Skip: if the runtime does not support it, or memory does not suffice.
+        Failure: if the result is wrong.
+    """
     torch, device = torch_device(case)
-    # What works in whole numbers makes them of weights in f32 by itself.
+    # Quantizing runtimes start from weights in f32.
     dtype = torch.float32 if case.text("dtype") == "i8" else torch_dtype(case, torch)
     subject = _subject(case, torch)
     module, tensors = forward_module(subject), tuple(subject.inputs.values())
@@ -116,14 +128,14 @@ def _verified(case: Case) -> Verified:
     parameters = subject.parameters()
     ready = model_runtimes.of(case).prepare(case, torch, (module.to(device), subject), tensors)
     found = ready.result().detach().double().cpu()
-    if ready.write is not None:  # What goes on with a text tells the last position alone.
+    if ready.write is not None:  # Runtimes that generate text return only the last position.
         wanted = wanted[:, -found.shape[1] :]
     error = within(case, (found - wanted).abs().max().item(), wanted.abs().max().item(), TOLERANCES[case.text("dtype")])
     return Verified(subject, parameters, ready, tensors, found, error)
 
 
 def forward(case: Case) -> Work:
-    """One pass through the model."""
+    """Prepares one pass through the model."""
     made = _verified(case)
     subject, ready = made.subject, made.ready
     shares = _expert_balance(subject, made.tensors) if model_runtimes.of(case).name == "pytorch" else {}
@@ -139,7 +151,7 @@ def forward(case: Case) -> Work:
         }
 
     def of_simulated(_: float) -> dict[str, Any]:
-        """No time of it is a speed."""
+        """Returns the fields of an emulated device, whose times mean nothing."""
         return _common(case, made) | {"device_metrics": ready.metrics()}
 
     gpu = None if case.on_cpu else device
@@ -147,7 +159,7 @@ def forward(case: Case) -> Work:
 
 
 def _rates(subject: Subject, time_ns: float) -> dict[str, Any]:
-    """What the family is told in beside samples a second."""
+    """Returns the rates of the family, in addition to samples per second."""
     batch, each = subject.batch, 1e9 / time_ns
     rates = {"throughput_samples_per_second": batch * each}
     if subject.family == "speech":
@@ -160,7 +172,7 @@ def _rates(subject: Subject, time_ns: float) -> dict[str, Any]:
 
 
 def _expert_balance(subject: Subject, tensors: Any) -> dict[str, Any]:
-    """How evenly tokens are shared among experts: the entropy of their shares over the most that it could be, in percent."""
+    """Returns how evenly tokens are routed to experts: the entropy of the shares, in percent of its maximum."""
     if subject.family != "mixture-of-experts" or not hasattr(subject.config, "num_experts_per_tok"):
         return {}
     torch, words = subject.torch, dict(zip(subject.inputs, tensors))["input_ids"]
@@ -174,10 +186,10 @@ def _expert_balance(subject: Subject, tensors: Any) -> dict[str, Any]:
 
 
 def load(case: Case) -> Work:
-    """Requests that arrive at random times, one pass each."""
+    """Prepares requests that arrive at random times, one pass each."""
     made = _verified(case)
     subject, ready, count, lanes = made.subject, made.ready, case.count("num_requests"), case.count("concurrency")
-    assert ready.lanes is not None, f"{case.params.get('runtime')} refuses requests that queue"
+    assert ready.lanes is not None, f"{case.params.get('runtime')} does not support concurrent requests"
     served = Load(ready.lanes(lanes), arrivals(count, case.number("request_rate"), SEED))
 
     def fields(time_ns: float) -> dict[str, Any]:
@@ -195,7 +207,7 @@ def load(case: Case) -> Work:
 
 
 def generate(case: Case) -> Work:
-    """Tokens one after another, each the likeliest."""
+    """Prepares greedy token generation."""
     torch, device = torch_device(case)
     made = _verified(case)
     subject, count = made.subject, case.count("output_length")
@@ -220,11 +232,11 @@ def generate(case: Case) -> Work:
 
 
 def _writer(torch: Any, subject: Subject, given: dict[str, Any]) -> Callable[[int], Any]:
-    """What writes so many tokens; it gives those that it wrote."""
+    """Returns a function that generates a number of tokens with PyTorch."""
     model = subject.model
     texts = {name: value for name, value in given.items() if name != "decoder_input_ids"}
     start = int(given["decoder_input_ids"][0, 0]) if "decoder_input_ids" in given else 0
-    # A model of one's own directory may come with habits: none of them here.
+    # The generation settings of a local model are ignored.
     config = package("transformers").GenerationConfig
 
     def write(count: int) -> Any:
@@ -244,24 +256,29 @@ def _writer(torch: Any, subject: Subject, given: dict[str, Any]) -> Callable[[in
 
 
 def _check_words(torch: Any, case: Case, write: Callable[[int], Any], logits: Any, count: int) -> None:
-    """The first token written is the likeliest of the verified pass, unless two are as good as one; the second time the
-    same are written, as many as were asked for."""
+    """Checks that the first token is the most likely one of the verified pass, up to ties within the tolerance.
+
+    Also checks that a second generation returns the same tokens, as many as requested.
+    """
     made = write(count)
     if not torch.equal(made, write(count)):
-        raise Failure(f"tokens of {case.text('model')}", "the second time it writes others", "report it to transformers")
+        raise Failure(f"tokens of {case.text('model')}", "a second generation returns other tokens", "report it to transformers")
     first = made[:, -count].cpu()
     last = logits[:, -1] if logits.shape[0] == first.shape[0] else None
-    if last is None:  # Several passages for each question: their logits are joined when tokens are chosen.
+    if last is None:  # With several passages per question, logits are combined when tokens are chosen.
         return
     behind = last.max(-1).values - last.gather(-1, first[:, None])[:, 0]
     if (behind > TOLERANCES[case.text("dtype")] * last.abs().max()).any():
-        why = "its first token is not the likeliest of a single pass"
+        why = "its first token is not the most likely one of a single pass"
         raise Failure(f"tokens of {case.text('model')}", why, "report it to transformers")
 
 
 def _check_later_words(torch: Any, case: Case, made: Verified, count: int) -> None:
-    """Each token that a runtime wrote is the likeliest behind those before it, by one pass of PyTorch over the whole text, unless
-    two are as good as one, and its last logits are those of that pass: what it kept of the text is right."""
+    """Checks the tokens and the cache of a runtime against one pass of PyTorch over the whole text.
+
+    Each token must be the most likely one after those before it, up to ties within the tolerance,
+    and the last logits must be those of that pass.
+    """
     write, last_logits = made.ready.write, made.ready.logits
     assert write is not None and last_logits is not None, "the runtime writes tokens"
     subject, text = made.subject, write(count)
@@ -274,8 +291,9 @@ def _check_later_words(torch: Any, case: Case, made: Verified, count: int) -> No
     wrong = (behind > allowed * largest).any(0).nonzero()
     if len(wrong):
         provider = case.params.get("runtime")
-        why = f"token {int(wrong[0]) + 1} of {count} is not the likeliest behind those before it"
-        raise Failure(f"tokens of {case.text('model')} by {provider}", why, f"choose another precision, or report it to {provider}")
+        why = f"token {int(wrong[0]) + 1} of {count} is not the most likely one after those before it"
+        cure = f"choose another precision, or report it to {provider}"
+        raise Failure(f"tokens of {case.text('model')} with {provider}", why, cure)
     within(case, (last_logits()[:, -1].float() - logits[:, -1]).abs().max().item(), largest, allowed)
 
 

@@ -1,4 +1,4 @@
-"""Networks of PyTorch that several components train, export or run: a decoder of text. Needs PyTorch to be imported."""
+"""PyTorch networks that several components train, export or run. Imports PyTorch."""
 
 import torch
 from torch import nn
@@ -6,7 +6,7 @@ from torch.nn import functional
 
 
 class Attention(nn.Module):
-    """Attention whose heads are counted in what its own weights give: cut by heads, each part does its share."""
+    """Attention whose number of heads follows from its weights, so that each part of a split layer is valid."""
 
     def __init__(self, width: int, head: int, causal: bool) -> None:
         super().__init__()
@@ -14,14 +14,14 @@ class Attention(nn.Module):
         self.query, self.key, self.value, self.out = (nn.Linear(width, width, bias=False) for _ in range(4))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """From (batch, positions, width) to the same."""
+        """Maps (batch, positions, width) to the same shape."""
         q, k, v = (part(x).unflatten(-1, (-1, self.head)).transpose(1, 2) for part in (self.query, self.key, self.value))
         seen = functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
         return self.out(seen.transpose(1, 2).flatten(2))
 
 
 class Block(nn.Module):
-    """Attention and two layers of four times the width, each after a norm and beside what came in."""
+    """Pre-norm transformer block: attention, and two linear layers with four times the width."""
 
     def __init__(self, width: int, head: int, causal: bool) -> None:
         super().__init__()
@@ -30,13 +30,13 @@ class Block(nn.Module):
         self.up, self.down = nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """From (batch, positions, width) to the same."""
+        """Maps (batch, positions, width) to the same shape."""
         x = x + self.attention(self.first_norm(x))
         return x + self.down(functional.gelu(self.up(self.second_norm(x))))
 
 
 class Decoder(nn.Module):
-    """A decoder of GPT-2's form without biases: tokens in, logits out."""
+    """A decoder like GPT-2 without biases, from tokens to logits."""
 
     def __init__(self, words: int, width: int, head: int, layers: int, positions: int) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Decoder(nn.Module):
         self.norm, self.logits = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """From (batch, positions) to (batch, positions, words)."""
+        """Maps (batch, positions) to (batch, positions, words)."""
         x = self.words(tokens) + self.places(torch.arange(tokens.shape[1], device=tokens.device))
         for block in self.blocks:
             x = block(x)
@@ -53,7 +53,7 @@ class Decoder(nn.Module):
 
 
 class Encoder(nn.Module):
-    """An encoder of BERT's size and its norms before what they are for: tokens in, what stands for them out."""
+    """A pre-norm encoder of BERT's form, from tokens to embeddings."""
 
     def __init__(self, words: int, width: int, head: int, layers: int, positions: int) -> None:
         super().__init__()
@@ -62,19 +62,22 @@ class Encoder(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """From (batch, positions) to (batch, positions, width)."""
+        """Maps (batch, positions) to (batch, positions, width)."""
         return self.norm(self.blocks(self.words(tokens) + self.places.weight[: tokens.shape[1]]))
 
 
 class Step(nn.Module):
-    """A decoder's next token, with keys and values of those before it."""
+    """A decoder's next token, given the keys and values of earlier tokens."""
 
     def __init__(self, decoder: Decoder) -> None:
         super().__init__()
         self.decoder = decoder
 
     def forward(self, tokens: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """From (batch, 1) and twice (layers, batch, heads, positions, head) to logits and the new keys and values."""
+        """Maps tokens (batch, 1), and keys and values (layers, batch, heads, positions, head), to logits.
+
+        Also returns the new keys and values.
+        """
         decoder, kept = self.decoder, list[tuple[torch.Tensor, torch.Tensor]]()
         x = decoder.words(tokens) + decoder.places.weight[keys.shape[3]]
         for block, old_keys, old_values in zip(decoder.blocks, keys, values):
@@ -89,7 +92,7 @@ class Step(nn.Module):
 
 
 class Residual(nn.Module):
-    """Two convolutions beside what came in, or beside a part of it where they make it smaller."""
+    """Residual block of two convolutions; the shortcut is a projection if the size changes."""
 
     def __init__(self, before: int, after: int, stride: int) -> None:
         super().__init__()
@@ -100,13 +103,13 @@ class Residual(nn.Module):
         self.beside = nn.Identity() if is_same else nn.Sequential(*smaller)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """From (batch, channels, height, width)."""
+        """Maps (batch, before, height, width) to (batch, after, height / stride, width / stride)."""
         inner = functional.relu(self.first_norm(self.first(x)))
         return functional.relu(self.second_norm(self.second(inner)) + self.beside(x))
 
 
 class Convolutional(nn.Module):
-    """A net of ResNet's form: each block after the first has twice the channels and a quarter of the points."""
+    """A network like ResNet: each block after the first doubles the channels and halves height and width."""
 
     def __init__(self, channels: int, blocks: int, classes: int) -> None:
         super().__init__()
@@ -116,6 +119,6 @@ class Convolutional(nn.Module):
         self.classes = nn.Linear(counts[-1], classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """From (batch, 3, height, width) to (batch, classes)."""
+        """Maps (batch, 3, height, width) to (batch, classes)."""
         x = functional.max_pool2d(functional.relu(self.norm(self.stem(x))), 3, 2, 1)
         return self.classes(self.blocks(x).mean((2, 3)))

@@ -1,4 +1,4 @@
-"""Networks as ONNX graphs: one of linear layers that is written here, others exported by PyTorch; what is right for each."""
+"""Networks as ONNX graphs, with reference outputs: linear layers built here, others exported by PyTorch."""
 from __future__ import annotations
 
 import contextlib
@@ -19,29 +19,33 @@ CLASSES = 100
 HEAD = 64
 OPSET = 17
 DTYPES = ("f32", "f16", "i8")
-# How far outputs may be from those in double precision, over the largest of them.
+# Allowed errors of outputs, relative to their largest value in double precision.
 TOLERANCES = {"f32": 1e-4, "f16": 2e-2, "i8": 5e-2}
 
 
 @dataclass
 class Graph:
-    """A network, what goes in, and what must come out."""
+    """A network with its inputs and reference outputs."""
 
     model: bytes
-    # Nodes as they were given.
+    # Nodes of the graph before optimization.
     nodes: int
     inputs: dict[str, Any]
-    # The outputs in double precision, in their order.
+    # Reference outputs in double precision, in order.
     exact: list[Any]
-    # Weights, each counted once.
+    # Number of weights; shared ones count once.
     weights: int
     architecture: str
 
 
 def graph(case: Case) -> Graph:
-    """The network that the case asks for, in its type."""
+    """Returns the network of the case in its type.
+
+    Raises:
+        Skip: if the type or size is not supported.
+    """
     if case.text("dtype") not in DTYPES:
-        raise Skip(f"type {case.text('dtype')}", "graphs are made in f32, f16 and i8", "choose one of these")
+        raise Skip(f"type {case.text('dtype')}", "graphs are only available in f32, f16 and i8", "choose one of these")
     made = _linear(case) if case.text("network") == "mlp" else _exported(case)
     if case.text("dtype") == "i8":
         made.model = _quantized(case, made)
@@ -50,7 +54,7 @@ def graph(case: Case) -> Graph:
 
 
 def _linear(case: Case) -> Graph:
-    """Layers of multiply, add, GELU written out and normalize; with steps that an optimizer can fold or fuse."""
+    """Builds linear layers with an explicit GELU, with nodes that an optimizer can fold or fuse."""
     onnx, numpy = package("onnx"), package("numpy")
     width, layers = case.count("width"), case.count("num_layers")
     half = case.text("dtype") == "f16"
@@ -105,7 +109,7 @@ def _exact(numpy: Any, x: Any, weights: list[tuple[Any, Any]]) -> Any:
 
 
 def _exported(case: Case) -> Graph:
-    """A network of PyTorch with random weights, by its exporter."""
+    """Exports a PyTorch network with random weights."""
     torch, onnx = package("torch"), package("onnx")
     torch.manual_seed(SEED)
     made, given = _network(torch, case)
@@ -115,7 +119,7 @@ def _exported(case: Case) -> Graph:
     kind = torch.float16 if case.text("dtype") == "f16" else torch.float32
     made, given = made.to(kind), [one.to(kind) if one.is_floating_point() else one for one in given]
     names, file = [f"in{place}" for place in range(len(given))], io.BytesIO()
-    # The other exporter wants a package more. This one says on standard output what it does.
+    # The newer exporter needs another package. This one prints progress to standard output.
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         torch.onnx.export(made, tuple(given), file, input_names=names, opset_version=OPSET, dynamo=False)
@@ -126,12 +130,12 @@ def _exported(case: Case) -> Graph:
 
 
 def _network(torch: Any, case: Case) -> tuple[Any, list[Any]]:
-    """A network of PyTorch, and what goes into it."""
+    """Returns a PyTorch network and its inputs."""
     from . import networks
 
     batch, width, layers, length = (case.count(name) for name in ("batch_size", "width", "num_layers", "sequence_length"))
     if width % HEAD:
-        raise Skip(f"a {case.text('network')} {width} wide", f"heads have {HEAD} each", f"choose a multiple of {HEAD}")
+        raise Skip(f"{case.text('network')} of width {width}", f"heads have {HEAD} elements", f"choose a multiple of {HEAD}")
     if case.text("network") == "convolutional":
         net = networks.Convolutional(width // 4, layers, CLASSES)
         return net, [torch.rand(batch, 3, length, length) * 2 - 1]
@@ -143,9 +147,12 @@ def _network(torch: Any, case: Case) -> tuple[Any, list[Any]]:
 
 
 def _quantized(case: Case, made: Graph) -> bytes:
-    """The model in eight bits: sums of whole numbers, with the scale of what is worked on found while it runs. Convolutions,
-    and GPUs, want that scale beforehand: it is what the input shows here. On a CPU weights have seven bits: without VNNI sums of
-    two products of eight overflow 16 bits, and results were off by half."""
+    """Quantizes the model to 8 bits.
+
+    On a CPU, activations are quantized dynamically; convolutions and GPUs need static scales, which
+    are calibrated with the input. CPU weights have 7 bits: without VNNI, sums of two 8-bit products
+    overflow 16 bits, and results were off by half.
+    """
     package("onnxruntime")
     from onnxruntime import quantization
 
@@ -164,7 +171,7 @@ def _quantized(case: Case, made: Graph) -> bytes:
 
 @contextlib.contextmanager
 def _quiet_log() -> Generator[None, None, None]:
-    """Without its advice on how to prepare a model."""
+    """Suppresses the quantizer's advice on how to prepare a model."""
     import logging
 
     logging.disable(logging.WARNING)
@@ -175,14 +182,14 @@ def _quiet_log() -> Generator[None, None, None]:
 
 
 class _Once:
-    """The inputs, one time, as a reader of data for calibration gives them."""
+    """The inputs, once, as a calibration data reader."""
 
     def __init__(self, inputs: dict[str, Any]) -> None:
         self._left = [inputs]
 
     def get_next(self) -> Any:
-        """The inputs, then nothing."""
+        """Returns the inputs, then None."""
         return self._left.pop() if self._left else None
 
     def set_range(self, start_index: int, end_index: int) -> None:
-        """There is one."""
+        """Does nothing: there is only one set of inputs."""

@@ -1,4 +1,4 @@
-"""ONNX Runtime: inference, and what each level of graph optimization is worth. The provider that ran is asserted."""
+"""ONNX Runtime: inference, and the effect of each level of graph optimization; checks the provider."""
 from __future__ import annotations
 
 import json
@@ -13,7 +13,7 @@ from .core import Case, Failure, Skip, Work, milliseconds, package, side_by_side
 from .memory import handed_out
 from .onnx_graphs import TOLERANCES, Graph, graph
 
-# Which execution providers do the work on a device; the first that is there is taken.
+# Execution providers of each device; the first available one is used.
 PROVIDERS = {
     "cpu": ("CPUExecutionProvider",),
     "rocm": ("MIGraphXExecutionProvider", "ROCMExecutionProvider"),
@@ -21,32 +21,40 @@ PROVIDERS = {
 }
 LEVELS = {"disabled": "DISABLE_ALL", "basic": "ENABLE_BASIC", "extended": "ENABLE_EXTENDED", "all": "ENABLE_ALL"}
 RUNS_BESIDE = 200
-# Sessions of which the time to make one is the median.
+# Number of sessions of which the creation time is the median.
 SESSIONS = 5
-# Providers and devices that had a session in this process.
+# Providers and devices for which this process has already created a session.
 _BEGUN: set[tuple[str, str]] = set()
 
 
 def check(case: Case) -> None:
-    """Whether ONNX Runtime is here, and has a provider for the device."""
+    """Checks that ONNX Runtime is installed and has a provider for the device.
+
+    Raises:
+        Skip: if it has not.
+    """
     runtime = package("onnxruntime")
     needed(case)
     chosen(runtime, case)
 
 
 def needed(case: Case) -> None:
-    """What graphs are made with, imported before memory is looked at."""
+    """Imports the packages that build graphs, before memory is measured."""
     for name in ("onnx", "numpy") if case.text("network") == "mlp" else ("onnx", "numpy", "torch"):
         package(name)
 
 
 def version() -> str:
-    """ONNX Runtime's."""
+    """Returns the version of ONNX Runtime."""
     return package("onnxruntime").__version__
 
 
 def chosen(runtime: Any, case: Case) -> str:
-    """The provider for the device, which must be in this build."""
+    """Returns the execution provider for the device.
+
+    Raises:
+        Skip: if this build does not have it.
+    """
     wanted = PROVIDERS[case.device.split(":")[0]]
     there = runtime.get_available_providers()
     for provider in wanted:
@@ -62,12 +70,16 @@ def chosen(runtime: Any, case: Case) -> str:
 def session(
     case: Case, model: bytes, level: str, optimized_at: str | None = None, profile_at: str | None = None, threads: int = 0
 ) -> Any:
-    """A session that really uses the provider for the device: ONNX Runtime goes on without one and says little."""
+    """Creates a session and checks its provider: ONNX Runtime falls back to another almost silently.
+
+    Raises:
+        Failure: if it fell back.
+    """
     runtime = package("onnxruntime")
     provider = chosen(runtime, case)
     options = runtime.SessionOptions()
     options.log_severity_level = 3
-    options.intra_op_num_threads = threads  # 0: as many as it likes.
+    options.intra_op_num_threads = threads  # 0: ONNX Runtime chooses.
     options.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, f"ORT_{LEVELS[level]}")
     if optimized_at is not None:
         options.optimized_model_filepath = optimized_at
@@ -80,25 +92,25 @@ def session(
         raise Failure(
             f"provider {provider}",
             f"ONNX Runtime fell back to {made.get_providers()[0]}",
-            "look at what its library lacks: `ldd` of libonnxruntime_providers_*.so, and RSB_LOG=debug",
+            "run `ldd` on libonnxruntime_providers_*.so to find missing libraries, and set RSB_LOG=debug for details",
         )
     return made
 
 
 @dataclass
 class Prepared:
-    """A session of a network that computes rightly."""
+    """A session whose outputs were verified."""
 
     graph: Graph
     session: Any
     run: Callable[[], Any]
     error: float
-    # Bytes that the session and its first run took.
+    # Bytes that the session and its first run allocated.
     footprint: float | None
 
 
 def prepared(case: Case, graph: Graph, level: str) -> Prepared:
-    """A session of `graph` at a level of optimization, verified."""
+    """Creates and verifies a session of `graph` at a level of optimization."""
     first_session(case, graph)
     before = _taken(case)
     made = session(case, graph.model, level)
@@ -110,27 +122,31 @@ def prepared(case: Case, graph: Graph, level: str) -> Prepared:
 
 
 def first_session(case: Case, graph: Graph) -> None:
-    """What a process's first session and run take beside the graph is taken once: no memory of the session measured."""
+    """Creates the first session of this process, so that its one-time allocations are not measured."""
     key = (chosen(package("onnxruntime"), case), case.device)
     if key not in _BEGUN:
-        bound(case, session(case, graph.model, "all"), graph.inputs)  # Which runs it.
+        bound(case, session(case, graph.model, "all"), graph.inputs)  # `bound` runs it.
         _BEGUN.add(key)
 
 
 def _taken(case: Case) -> float | None:
-    """Bytes that the host's allocator has handed out, or of the GPU's memory that are in use."""
+    """Returns the bytes allocated from the C library, or the GPU's memory in use; None if unknown."""
     if case.on_cpu:
         return handed_out()
     try:
         torch = package("torch")
         free, total = torch.cuda.mem_get_info(case.gpu)
-    except (RuntimeError, AssertionError, Skip):  # A PyTorch without this GPU.
+    except (RuntimeError, AssertionError, Skip):  # PyTorch is missing or does not support this GPU.
         return None
     return float(total - free)
 
 
 def right(case: Case, outputs: Any, exact: Any) -> float:
-    """The largest error of any output, when all are right; arrays of NumPy."""
+    """Verifies NumPy outputs and returns the largest relative error.
+
+    Raises:
+        Failure: if an output is wrong.
+    """
     numpy, allowed = package("numpy"), TOLERANCES[case.text("dtype")]
     errors: list[float] = []
     for output, one in zip(outputs, exact):
@@ -140,10 +156,13 @@ def right(case: Case, outputs: Any, exact: Any) -> float:
 
 
 def bound(case: Case, made: Any, inputs: Mapping[str, Any]) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """One inference, and what reads its outputs. All lies where it is needed: nothing is allocated or copied for a run. On a
-    GPU the call returns when the work is done."""
+    """Returns functions that run one inference and that read its outputs.
+
+    Inputs and outputs are bound in the device's memory, so a run allocates and copies nothing. On a
+    GPU a run returns when the work is done.
+    """
     runtime, binding = package("onnxruntime"), made.io_binding()
-    # What ONNX Runtime calls the memory of any GPU.
+    # ONNX Runtime uses the name "cuda" for the memory of any GPU.
     kind, index = ("cpu", 0) if case.on_cpu else ("cuda", case.gpu)
     held = {name: runtime.OrtValue.ortvalue_from_numpy(array, kind, index) for name, array in inputs.items()}
     for name, value in held.items():
@@ -151,7 +170,7 @@ def bound(case: Case, made: Any, inputs: Mapping[str, Any]) -> tuple[Callable[[]
     for output in made.get_outputs():
         binding.bind_output(output.name, kind, index)
     made.run_with_iobinding(binding)
-    # The next runs write into what the first allocated.
+    # Later runs write into the outputs that the first one allocated.
     outputs = binding.get_outputs()
     binding.clear_binding_outputs()
     for output, value in zip(made.get_outputs(), outputs):
@@ -171,7 +190,7 @@ def _common(case: Case, ready: Prepared) -> dict[str, Any]:
 
 
 def shape_fields(case: Case, graph: Graph, error: float) -> dict[str, Any]:
-    """What any runtime says of this graph."""
+    """Returns the fields that describe the graph, for any runtime."""
     size = {"f32": 4, "f16": 2, "i8": 1}[case.text("dtype")]
     return {
         "network": case.text("network"),
@@ -189,7 +208,7 @@ def shape_fields(case: Case, graph: Graph, error: float) -> dict[str, Any]:
 
 
 def rates(case: Case, run: Callable[[], Any], time_ns: float) -> dict[str, Any]:
-    """The time of a run, and those of some one by one."""
+    """Returns rates from the time of a run, and latency percentiles of individually timed runs."""
     times = sorted(Work(run, lambda _: {}).sample(1) for _ in range(max(20, min(RUNS_BESIDE, round(2e9 / time_ns)))))
     return {
         "inference_time_ms": milliseconds(time_ns),
@@ -201,18 +220,18 @@ def rates(case: Case, run: Callable[[], Any], time_ns: float) -> dict[str, Any]:
 
 
 def compiled_ns(make: Callable[[], Any], times: int = SESSIONS) -> float:
-    """Nanoseconds to make a program of a graph: the median of some."""
+    """Returns the median nanoseconds to compile a graph."""
     return statistics.median(Work(make, lambda _: {}).sample(1) for _ in range(times))
 
 
 def inference(case: Case) -> Work:
-    """Inference at the highest level of optimization; its latencies one by one, and which nodes take the time."""
+    """Prepares inference at the highest level of optimization."""
     ready = prepared(case, graph(case), "all")
     return Work(ready.run, lambda time_ns: inference_fields(case, ready, time_ns))
 
 
 def inference_fields(case: Case, ready: Prepared, time_ns: float) -> dict[str, Any]:
-    """What a provider of ONNX Runtime says of inference."""
+    """Returns the fields of inference by a provider of ONNX Runtime."""
     return _common(case, ready) | rates(case, ready.run, time_ns) | _optimized(case, ready, "all") | {
         "node_profile": profiled(case, ready.graph),
         "compilation_time_ms": milliseconds(compiled_ns(lambda: session(case, ready.graph.model, "all"))),
@@ -220,7 +239,11 @@ def inference_fields(case: Case, ready: Prepared, time_ns: float) -> dict[str, A
 
 
 def profiled(case: Case, graph: Graph) -> str:
-    """The nodes that take longest, in one run of a session that is profiled; each must have run where it should."""
+    """Returns the five slowest operator types and their time per run, from a profiled session.
+
+    Raises:
+        Failure: if a node ran on another provider.
+    """
     with tempfile.TemporaryDirectory(prefix="rsb-onnx-") as directory:
         made = session(case, graph.model, "all", profile_at=os.path.join(directory, "profile"))
         for _ in range(3):
@@ -231,8 +254,8 @@ def profiled(case: Case, graph: Graph) -> str:
     wanted = chosen(package("onnxruntime"), case)
     elsewhere = sorted({event["args"].get("provider", "") for event in nodes} - {wanted})
     if elsewhere or not nodes:
-        where = ", ".join(elsewhere) or "nowhere that its profile tells"
-        raise Failure(f"provider {wanted}", f"nodes ran on {where} instead", "choose operations that the provider has")
+        where = ", ".join(elsewhere) or "an unknown provider"
+        raise Failure(f"provider {wanted}", f"nodes ran on {where} instead", "choose operations that the provider supports")
     total: dict[str, float] = {}
     for event in nodes:
         total[event["args"]["op_name"]] = total.get(event["args"]["op_name"], 0) + event["dur"]
@@ -241,7 +264,7 @@ def profiled(case: Case, graph: Graph) -> str:
 
 
 def graph_optimization(case: Case) -> Work:
-    """Inference at one level of graph optimization, against the graph as it was given."""
+    """Prepares inference at one level of graph optimization, compared with the unoptimized graph."""
     level = case.text("graph_optimization")
     ready = prepared(case, graph(case), level)
 
@@ -258,7 +281,7 @@ def graph_optimization(case: Case) -> Work:
 
 
 def saved(case: Case, ready: Prepared) -> dict[str, Any]:
-    """What a session holds less than one of the graph as it was given; nothing where no allocator or driver tells."""
+    """Returns the memory saved compared with an unoptimized session; empty if it cannot be measured."""
     return _saved(prepared(case, ready.graph, "disabled"), ready)
 
 
@@ -269,7 +292,12 @@ def _saved(plain: Prepared, ready: Prepared) -> dict[str, Any]:
 
 
 def compilation(case: Case, saving: bool = False) -> Work:
-    """Making a session of a graph: reading it, optimizing it, and what the provider makes of it; what that saves of memory."""
+    """Prepares the creation of a session: reading, optimizing, and the provider's compilation.
+
+    Args:
+        case: the case.
+        saving: whether to report the memory saved compared with an unoptimized session.
+    """
     level = case.text("graph_optimization")
     ready = prepared(case, graph(case), level)
 

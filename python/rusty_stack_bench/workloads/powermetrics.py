@@ -1,4 +1,4 @@
-"""What macOS's `powermetrics` tells of Apple's GPU: clock, how busy it is, and power. It wants root."""
+"""Clock, utilization and power of Apple GPUs, from macOS's `powermetrics`, which requires root."""
 from __future__ import annotations
 
 import re
@@ -6,11 +6,11 @@ import subprocess
 import time
 from typing import Any, Callable
 
-# One look of so many milliseconds.
+# One sample of 500 ms.
 COMMAND = ["powermetrics", "--samplers", "gpu_power", "-n", "1", "-i", "500"]
-# A look and its start, in seconds, at the most.
+# Time limit of a sample, including start-up, in seconds.
 LIMIT = 20.0
-# Apple has called some by two names.
+# Patterns and divisors of each field. Some lines have two names in different versions of macOS.
 FIGURES = {
     "gpu_clock_mhz": (re.compile(r"^GPU (?:HW )?active frequency:\s*([\d.]+)\s*MHz", re.MULTILINE), 1),
     "gpu_utilization_percent": (re.compile(r"^GPU (?:HW )?active residency:\s*([\d.]+)\s*%", re.MULTILINE), 1),
@@ -19,17 +19,21 @@ FIGURES = {
 
 
 def parsed(text: str) -> dict[str, float]:
-    """The figures in what it prints; of several looks the last."""
+    """Parses the output; of several samples the last counts."""
     found = {name: pattern.findall(text) for name, (pattern, _) in FIGURES.items()}
     return {name: float(values[-1]) / FIGURES[name][1] for name, values in found.items() if values}
 
 
 def watched(run: Callable[[], object], command: list[str] | None = None) -> dict[str, Any]:
-    """What it tells while `run` runs again and again; where it tells nothing, why and the cure."""
+    """Runs `run` repeatedly while `powermetrics` samples.
+
+    Returns:
+        The values, or `counters_note` with why there are none and the cure.
+    """
     try:
         process = subprocess.Popen(command or COMMAND, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     except OSError:
-        return {"counters_note": "there is no powermetrics, which macOS has; run it on a Mac"}
+        return {"counters_note": "powermetrics cannot be started, because it is part of macOS; run this case on a Mac"}
     with process:
         try:
             begin = time.monotonic()
@@ -43,5 +47,5 @@ def watched(run: Callable[[], object], command: list[str] | None = None) -> dict
     if found:
         return found
     last = (said.strip().splitlines() or [f"status {process.returncode}"])[-1][:200]
-    return {"counters_note": f"powermetrics told nothing ({last}); run it as root, or allow it in sudoers"}
+    return {"counters_note": f"powermetrics reported no values ({last}); run it as root, or allow it in sudoers"}
 

@@ -1,4 +1,4 @@
-"""Faults on purpose, for the tests: each lets a few samples pass and then breaks as frameworks do."""
+"""Injected faults for tests: after a few samples, each breaks in a way that frameworks do."""
 
 import ctypes
 import os
@@ -12,16 +12,16 @@ from .core import Case, Work
 
 
 def check(case: Case) -> None:
-    """It needs nothing but Python."""
+    """Accepts every case: only Python is needed."""
 
 
 def version() -> str:
-    """Python's own."""
+    """Returns the version of Python."""
     return platform.python_version()
 
 
 def fault(case: Case) -> Work:
-    """The fault that the parameter names, in mid-case, with a child process that must not survive it."""
+    """Prepares the fault that the parameter names, with a child process that must not outlive the case."""
     hoard: list[bytearray] = []
     calls = 0
 

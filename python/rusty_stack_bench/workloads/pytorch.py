@@ -30,14 +30,18 @@ SEED = 20_231
 
 
 def check(case: Case) -> None:
-    """Whether PyTorch is here and drives the device, and the model where one is named."""
+    """Checks that PyTorch can use the device, and that the named model exists.
+
+    Raises:
+        Skip: if it cannot, or the model does not exist.
+    """
     local_model(case)
     torch, _ = torch_device(case)
     torch.manual_seed(SEED)
 
 
 def version() -> str:
-    """PyTorch's."""
+    """Returns the version of PyTorch."""
     return package("torch").__version__
 
 
@@ -47,7 +51,7 @@ def _work(
     fields: Callable[[float], dict[str, Any]],
     before: Callable[[], Any] | None = None,
 ) -> Work:
-    """A piece of work whose fields also say what all of this component say."""
+    """Creates a `Work` whose fields include those that all workloads of this component report."""
     torch, device = torch_device(case)
     own = {"init": "uniform in [-1, 1)", "provider": "torch"}
     if case.on_cpu:
@@ -63,7 +67,7 @@ def _shown(sizes: Iterable[int]) -> str:
 
 
 def matmul(case: Case) -> Work:
-    """A product of two matrices. Large ones are compared in 16 rows."""
+    """Prepares a matrix product. For large ones, 16 rows are verified."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     m, n, k = case.sizes("shape")
@@ -100,7 +104,10 @@ def matmul(case: Case) -> Work:
 
 
 def _utilization(case: Case, torch: Any, device: Any, tflops: float) -> dict[str, Any]:
-    """The share of a large product's rate, measured beside the case; on a CPU in f32 for the 16-bit types too."""
+    """Returns the rate as a percentage of that of a large product, which is measured here.
+
+    On a CPU the large product is in f32 for 16-bit types too.
+    """
     size, dtype = (1024, torch.float64 if case.text("dtype") == "f64" else torch.float32)
     if not case.on_cpu:
         size, dtype = 8192, torch_dtype(case, torch)
@@ -112,19 +119,23 @@ def _utilization(case: Case, torch: Any, device: Any, tflops: float) -> dict[str
 
 
 def convolution(case: Case) -> Work:
-    """A convolution in two dimensions."""
+    """Prepares a 2-D convolution."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     sizes, weights = case.sizes("input"), case.sizes("weight")
     groups = case.count("groups")
     if sizes[1] != weights[1] * groups or weights[0] % groups:
-        why = f"{sizes[1]} channels of input are not {groups} groups of {weights[1]}, or {weights[0]} of output cannot be shared by them"
+        why = (
+            f"{sizes[1]} input channels are not {groups} groups of {weights[1]}, "
+            f"or {weights[0]} output channels are not divisible by {groups}"
+        )
         raise Skip(f"convolution of {case.text('input')} with {case.text('weight')}", why, "choose sizes that fit")
     x, w = random(torch, device, dtype, *sizes), random(torch, device, dtype, *weights)
     settings = {name: case.count(name) for name in ("stride", "padding", "dilation", "groups")}
     reach = [settings["dilation"] * (size - 1) + 1 for size in weights[2:]]
     if any(size + 2 * settings["padding"] < one for size, one in zip(sizes[2:], reach)):
-        raise Skip(f"convolution of {case.text('input')}", "its taps reach beyond the padded input", "choose a larger input")
+        why = "the dilated kernel is larger than the padded input"
+        raise Skip(f"convolution of {case.text('input')}", why, "choose a larger input")
 
     def run() -> Any:
         return torch.nn.functional.conv2d(x, w, **settings)
@@ -149,9 +160,9 @@ def convolution(case: Case) -> Work:
 
 
 def memory_transfer(case: Case) -> Work:
-    """A copy between the host and a GPU, within the GPU, or to another one."""
+    """Prepares a copy between the host and a GPU, within the GPU, or to another GPU."""
     if case.on_cpu:
-        raise Skip("memory transfer", "a CPU has no memory apart from the host's", "run it on a GPU: --backend rocm or cuda")
+        raise Skip("memory transfer", "a CPU only has the host's memory", "run it on a GPU: --backend rocm or cuda")
     torch, gpu = torch_device(case)
     size, direction = case.size_bytes("size"), case.text("direction")
     pinned = case.text("host_memory") == "pinned"
@@ -171,7 +182,7 @@ def memory_transfer(case: Case) -> Work:
     run()
     torch.cuda.synchronize(gpu)
     if not torch.equal(sink.cpu(), on_host):
-        raise Failure(f"copy {direction}", "what arrived is not what was sent", "test the GPU's memory and the link")
+        raise Failure(f"copy {direction}", "the destination differs from the source", "test the GPU's memory and the link")
 
     def fields(time_ns: float) -> dict[str, Any]:
         peer = {"peer": f"{case.device.split(':')[0]}:{sink.device.index}"} if direction == "gpu_to_peer" else {}
@@ -187,24 +198,28 @@ def memory_transfer(case: Case) -> Work:
 
 
 def moved(direction: str, size: int) -> int:
-    """Bytes of a copy that count: within a GPU each is read and written, over a link it passes once."""
+    """Returns the bytes moved by a copy: within a GPU each is read and written, over a link sent once."""
     return 2 * size if direction == "gpu_to_gpu" else size
 
 
 def _peer(torch: Any, gpu: Any) -> Any:
-    """The next GPU, whose memory this one can reach itself: otherwise the copy would go through the host."""
+    """Returns the next GPU.
+
+    Raises:
+        Skip: if there is none, or peer access is not possible: the copy would go through the host.
+    """
     there = torch.cuda.device_count()
     if there < 2:
-        raise Skip("a copy to another GPU", f"there is {there}", "run it on a machine with two, or choose gpu_to_gpu")
+        raise Skip("copy to another GPU", f"only {there} GPU is visible", "run it on a machine with two, or choose gpu_to_gpu")
     peer = torch.device("cuda", (gpu.index + 1) % there)
     if not torch.cuda.can_device_access_peer(gpu.index, peer.index):
-        why = f"GPU {gpu.index} cannot reach the memory of GPU {peer.index}: the copy would go through the host"
-        raise Skip("a copy to another GPU", why, "look at `doctor`: the IOMMU, large BARs, or how the GPUs are connected")
+        why = f"GPU {gpu.index} cannot access the memory of GPU {peer.index}: the copy would go through the host"
+        raise Skip("copy to another GPU", why, "run `doctor` and check the IOMMU, large BARs and how the GPUs are connected")
     return peer
 
 
 def autograd(case: Case) -> Work:
-    """Forward or backward through some linear layers; gradients are compared with those in double precision."""
+    """Prepares the forward or backward pass of linear layers; gradients are verified in double precision."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     batch, width, layers = (case.count(name) for name in ("batch_size", "width", "num_layers"))
@@ -221,7 +236,7 @@ def autograd(case: Case) -> Work:
     loss = forward()
     loss.backward()
     gradient = next(model.parameters()).grad
-    tolerance = None if case.text("dtype") != "f32" else 1e-4  # Errors of the layers add up.
+    tolerance = None if case.text("dtype") != "f32" else 1e-4  # Errors of the layers accumulate.
     difference = (gradient.double().cpu() - next(exact.parameters()).grad).abs().max().item()
     error = within(case, difference, next(exact.parameters()).grad.abs().max().item(), tolerance)
     norm = sum(one.grad.double().square().sum().item() for one in model.parameters()) ** 0.5
@@ -235,7 +250,7 @@ def autograd(case: Case) -> Work:
     backward = case.text("operation") == "backward"
 
     def fields(time_ns: float) -> dict[str, Any]:
-        # Each multiply-add of forward is two of backward: for the input and for the weights.
+        # Each forward multiply-add corresponds to two in backward: for the input and for the weights.
         operations = 2 * batch * width * width * layers * (2 if backward else 1)
         return {
             "operation": case.text("operation"),
@@ -255,14 +270,14 @@ def autograd(case: Case) -> Work:
 
 
 def parts_in_double(torch: Any, model: Any) -> list[Any]:
-    """The layers of `model` again, on the CPU and in double precision."""
+    """Returns copies of the layers of `model` on the CPU in double precision."""
     import copy
 
     return [copy.deepcopy(part).cpu().double() for part in model]
 
 
 def layer_norm(case: Case) -> Work:
-    """Normalization of each row."""
+    """Prepares layer normalization of rows."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     rows, width = case.sizes("rows")
@@ -283,7 +298,7 @@ def layer_norm(case: Case) -> Work:
 
 
 def attention(case: Case) -> Work:
-    """Scaled dot-product attention, by whichever kernel PyTorch chooses."""
+    """Prepares scaled dot-product attention with the kernel that PyTorch chooses."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     shape = [case.count(name) for name in ("batch_size", "num_heads", "sequence_length", "head_dim")]
@@ -303,28 +318,28 @@ def attention(case: Case) -> Work:
 
 
 def transformer(case: Case) -> Work:
-    """A model of the package `transformers`: prefill or decode."""
+    """Prepares prefill or decode of a model of the package `transformers`."""
     from . import transformer as models
 
     return models.prefill(case) if case.text("operation") == "prefill" else models.decode(case)
 
 
 def execution(case: Case) -> Work:
-    """A decoder's pass forward, operation by operation, compiled, or as a captured graph."""
+    """Prepares the forward pass of a decoder: eager, compiled, or as a captured graph."""
     from . import execution as modes
 
     return modes.measured(case, _work)
 
 
 def training(case: Case) -> Work:
-    """A step of a decoder: forward, backward and AdamW."""
+    """Prepares a training step of a decoder: forward, backward and AdamW."""
     from . import training as steps
 
     return steps.measured(case, _work)
 
 
 def torch_compile(case: Case) -> Work:
-    """torch.compile of some element-wise steps: cold is compilation from nothing, warm is what it made of them."""
+    """Prepares torch.compile of element-wise steps: cold is the compilation, warm the compiled function."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     rows, width = case.sizes("rows")
@@ -342,7 +357,7 @@ def torch_compile(case: Case) -> Work:
             result = made(x)
         except Exception as error:
             if "compiler" in str(error).lower() and case.on_cpu:
-                raise Skip("torch.compile", "it finds no C++ compiler", "install g++") from error
+                raise Skip("torch.compile", "it does not find a C++ compiler", "install g++") from error
             raise
         error = verified(case, result, steps(x.double().cpu()))
     warm = case.text("compilation") == "warm"
@@ -360,7 +375,7 @@ def torch_compile(case: Case) -> Work:
 
 
 def _cold(case: Case, torch: Any, compiled: Any, x: Any, fields: Callable[[float], dict[str, Any]]) -> Work:
-    """Each iteration compiles with empty caches, in memory and on disk."""
+    """Prepares compilation with empty caches, in memory and on disk, in each iteration."""
     held = contextlib.ExitStack()
 
     def before() -> None:

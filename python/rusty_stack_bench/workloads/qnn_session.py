@@ -1,5 +1,8 @@
-"""Qualcomm's QNN in a Python of its own: a graph is quantized, compiled for the HTP, and run by the emulator of it that QNN's
-package has for other CPUs. Started by `model_qnn`; a line asks, a line answers."""
+"""Quantizes and compiles a graph for Qualcomm's HTP and runs it on the emulator of QNN's package.
+
+Started by `model_qnn` in a separate Python environment; reads one request and writes one answer per
+line.
+"""
 from __future__ import annotations
 
 import csv
@@ -14,7 +17,7 @@ import time
 import traceback
 from typing import Any
 
-# Only the environment of QNN has them.
+# Only QNN's environment has these packages.
 numpy: Any = None
 onnxruntime: Any = None
 onnxruntime_qnn: Any = None
@@ -25,14 +28,14 @@ except ImportError as error:
     missing = error
 
 PROVIDER = "QNNExecutionProvider"
-# The HTP that is emulated: v75 of the Snapdragon 8 Gen 3. Without both, the emulator has no memory to give.
+# The emulated HTP: v75 of the Snapdragon 8 Gen 3. Unless both are given, the emulator has no memory.
 ARCHITECTURE, CHIP = "75", "57"
-# Compiled graphs that are kept.
+# Number of compiled graphs to keep.
 KEPT = 32
 
 
 class Refused(Exception):
-    """Nodes that QNN does not take."""
+    """QNN does not support some nodes."""
 
     def __init__(self, nodes: list[dict[str, str]]) -> None:
         super().__init__(f"{len(nodes)} nodes")
@@ -40,18 +43,21 @@ class Refused(Exception):
 
 
 class Inputs:
-    """The inputs that a quantizer looks at, one after another."""
+    """Calibration inputs for a quantizer."""
 
     def __init__(self, arrays: list[dict[str, Any]]) -> None:
         self._left = iter(arrays)
 
     def get_next(self) -> Any:
-        """As `CalibrationDataReader` has it."""
+        """Returns the next inputs, or None; the interface of `CalibrationDataReader`."""
         return next(self._left, None)
 
 
 def quantized(directory: str) -> str:
-    """The graph with weights of 8 bits and values between of 16; what is constant is computed first, as QNN lacks some of it."""
+    """Quantizes the graph to 8-bit weights and 16-bit activations, and returns its path.
+
+    Constants are folded first, because QNN lacks some of their operations.
+    """
     from onnxruntime.quantization import QuantType, quantize
     from onnxruntime.quantization.execution_providers.qnn import get_qnn_qdq_config, qnn_preprocess_model
 
@@ -71,13 +77,13 @@ def quantized(directory: str) -> str:
 
 
 def arrays(path: str, names: list[str]) -> dict[str, Any]:
-    """The arrays of a file that the graph takes."""
+    """Returns the arrays of a file that are inputs of the graph."""
     with numpy.load(path) as found:
         return {name: found[name] for name in names if name in found.files}
 
 
 def opened(path: str, entries: dict[str, Any], level: int = 3, **provider: Any) -> Any:
-    """A session whose provider is QNN's emulator."""
+    """Creates a session on QNN's emulator."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = level
     for name, value in {"session.record_ep_graph_assignment_info": "1", **entries}.items():
@@ -90,13 +96,13 @@ def opened(path: str, entries: dict[str, Any], level: int = 3, **provider: Any) 
     }
     devices = [device for device in onnxruntime.get_ep_devices() if device.ep_name == PROVIDER]
     if not devices:
-        raise RuntimeError("onnxruntime lists no device of QNN's")
+        raise RuntimeError("onnxruntime lists no QNN device")
     options.add_provider_for_devices(devices[:1], said | provider)
     return onnxruntime.InferenceSession(path, options)
 
 
 def assigned(session: Any) -> tuple[int, list[dict[str, str]]]:
-    """How many nodes QNN has, and those that it has not."""
+    """Returns the number of nodes on QNN, and the nodes on other providers."""
     taken, others = 0, list[dict[str, str]]()
     for part in session.get_provider_graph_assignment_info():
         nodes = part.get_nodes()
@@ -108,7 +114,7 @@ def assigned(session: Any) -> tuple[int, list[dict[str, str]]]:
 
 
 def reasons(path: str, nodes: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The nodes, each with what QNN said of it: it says so only when it is asked to talk, and then to standard error."""
+    """Returns the nodes with QNN's messages, which it only prints in verbose mode to standard error."""
     with tempfile.TemporaryFile() as said:
         kept = os.dup(2)
         os.dup2(said.fileno(), 2)
@@ -123,14 +129,18 @@ def reasons(path: str, nodes: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def why(lines: list[str], node: dict[str, str]) -> str:
-    """What a log says of a node."""
+    """Returns the message of a log for a node."""
     marks = ("not supported", "unsupported", "failed", "error", "invalid")
     own = [line for line in lines if node["name"] in line and any(mark in line.lower() for mark in marks)]
-    return own[0].split("] ", 1)[-1].strip()[:300] if own else "QNN does not say why"
+    return own[0].split("] ", 1)[-1].strip()[:300] if own else "QNN reports no reason"
 
 
 def compiled(graph: str, context: str) -> int:
-    """Compiles `graph` for the HTP into the file `context`; how many nodes that are."""
+    """Compiles `graph` for the HTP into the file `context` and returns the number of nodes.
+
+    Raises:
+        Refused: if QNN does not support a node.
+    """
     part = f"{context}.{os.getpid()}.onnx"
     try:
         entries = {"ep.context_enable": "1", "ep.context_file_path": part, "ep.context_embed_mode": "1"}
@@ -145,7 +155,7 @@ def compiled(graph: str, context: str) -> int:
 
 
 def fingerprint(directory: str) -> str:
-    """What a compiled graph depends on."""
+    """Returns a hash of everything that a compiled graph depends on."""
     digest = hashlib.sha256(f"{onnxruntime.__version__} {version()} {ARCHITECTURE} {CHIP}".encode())
     for path in [os.path.join(directory, "model.onnx"), *sorted(glob.glob(os.path.join(directory, "calibration*.npz")))]:
         with open(path, "rb") as file:
@@ -154,14 +164,14 @@ def fingerprint(directory: str) -> str:
 
 
 def version() -> str:
-    """QNN's package's."""
+    """Returns the version of QNN's package."""
     import importlib.metadata
 
     return importlib.metadata.version("onnxruntime-qnn")
 
 
 def forget_oldest(cache: str) -> None:
-    """Leaves so many compiled graphs as are kept."""
+    """Deletes the oldest compiled graphs, except the newest `KEPT`."""
     files = sorted(glob.glob(os.path.join(cache, "*.onnx")), key=os.path.getmtime)
     for path in files[:-KEPT]:
         for name in (path, path + ".json"):
@@ -170,7 +180,7 @@ def forget_oldest(cache: str) -> None:
 
 
 class Session:
-    """A graph that QNN has, every node of it, with its inputs."""
+    """A graph that runs completely on QNN, with its inputs."""
 
     def __init__(self, directory: str, cache: str) -> None:
         onnxruntime.register_execution_provider_library(PROVIDER, onnxruntime_qnn.get_library_path())
@@ -195,32 +205,36 @@ class Session:
         }
 
     def _cached(self) -> tuple[Any, int]:
-        """The session of what was compiled before, with its number of nodes; what cannot be read is compiled again."""
+        """Opens the cached compiled graph.
+
+        Returns:
+            The session and its number of nodes; (None, 0) if it is missing or cannot be read.
+        """
         try:
             with open(self._context + ".json", encoding="ascii") as file:
                 return opened(self._context, {}), int(json.load(file)["nodes"])
         except FileNotFoundError:
             return None, 0
         except Exception as error:
-            print(f"compiled graph {self._context} is made again: {error}", file=sys.stderr)
+            print(f"compiled graph {self._context} cannot be read and is compiled again: {error}", file=sys.stderr)
             return None, 0
 
     def run(self) -> Any:
-        """One pass; its result."""
+        """Runs one pass and returns its result."""
         return self._session.run(None, self._inputs)[0]
 
     def profile(self) -> dict[str, Any]:
-        """The cycles of the emulated HTP in one pass, in all and by node, the longest first."""
+        """Returns the cycles of the emulated HTP in one pass, in total and of the 20 longest nodes."""
         with tempfile.TemporaryDirectory(prefix="rsb-qnn-") as directory:
             path = os.path.join(directory, "profile.csv")
             session = opened(self._context, {}, profiling_level="detailed", profiling_file_path=path)
             session.run(None, self._inputs)
-            del session  # Then the file is whole.
+            del session  # The profile is complete when the session ends.
             return cycles(path)
 
 
 def cycles(path: str) -> dict[str, Any]:
-    """What a profile of QNN says of its last pass."""
+    """Parses the last pass of a QNN profile."""
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row.get("Unit of Measurement") == "CYCLES"]
     named = [(row["Event Identifier"].removesuffix(" (cycles)"), int(row["Time"]), row["Event Level"]) for row in rows]
@@ -235,13 +249,13 @@ def cycles(path: str) -> dict[str, Any]:
 
 
 class Server:
-    """The far end of the conversation."""
+    """Answers requests."""
 
     def __init__(self) -> None:
         self._session: Session | None = None
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What was asked for, or why not."""
+        """Returns the answer to a request, or the error."""
         try:
             return self._answer(request)
         except Refused as refused:
@@ -267,7 +281,10 @@ class Server:
 
 
 def serve() -> None:
-    """Answers until nobody asks. Libraries print: only answers go to standard output."""
+    """Answers requests until standard input ends.
+
+    Libraries print to standard output: it is redirected, so that it contains only answers.
+    """
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
     server = Server()

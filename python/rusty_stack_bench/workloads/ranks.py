@@ -1,4 +1,4 @@
-"""Processes that do the same at the same time, told by this one."""
+"""Processes of several ranks, controlled by this process."""
 from __future__ import annotations
 
 import multiprocessing
@@ -12,12 +12,12 @@ from typing import Any, Callable
 
 from .core import Case, Failure
 
-# How long a rank may take to start, or to answer; the case's own limit is usually over before.
+# Time limit in seconds for a rank to start or answer; the case's own limit is usually shorter.
 START_SECONDS = 240
 
 
 class Ranks:
-    """One process for each rank of a case, in each of which `role(case, rank)` gives what answers questions."""
+    """One process per rank of a case. In each, `role(case, rank)` returns a function that answers requests."""
 
     def __init__(self, case: Case, role: Callable[[Case, int], Callable[..., Any]]) -> None:
         context = multiprocessing.get_context("spawn")
@@ -35,13 +35,17 @@ class Ranks:
             self._processes.append(process)
 
     def ask(self, *words: Any) -> list[Any]:
-        """Every rank's answer to the same question."""
+        """Sends the same request to every rank and returns their answers.
+
+        Raises:
+            Failure: if a rank fails, ends, or does not answer in time.
+        """
         for pipe in self.pipes:
             pipe.send(words)
         return [self._answer(rank) for rank in range(len(self.pipes))]
 
     def close(self) -> None:
-        """Nobody asks any more."""
+        """Closes the connections, so that the ranks end."""
         for pipe in self.pipes:
             pipe.close()
         for process in self._processes:
@@ -56,16 +60,16 @@ class Ranks:
                 kind, answer = "failed", f"it did not answer within {START_SECONDS} s"
         except EOFError:
             self._processes[rank].join(5)
-            kind, answer = "failed", f"its process ended with {self._processes[rank].exitcode}"
+            kind, answer = "failed", f"its process ended with exit code {self._processes[rank].exitcode}"
         if kind == "failed":
             raise Failure(f"rank {rank}", answer, "run it with one rank: --axis num_ranks=1, and RSB_LOG=debug")
         return answer
 
 
 def _rank(role: Callable[[Case, int], Callable[..., Any]], case: Case, rank: int, port: int, pipe: Connection) -> None:
-    """The life of a rank: prepare, then answer until nobody asks."""
+    """Runs a rank: prepares, then answers until the connection is closed."""
     try:
-        # A rank must not outlive its master, whatever becomes of that.
+        # The rank must end with its parent, however that ends.
         import ctypes
         import signal
 
@@ -81,7 +85,7 @@ def _rank(role: Callable[[Case, int], Callable[..., Any]], case: Case, rank: int
             question = pipe.recv()
             pipe.send(("well", answer(*question)))
     except EOFError:
-        pass  # Nobody asks any more.
+        pass  # The parent closed the connection.
     except BaseException as error:
         traceback.print_exc(file=sys.stderr)
         pipe.send(("failed", f"{type(error).__name__}: {error}".splitlines()[0][:500]))

@@ -29,8 +29,8 @@ class Component(Protocol):
         ...
 
 
-# By the name of the benchmark. A text is a module of this package, imported at the first case of the benchmark: the others need
-# packages that this environment may lack.
+# By benchmark name. A string is a module of this package, imported at the first case of the
+# benchmark, because other modules need packages that this environment may lack.
 COMPONENTS: dict[str, str | Component] = {
     "deepspeed": "deepspeed",
     "flash-attention": "flash_attention",
@@ -45,7 +45,7 @@ COMPONENTS: dict[str, str | Component] = {
 
 
 def register(name: str, component: Component) -> None:
-    """Adds a user-defined benchmark; it replaces one of the same name."""
+    """Adds a user-defined benchmark; it replaces one with the same name."""
     COMPONENTS[name] = component
 
 

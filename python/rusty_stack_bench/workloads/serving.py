@@ -1,4 +1,4 @@
-"""Requests that arrive at random times: when each is sent, what is seen of its tokens, and what that amounts to."""
+"""Requests with random arrival times: their schedule, recorded tokens, and statistics."""
 from __future__ import annotations
 
 import asyncio
@@ -10,55 +10,64 @@ from typing import Callable
 
 @dataclass
 class Served:
-    """One request: seconds at which it was sent and at which tokens came; why it broke, where it did."""
+    """One request: when it was sent and when tokens arrived, in seconds, and its error if it failed."""
 
     sent: float
-    # The time of each token; several that come together have the same.
+    # Arrival time of each token; tokens of one message have the same time.
     tokens: list[float] = field(default_factory=list[float])
-    # The times at which anything came.
+    # Arrival times of messages with tokens.
     chunks: list[float] = field(default_factory=list[float])
     error: str | None = None
 
     @property
     def is_whole(self) -> bool:
-        """Whether it was answered."""
+        """Whether the request was answered without an error."""
         return self.error is None and bool(self.tokens)
 
     @property
     def first(self) -> float:
-        """Seconds to the first token."""
+        """Seconds from sending to the first token."""
         return self.tokens[0] - self.sent
 
     @property
     def latency(self) -> float:
-        """Seconds to the last."""
+        """Seconds from sending to the last token."""
         return self.tokens[-1] - self.sent
 
     @property
     def each(self) -> float:
-        """Seconds for each token after the first; zero where there is no other."""
+        """Seconds per token after the first; 0 if there is only one."""
         return (self.latency - self.first) / (len(self.tokens) - 1) if len(self.tokens) > 1 else 0.0
 
     @property
     def between(self) -> list[float]:
-        """Seconds between one arrival of tokens and the next."""
+        """Seconds between consecutive messages with tokens."""
         return [later - earlier for earlier, later in zip(self.chunks, self.chunks[1:])]
 
 
 @dataclass
 class Limits:
-    """What a good answer keeps to, in milliseconds."""
+    """Latency limits of a good answer, in milliseconds."""
 
     ttft_ms: float
     tpot_ms: float
 
     def holds(self, served: Served) -> bool:
-        """Whether the answer is good."""
+        """Returns whether the answer is within the limits."""
         return served.is_whole and served.first * 1e3 <= self.ttft_ms and served.each * 1e3 <= self.tpot_ms
 
 
 def arrivals(count: int, rate: float, seed: int) -> list[float]:
-    """Seconds from the beginning at which requests are sent: a Poisson process of `rate` a second; all at once for zero."""
+    """Returns arrival times of a Poisson process.
+
+    Args:
+        count: number of requests.
+        rate: requests per second; 0 sends all at once.
+        seed: seed of the random numbers.
+
+    Returns:
+        Seconds since the start; the first is 0.
+    """
     draw, at, times = random.Random(seed), 0.0, list[float]()
     for _ in range(count):
         times.append(at)
@@ -72,7 +81,14 @@ async def drive(
     clock: Callable[[], float],
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> list[Served]:
-    """Sends request `n` at its time, whether or not earlier ones are answered. `stream(n)` gives how many tokens came."""
+    """Sends each request at its time, even if earlier ones are not yet answered.
+
+    Args:
+        stream: sends the request with this number and yields the number of tokens in each message.
+        times: seconds since the start.
+        clock: the clock, in seconds.
+        pause: sleeps for a number of seconds.
+    """
     begin = clock()
 
     async def request(number: int, at: float) -> Served:
@@ -83,7 +99,7 @@ async def drive(
                 now = clock()
                 served.tokens += [now] * count
                 served.chunks += [now] if count else []
-        except Exception as error:  # One broken request is a count, not the end of the others.
+        except Exception as error:  # A failed request is counted and does not end the others.
             served.error = f"{type(error).__name__}: {error}".splitlines()[0][:300]
         return served
 
@@ -91,7 +107,12 @@ async def drive(
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that `share` of a hundred stay below, with steps between neighbors made straight."""
+    """Returns a percentile by linear interpolation.
+
+    Args:
+        values: the values.
+        share: the percentile, 0 to 100.
+    """
     ordered = sorted(values)
     place = (len(ordered) - 1) * share / 100
     low = int(place)
@@ -100,7 +121,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def figures(served: Sequence[Served], seconds: float, limits: Limits) -> dict[str, float]:
-    """The fields of requests that took `seconds` together. Latencies are those of the requests that were answered."""
+    """Returns the fields of requests that took `seconds` in total. Latencies are those of answered requests."""
     whole = [one for one in served if one.is_whole]
     found: dict[str, float] = {
         "failed_requests": len(served) - len(whole),

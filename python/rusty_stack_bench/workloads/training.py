@@ -1,4 +1,4 @@
-"""A training step of PyTorch: forward, backward and AdamW of a decoder, and what holds the memory while it runs."""
+"""PyTorch training step of a decoder (forward, backward, AdamW), and its memory by category."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .core import Case, Skip, Work, milliseconds, model_fields, torch_device, to
 
 WORDS = 1024
 HEAD = 64
-# Errors of the layers and of their gradients add up.
+# Errors of the layers and of their gradients accumulate.
 TOLERANCES = {"f32": 1e-3, "bf16": 2e-1}
-# Points of the memory's curve that are kept, and steps whose phases are.
+# Largest number of points in the memory curve, and number of steps whose phases are kept.
 POINTS, STEPS = 96, 512
-# What the categories of PyTorch's profiler are called here; all others are `other`.
+# Names of the categories of PyTorch's profiler; all others are `other`.
 PARTS = {"PARAMETER": "model", "GRADIENT": "gradients", "OPTIMIZER_STATE": "optimizer", "ACTIVATION": "activations"}
 NAMES = (*PARTS.values(), "other")
 
 
 def measured(case: Case, work: Callable[..., Work]) -> Work:
-    """The step, its gradients verified; `work` makes a piece of work of PyTorch."""
+    """Verifies the gradients and prepares the step. `work` creates the `Work` of the PyTorch component."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     model, tokens = _decoder(case, torch, device)
@@ -39,7 +39,7 @@ def measured(case: Case, work: Callable[..., Work]) -> Work:
         optimizer.step()
         phases.mark()
 
-    step()  # The optimizer makes its state in the first one.
+    step()  # The optimizer creates its state in the first step.
 
     def fields(time_ns: float) -> dict[str, Any]:
         forward, backward, update = phases.medians_ms()
@@ -66,19 +66,23 @@ def _decoder(case: Case, torch: Any, device: Any) -> tuple[Any, Any]:
 
     width, length = case.count("width"), case.count("sequence_length")
     if width % HEAD:
-        raise Skip(f"a decoder {width} wide", f"heads have {HEAD} each", f"choose a multiple of {HEAD}")
+        raise Skip(f"decoder of width {width}", f"heads have {HEAD} elements", f"choose a multiple of {HEAD}")
     model = Decoder(WORDS, width, HEAD, case.count("num_layers"), length).to(device)
     return model, torch.randint(0, WORDS, (case.count("batch_size"), length), device=device)
 
 
 def _loss(torch: Any, model: Any, tokens: Any) -> Any:
-    """How far each position is from the token after it."""
+    """Returns the cross-entropy of each position and the token after it."""
     logits = model(tokens)[:, :-1]
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten())
 
 
 def _verified(case: Case, torch: Any, model: Any, tokens: Any) -> float:
-    """The largest error of any weight's gradient against double precision, relative to the largest gradient."""
+    """Returns the largest gradient error against double precision, relative to the largest gradient.
+
+    Raises:
+        Failure: if it exceeds the tolerance.
+    """
     exact = copy.deepcopy(model).double()
     for one in (exact, model):
         _loss(torch, one, tokens).backward()
@@ -88,7 +92,7 @@ def _verified(case: Case, torch: Any, model: Any, tokens: Any) -> float:
 
 
 class _Phases:
-    """When the phases of steps began and ended, by the clock of the device."""
+    """Start and end times of the phases of steps, by the device's clock."""
 
     def __init__(self, torch: Any, gpu: Any) -> None:
         self._torch, self._gpu = torch, gpu
@@ -103,7 +107,7 @@ class _Phases:
         self._marks.append(event)
 
     def medians_ms(self) -> list[float]:
-        """Forward, backward, optimizer."""
+        """Returns the median milliseconds of forward, backward and optimizer."""
         marks = list(self._marks)
         if self._gpu is None:
             between = [(after - before) / 1e6 for before, after in zip(marks, marks[1:])]
@@ -114,18 +118,20 @@ class _Phases:
 
 
 def memory_of_step(torch: Any, device: Any, step: Callable[[], Any]) -> dict[str, Any]:
-    """What `step` holds over its time and at its peak, in MB, as PyTorch's profiler tells weights from gradients; a version whose
-    profiler does not has none."""
+    """Returns the memory of `step` in MB, over time and at its peak, by category of PyTorch's profiler.
+
+    Empty if this version of PyTorch does not report it.
+    """
     try:
         from torch.profiler._memory_profiler import _CATEGORY_TO_INDEX, MemoryProfileTimeline
     except ImportError:
         return {}
     with torch.profiler.profile(profile_memory=True, record_shapes=True, with_stack=True) as profile:
         step()
-    # PyTorch has one column more, in front.
+    # PyTorch's rows have one additional column in front.
     places: dict[Any, int] = {getattr(category, "name", None): place + 1 for category, place in _CATEGORY_TO_INDEX.items()}
     times, sizes = MemoryProfileTimeline(profile._memory_profile())._coalesce_timeline(str(device))
-    # What was there before is added row by row at the time of the first event.
+    # Memory that existed before is added row by row at the time of the first event.
     first = max((at for at, time_us in enumerate(times) if time_us == times[0]), default=0)
     times, rows = times[first:], [by_part(row, places) for row in sizes[first:]]
     if not rows:
@@ -140,16 +146,16 @@ def memory_of_step(torch: Any, device: Any, step: Callable[[], Any]) -> dict[str
 
 
 def by_part(row: list[int], places: dict[str, int]) -> list[float]:
-    """The megabytes of each of `NAMES` in a row of the profiler's."""
+    """Returns the megabytes of each of `NAMES` in a row of the profiler."""
     own = [row[places[category]] / 1e6 for category in PARTS]
     return [*own, sum(row) / 1e6 - sum(own)]
 
 
 def thinned(held: list[float], most: int) -> list[int]:
-    """Places of `held` to keep: at most `most`, the least and the most of each stretch, the first and the last."""
+    """Returns indices of `held` to keep, at most `most`: the ends, and minimum and maximum of each section."""
     if len(held) <= most:
         return list(range(len(held)))
-    # Two of each stretch, beside both ends.
+    # Two indices per section, in addition to both ends.
     size = -(-len(held) // (most // 2 - 1))
     kept = {0, len(held) - 1}
     for begin in range(0, len(held), size):

@@ -1,4 +1,4 @@
-"""A transformer of the package `transformers`, with random weights or of a local directory: a prompt, or tokens after it."""
+"""A model of the package `transformers`, with random weights or from a directory: prefill and decode."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .core import (
 
 SEED = 20_231
 VOCABULARY = 1000
-# Length of a head: at the default width there are four.
+# Width of a head; the default width has four heads.
 HEAD = 64
-# Errors of many layers add up.
+# Errors of many layers accumulate.
 TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1}
 
 
 def _models(case: Case, torch: Any) -> tuple[Any, Any]:
-    """The model in double precision and the same in f32."""
+    """Returns the model in double precision and in f32."""
     transformers, directory = package("transformers"), local_model(case)
     if directory is None:
         width = case.count("width")
         if width % HEAD:
-            raise Skip(f"a transformer {width} wide", f"heads have {HEAD} each", f"choose a multiple of {HEAD}")
+            raise Skip(f"transformer of width {width}", f"heads have {HEAD} elements", f"choose a multiple of {HEAD}")
         sizes = {"hidden_size": width, "intermediate_size": 2 * width}
         heads = {"num_attention_heads": width // HEAD, "num_key_value_heads": width // HEAD}
         config = transformers.LlamaConfig(
@@ -61,12 +61,13 @@ def _model(case: Case) -> tuple[Any, Any, Any, Any, float]:
     most = getattr(model.config, "max_position_embeddings", None)
     wanted = case.count("prompt_length") + case.count("output_length")
     if most is not None and wanted > most:
-        raise Skip("transformer", f"{wanted} positions are more than the model's {most}", "choose shorter ones")
+        cure = "choose a shorter prompt_length or output_length"
+        raise Skip("transformer", f"{wanted} positions exceed the model's limit of {most}", cure)
     model = model.to(device, torch_dtype(case, torch))
     tokens = torch.randint(0, vocabulary, (case.count("batch_size"), case.count("prompt_length")))
     tokens = tokens.to(device)
     with torch.no_grad():
-        # The first of a batch: a large model in double precision takes its time, on a GPU too.
+        # Only the first sequence of the batch: a large model in double precision is slow, even on a GPU.
         wanted = exact.to(device)(tokens[:1], use_cache=False).logits
         found = model(tokens, use_cache=False).logits[:1].double()
     difference, largest = (found - wanted).abs().max().item(), wanted.abs().max().item()
@@ -76,7 +77,7 @@ def _model(case: Case) -> tuple[Any, Any, Any, Any, float]:
 
 
 def prefill(case: Case) -> Work:
-    """One pass over the prompt; its work and fields."""
+    """Prepares one pass over the prompt."""
     torch, device, model, tokens, error = _model(case)
 
     def run() -> Any:
@@ -96,7 +97,7 @@ def prefill(case: Case) -> Work:
 
 
 def decode(case: Case) -> Work:
-    """Tokens one after another, each the likeliest; with and without the cache they must be the same."""
+    """Prepares greedy generation. In f32 and f64 the tokens with and without the cache must be equal."""
     torch, device, model, tokens, error = _model(case)
     count, use_cache = case.count("output_length"), case.text("use_cache") == "yes"
 
@@ -108,10 +109,11 @@ def decode(case: Case) -> Work:
 
     made = generate(count, use_cache)
     if made.shape[1] != tokens.shape[1] + count:
-        raise Failure("transformer", f"it made {made.shape[1] - tokens.shape[1]} tokens, not {count}", "report it to transformers")
+        why = f"it generated {made.shape[1] - tokens.shape[1]} tokens, not {count}"
+        raise Failure("transformer", why, "report it to transformers")
     # In 16 bits two tokens may be equally likely.
     if case.text("dtype") in ("f32", "f64") and not torch.equal(made, generate(count, not use_cache)):
-        raise Failure("transformer", "with the cache it makes other tokens than without", "report it to transformers")
+        raise Failure("transformer", "it generates other tokens with the cache than without", "report it to transformers")
     gpu = None if case.on_cpu else device
 
     def fields(time_ns: float) -> dict[str, Any]:

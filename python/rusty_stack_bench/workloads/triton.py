@@ -1,4 +1,4 @@
-"""Triton: compilation for GPUs that need not be here, and operations against PyTorch's own."""
+"""Triton: compilation for GPUs that need not be present, and kernels compared with PyTorch's own."""
 from __future__ import annotations
 
 import importlib
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from .core import Case, Failure, Skip, Work, milliseconds, package, side_by_side, torch_device, without_gradients
 
-if TYPE_CHECKING:  # It needs Triton to be imported.
+if TYPE_CHECKING:  # Importing it requires Triton.
     from .triton_operations import Operation
 
 SEED = 20_231
-# Lanes of a wave or warp.
+# Lanes of a wavefront of each architecture.
 WARP = {"gfx90a": 64, "gfx942": 64, "gfx1100": 32, "gfx1201": 32}
 KERNELS = {
-    # Pointers and counts with their types, then what is known when compiling.
+    # Kernel function, types of pointers and counts, and compile-time constants.
     "vector-add": ("vector_add", {"x": "*T", "y": "*T", "out": "*T", "count": "i32"}, {"BLOCK": 1024}),
     "softmax": ("softmax", {"x": "*T", "out": "*T", "width": "i32"}, {"BLOCK": 1024}),
     "layer-norm": ("layer_norm", {"x": "*T", "scale": "*T", "shift": "*T", "out": "*T", "width": "i32"}, {"BLOCK": 1024}),
@@ -37,14 +37,14 @@ TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16"}
 
 
 def check(case: Case) -> None:
-    """Whether Triton is here. Its interpreter takes the place of a GPU where there is none."""
+    """Checks that Triton is installed. Without a GPU, kernels run in its interpreter."""
     if case.workload == "operation" and case.on_cpu:
         os.environ["TRITON_INTERPRET"] = "1"
     package("triton")
 
 
 def version() -> str:
-    """Triton's."""
+    """Returns the version of Triton."""
     return package("triton").__version__
 
 
@@ -54,7 +54,7 @@ def _kernels() -> Any:
 
 
 def compilation(case: Case) -> Work:
-    """From a kernel's source to a program of the GPU named: with empty caches, or from what Triton keeps on disk."""
+    """Prepares compilation of a kernel for the named GPU, with empty caches or with Triton's disk cache."""
     triton = package("triton")
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -62,7 +62,7 @@ def compilation(case: Case) -> Work:
     name, kinds, constants = KERNELS[case.text("kernel")]
     target = case.text("target")
     if case.text("dtype") not in TYPES:
-        raise Skip(f"type {case.text('dtype')}", "these kernels have none of it", "choose f32, f16 or bf16")
+        raise Skip(f"type {case.text('dtype')}", "these kernels do not support it", "choose f32, f16 or bf16")
     kinds = {argument: kind.replace("T", TYPES[case.text("dtype")]) for argument, kind in kinds.items()}
     signature = kinds | {constant: "constexpr" for constant in constants}
     function = getattr(_kernels(), name)
@@ -87,7 +87,7 @@ def compilation(case: Case) -> Work:
 
     def fields(time_ns: float) -> dict[str, Any]:
         held["directory"].cleanup()
-        # How full that leaves the GPU is counted on the other side, which knows the architectures.
+        # The program computes occupancy, from its limits of each architecture.
         return options | counts | {
             "dtype": case.text("dtype"),
             "gfx_target": target,
@@ -101,10 +101,14 @@ def compilation(case: Case) -> Work:
 
 
 def _counts(made: Any, target: str) -> dict[str, Any]:
-    """Registers and spills, from what the compiler left, which must be a program of the target."""
+    """Returns code size, registers and spills from the compiler's output.
+
+    Raises:
+        Failure: if the output is not a program for the target.
+    """
     binary = made.asm.get("cubin" if target.startswith("sm_") else "hsaco") or b""
     if not binary.startswith(b"\x7fELF"):
-        raise Failure(f"Triton for {target}", "it made no program of the GPU", "report it to Triton with this kernel")
+        raise Failure(f"Triton for {target}", "the compiler produced no GPU binary", "report it to Triton with this kernel")
     size = {"code_object_bytes": len(binary)}
     if target.startswith("sm_"):
         return size | _by_ptxas(made.asm["ptx"])
@@ -115,7 +119,10 @@ def _counts(made: Any, target: str) -> dict[str, Any]:
 
 
 def _by_ptxas(ptx: str) -> dict[str, Any]:
-    """What NVIDIA's assembler, which comes with Triton, says of its registers: the one of two that knows this PTX."""
+    """Returns registers and spills from NVIDIA's assembler in Triton.
+
+    Triton contains two assemblers; the first that accepts the PTX is used.
+    """
     directory = os.path.join(os.path.dirname(package("triton").__file__), "backends", "nvidia", "bin")
     for name in ("ptxas-blackwell", "ptxas"):
         said = _assembled(os.path.join(directory, name), ptx)
@@ -127,7 +134,7 @@ def _by_ptxas(ptx: str) -> dict[str, Any]:
 
 
 def _assembled(program: str, ptx: str) -> str | None:
-    """What the assembler says of `ptx`; nothing where it does not take it."""
+    """Returns what the assembler prints about `ptx`; None if it fails."""
     with tempfile.TemporaryDirectory(prefix="rsb-ptxas-") as directory:
         source = os.path.join(directory, "kernel.ptx")
         with open(source, "w", encoding="utf-8") as file:
@@ -142,7 +149,11 @@ def _assembled(program: str, ptx: str) -> str | None:
 
 
 def operation(case: Case) -> Work:
-    """A kernel against PyTorch's own. On a CPU the interpreter checks it, and is never timed."""
+    """Prepares a kernel to compare with PyTorch's own. On a CPU the interpreter only verifies it.
+
+    Raises:
+        Skip: on a CPU, after verification.
+    """
     torch, device = torch_device(case)
     package("triton")
     torch.manual_seed(SEED)
@@ -151,7 +162,7 @@ def operation(case: Case) -> Work:
     if case.on_cpu:
         raise Skip(
             f"Triton's {case.text('kernel')}",
-            f"the interpreter computes it rightly (error {error:.2g}), and its time says nothing of a GPU",
+            f"the interpreter computes it correctly (error {error:.2g}), but its time is not that of a GPU",
             "measure it on a GPU: --backend rocm or cuda",
         )
 
@@ -168,21 +179,21 @@ def operation(case: Case) -> Work:
 
 
 def _rates(made: Operation, time_ns: float) -> dict[str, Any]:
-    """Bytes that must be moved over time, and operations where they are what bounds it."""
+    """Returns the bandwidth, and TFLOP/s if the arithmetic intensity is above 16 operations per byte."""
     found = {"throughput_gb_s": made.moved / time_ns, "size_bytes": made.moved}
     return found | ({"tflops": made.operations / time_ns / 1e3} if made.operations > 16 * made.moved else {})
 
 
 def _compared(torch: Any, device: Any, made: Operation, time_ns: float) -> dict[str, Any]:
-    """Against PyTorch's own and what torch.compile makes of it, each as many times in a row."""
+    """Compares the kernel with PyTorch's own and with torch.compile, interleaved."""
     compiled = torch.compile(made.standard, dynamic=False)
     ways = {"own": made.run, "pytorch": lambda: made.standard(*made.inputs), "compiled": lambda: compiled(*made.inputs)}
     works: dict[str, Work] = {}
     for name, run in ways.items():
         try:
             run()
-        except Exception as error:  # PyTorch lacks it for the type, or its compiler lacks something here.
-            print(f"PyTorch's way ({name}) is left out: {type(error).__name__}: {error}", file=sys.stderr)
+        except Exception as error:  # PyTorch does not support the type, or its compiler lacks something on this machine.
+            print(f"the comparison with `{name}` is omitted: {type(error).__name__}: {error}", file=sys.stderr)
             continue
         works[name] = Work(without_gradients(torch, run), lambda _: {}, None, device)
     times = side_by_side(works, time_ns)

@@ -1,5 +1,5 @@
-"""Kernels in Triton, written for these benchmarks. Compiled on a GPU, interpreted on a CPU."""
-# Triton reads the annotations of a kernel, so that its parameters have none but `constexpr`.
+"""Triton kernels of these benchmarks, compiled on a GPU and interpreted on a CPU."""
+# Triton evaluates annotations of kernels, so parameters have none except `constexpr`.
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 
@@ -57,8 +57,8 @@ def matmul(
     GROUP: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    # a is m x k, b is n x k as weights of a layer are stored. Blocks are numbered so that GROUP rows of them share
-    # columns of b while those are in the cache.
+    # a is m x k, b is n x k (weights of a layer, transposed). Blocks are numbered so that GROUP
+    # rows of blocks share columns of b while these are in the cache.
     across = tl.cdiv(n, BLOCK_N)
     number = tl.program_id(0)
     first = number // (GROUP * across) * GROUP
@@ -66,7 +66,7 @@ def matmul(
     rows = (first + number % (GROUP * across) % rows_here) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = number % (GROUP * across) // rows_here * BLOCK_N + tl.arange(0, BLOCK_N)
     steps = tl.arange(0, BLOCK_K)
-    # Beyond the edge the first rows are read again, and what comes of them is not stored.
+    # Beyond the edge the first rows are read again; their results are not stored.
     left = a + (rows % m).to(tl.int64)[:, None] * k + steps[None, :]
     right = b + (columns % n).to(tl.int64)[None, :] * k + steps[:, None]
     total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
@@ -102,7 +102,7 @@ def attention(
     largest = tl.full((BLOCK_M,), -float("inf"), dtype=tl.float32)
     weights = tl.zeros((BLOCK_M,), dtype=tl.float32)
     total = tl.zeros((BLOCK_M, HEAD), dtype=tl.float32)
-    # Powers of two are what the hardware has.
+    # Hardware computes powers of two, so scores are scaled for exp2.
     by_two = scale * 1.4426950408889634
     for start in range(0, length, BLOCK_N):
         at = start + tl.arange(0, BLOCK_N)
@@ -123,7 +123,7 @@ def attention(
 
 
 def _tuned(kernel: Any, key: list[str], blocks: Sequence[tuple[dict[str, int], int, int]]) -> Any:
-    """The kernel with the block sizes, warps and stages that are fastest here."""
+    """Returns the kernel with autotuning over block sizes, warps and stages."""
     configurations = [triton.Config(sizes, num_warps=warps, num_stages=stages) for sizes, warps, stages in blocks]
     return triton.autotune(configurations, key)(kernel)
 
@@ -133,7 +133,7 @@ def _sizes(m: int, n: int, k: int) -> dict[str, int]:
 
 
 def tuned_matmul() -> Any:
-    """Made when it is first asked for: the tuner asks for a GPU."""
+    """Creates the autotuned kernel. Not done on import because the tuner needs a GPU."""
     blocks = [
         (_sizes(m, n, k), warps, stages)
         for m, n, k, warps in ((128, 256, 64, 8), (256, 128, 64, 8), (128, 128, 64, 4), (128, 128, 32, 4), (64, 128, 64, 4))
@@ -143,7 +143,7 @@ def tuned_matmul() -> Any:
 
 
 def tuned_attention() -> Any:
-    """As the other."""
+    """Creates the autotuned kernel, like `tuned_matmul`."""
     blocks = [
         ({"BLOCK_M": m, "BLOCK_N": n}, warps, stages)
         for m, n, warps in ((128, 64, 4), (128, 128, 8), (128, 64, 8), (64, 64, 4), (128, 32, 4))

@@ -1,4 +1,4 @@
-"""What Triton's kernels compute, PyTorch's own way to do the same, and what is right."""
+"""Operations of the Triton kernels: inputs, PyTorch's equivalent, and verification."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from . import attention as dot_product
 from . import triton_kernels as kernels
 from .core import Case, Skip, differences, random, torch_dtype, within
 
-# Of e4m3: three bits after the point, and sums in f32.
+# For e4m3: three mantissa bits, and sums in f32.
 TOLERANCES = {"fp8": 2e-2}
 ROWS = 4096
 HEADS = 16
-# Products up to which every row is compared with the reference; beyond, 16 of them.
+# Largest number of multiply-adds for which all rows are verified; beyond it, 16 rows.
 PRODUCTS_COMPARED = 2**24
 
 
@@ -21,24 +21,24 @@ PRODUCTS_COMPARED = 2**24
 class Operation:
     """A kernel with its inputs."""
 
-    # One launch; what it computed.
+    # Launches the kernel once and returns its result.
     run: Callable[[], Any]
-    # PyTorch's own, of the same inputs; a function that torch.compile may be given, and its arguments.
+    # PyTorch's equivalent, which torch.compile accepts, and its arguments.
     standard: Callable[..., Any]
     inputs: tuple[Any, ...]
-    # The error of what the kernel computed.
+    # Returns the relative error of a result.
     error: Callable[[Any], float]
-    # Operations and bytes of one launch.
+    # Floating-point operations and bytes per launch.
     operations: float
     moved: int
-    # Fields of its shape.
+    # Fields that describe the shape.
     shape: dict[str, Any]
-    # What the tuner chose, once it ran.
+    # Returns the tuner's choice, once it has run.
     chosen: Callable[[], str | None] = lambda: None
 
 
 def made(case: Case, torch: Any, device: Any) -> Operation:
-    """The operation that the case asks for."""
+    """Returns the operation of the case."""
     return OPERATIONS[case.text("kernel")](case, torch, device)
 
 
@@ -47,7 +47,7 @@ def _power(width: int) -> int:
 
 
 def _size(case: Case, interpreted: int) -> int:
-    """The interpreter takes milliseconds for each block."""
+    """Returns the size of the case, or a small one for the interpreter, which takes milliseconds per block."""
     return interpreted if case.on_cpu else case.count("size")
 
 
@@ -108,16 +108,16 @@ def _layer_norm(case: Case, torch: Any, device: Any) -> Operation:
 
 
 def _fp8(torch: Any, device: Any) -> Any:
-    """The kind of eight bits that the GPU multiplies: gfx942 has one without zeros of two signs."""
+    """Returns the 8-bit type that the GPU multiplies: that of gfx942 has no negative zero."""
     if torch.version.hip and "gfx94" in torch.cuda.get_device_properties(device).gcnArchName:
         return torch.float8_e4m3fnuz
     return torch.float8_e4m3fn
 
 
 def _product_dtypes(case: Case, torch: Any, device: Any) -> tuple[Any, Any]:
-    """The type of what is multiplied, and of the result."""
+    """Returns the types of the operands and of the result."""
     if case.on_cpu and case.text("dtype") in ("fp8", "bf16"):
-        why = "Triton's interpreter multiplies none of it rightly"
+        why = "Triton's interpreter multiplies this type incorrectly"
         raise Skip(f"type {case.text('dtype')}", why, "measure it on a GPU: --backend rocm or cuda")
     if case.text("dtype") != "fp8" or case.text("kernel") != "matmul":
         dtype = torch_dtype(case, torch)
@@ -126,7 +126,7 @@ def _product_dtypes(case: Case, torch: Any, device: Any) -> tuple[Any, Any]:
 
 
 def _precision(case: Case) -> str:
-    """Of a product: f32 is f32, and what PyTorch rounds to tf32 is rounded here too."""
+    """Returns the precision of products: f32 stays f32; tf32 is rounded as in PyTorch."""
     return "tf32" if case.text("dtype") == "tf32" else "ieee"
 
 
@@ -162,7 +162,7 @@ def _by_transposed(a: Any, b: Any) -> Any:
 
 
 def _scaled(torch: Any, device: Any) -> Callable[..., Any]:
-    """PyTorch's product of eight bits."""
+    """Returns PyTorch's product of 8-bit types."""
     one = torch.ones((), device=device)
 
     def standard(a: Any, b: Any) -> Any:

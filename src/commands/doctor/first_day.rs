@@ -1,5 +1,5 @@
-//! `doctor --first-day`: 16 checks of a card, a table, and a folder that can be attached to an
-//! issue.
+//! `doctor --first-day`: runs 16 checks of a card, prints a table, and writes a folder to attach to
+//! an issue.
 
 use rsb_app::ProjectContext;
 use rsb_app::first_day::{self, CheckedCard};
@@ -12,14 +12,14 @@ use crate::commands::progress::{Progress, ResultLines};
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
 
-/// Makes the checks, shows them and writes the folder.
+/// Runs the checks, shows their results and writes the folder.
 ///
 /// # Errors
-/// When the configuration is wrong or names a device that is not here, or the folder cannot be
+/// If the configuration is invalid or names a device that does not exist, or the folder cannot be
 /// written.
 pub(super) fn run(args: &DoctorArgs, style: Style) -> CliResult {
     let project = ProjectContext::open(&args.places.paths())?;
-    // It begins to count with the first check.
+    // The bar starts with the first check.
     let mut progress = Progress::new(ResultLines::First);
     let CheckedCard { day, folder } =
         first_day::check(&project, args.check, interrupt::listen, &mut |event: &Event| {

@@ -1,5 +1,5 @@
-//! `doctor --baseline`: a short run that is saved as a baseline, and compared with the one saved
-//! before the software changed.
+//! `doctor --baseline`: measures a short run, saves it as a baseline, and compares it with the one
+//! saved before the software changed.
 
 use rsb_app::installation::{self as app, InstalledBaseline};
 use rsb_app::{ProjectContext, measure, project};
@@ -13,7 +13,7 @@ use crate::commands::{interrupt, measuring};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// Measures, compares, saves, shows.
+/// Measures a run, compares it, saves it as a baseline and shows the result.
 pub(super) fn establish(args: &DoctorArgs, style: Style) -> CliResult {
     let project = ProjectContext::open(&args.places.paths())?;
     let (plan, settings) = app::plan(&project)?;
@@ -23,7 +23,7 @@ pub(super) fn establish(args: &DoctorArgs, style: Style) -> CliResult {
         measure::measure(&plan, installation::NAME, &settings, &store, listener)
     })?;
     if finished.status == RunStatus::Interrupted {
-        console::say("it was interrupted: nothing is saved as a baseline; measure again");
+        console::say("interrupted: no baseline was saved; measure again");
         return Ok(Exit::Interrupted);
     }
     let installed = app::establish(&project, &store, finished, &mut console::tell)?;
@@ -45,15 +45,15 @@ fn tell(installed: &InstalledBaseline, json: bool, style: Style) -> Result<(), C
     Ok(show::text(&match (*stays, &document.comparison) {
         (true, _) => {
             format!(
-                "\nThe software is that of {file}, which stays; `baseline save {name} --run {run}` \
-                 replaces it."
+                "\nThe software is unchanged since {file}, so that baseline is kept; \
+                 `baseline save {name} --run {run}` replaces it."
             )
         }
         (false, None) => format!(
-            "\nSaved as {file}. After the installation `doctor --baseline` compares with it."
+            "\nSaved as {file}. Run `doctor --baseline` again after the installation to compare."
         ),
         (false, Some(_)) => {
-            format!("\nSaved as {file}, in place of the one before; its run is kept.")
+            format!("\nSaved as {file}, replacing the previous baseline; its run is kept.")
         }
     })?)
 }

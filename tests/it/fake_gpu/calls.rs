@@ -1,4 +1,4 @@
-//! What a GPU is asked, in which order.
+//! The GPU calls of the program, and their order.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::common::Bench;
 
 use super::support::{ROCM, RUNTIMES, Runtime, assert_reason, assert_rest_stands, case};
 
-/// The program with the fake GPU, which adds each call on a stream to a file.
+/// Returns a bench with the fake GPU, which appends each call on a stream to a file.
 fn listing(runtime: Runtime) -> (Bench, std::path::PathBuf) {
     let bench = runtime.fake_gpu();
     let file = bench.path("calls");
@@ -18,9 +18,9 @@ fn calls(file: &Path) -> Vec<String> {
     std::fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// The host hands the marks and the kernel over while the flush works: with a wait behind the
-/// flush, each cold sample would hold the launch of its kernel. The flush ends by reading, so that
-/// it leaves no dirty lines.
+/// The host submits the events and the kernel while the flush runs: a wait after the flush would
+/// add the launch of the kernel to each cold sample. The flush ends with reads, so that it leaves
+/// no dirty lines.
 #[test]
 fn a_cold_sample_is_queued_behind_its_flush_without_a_wait() {
     for &runtime in RUNTIMES {
@@ -57,7 +57,7 @@ fn a_cold_sample_is_queued_behind_its_flush_without_a_wait() {
     }
 }
 
-/// A group that is left open would take in every later call of its thread.
+/// An open group would capture every later call of its thread.
 #[test]
 fn a_group_of_collectives_is_closed_when_one_of_its_calls_is_refused() {
     let library = rsb_fake_gpu::file::library().unwrap().display().to_string();
@@ -81,8 +81,7 @@ fn a_group_of_collectives_is_closed_when_one_of_its_calls_is_refused() {
         let arguments: Vec<&str> =
             ["all-reduce", "--device", "0"].into_iter().chain(axes).collect();
         let document = ROCM.run(&bench, &arguments).expect(1).json();
-        // Of several threads another may be the first to say so: that the calls of all do not fit
-        // together.
+        // With several threads, another one may fail first, because the calls do not match.
         assert_reason(case(&document, &operation), "failed", "nccl");
         let calls = calls(&file);
         let count = |name: &str| calls.iter().filter(|call| *call == name).count();

@@ -1,4 +1,4 @@
-//! A clock that lies: no figure of it is kept.
+//! Faulty clocks: no value measured with one is kept.
 
 use super::support::{ROCM, RUNTIMES, Runtime, assert_reason, cases, id, outcome};
 use crate::common::words;
@@ -20,7 +20,7 @@ fn too_fast_is_above_the_peak_of_the_memory_or_the_caches() {
         ROCM,
         "clock:fast",
         &[&copies[..], &["size=128KiB"]].concat(),
-        "above what the GPU's compute units can move",
+        "above the bandwidth limit of the GPU's compute units",
     );
 }
 
@@ -28,13 +28,13 @@ fn too_fast_is_above_the_peak_of_the_memory_or_the_caches() {
 fn too_fast_is_above_the_peak_of_the_compute_units() {
     for (benchmark, runtimes) in [("gemm", RUNTIMES), ("compute-peak", &[ROCM])] {
         for &runtime in runtimes {
-            let word = "above what the GPU's compute units can do in f32";
+            let word = "above the arithmetic limit of the GPU's compute units in f32";
             refused(runtime, "clock:fast", &[benchmark, "--axis", "dtype=f32"], word);
         }
     }
 }
 
-/// Whatever is timed by the GPU's clock is refused, in every benchmark.
+/// Every benchmark timed with the GPU's clock is rejected.
 #[test]
 fn too_fast_is_refused_by_every_benchmark() {
     let bench = ROCM.with_fault("clock:fast").set("FAKE_GPU_DEVICES", "2");
@@ -53,9 +53,9 @@ fn backwards_stopped_and_no_number_are_no_times() {
     let relu = ["tensor-ops", "--axis", "shape=32x1024", "--axis", "operation=relu"];
     for &runtime in RUNTIMES {
         for (lie, word) in [
-            ("clock:backwards", "clock gives -"),
-            ("clock:stopped", "gives 0 ns"),
-            ("clock:nan", "gives NaN"),
+            ("clock:backwards", "clock reports -"),
+            ("clock:stopped", "reports 0 ns"),
+            ("clock:nan", "reports NaN"),
         ] {
             refused(runtime, lie, &relu, word);
         }

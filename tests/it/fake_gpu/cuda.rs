@@ -1,5 +1,5 @@
-//! What is CUDA's own on the fake GPU: its types, its work for several GPUs, and its name beside
-//! ROCm's.
+//! CUDA features on the fake GPU: its types, its work on several GPUs, and its name next to that of
+//! ROCm.
 
 use super::support::{CUDA, assert_reason, assert_rest_stands, case, cases, fake_gpu, id, outcome};
 use crate::common::{SMALL, words};
@@ -65,7 +65,7 @@ fn products_of_every_type_are_verified() {
     }
 }
 
-/// The fake GPU has its GPUs at one address whichever way they are seen: `auto` measures each once.
+/// The fake GPU reports the same addresses for ROCm and CUDA, so `auto` measures each GPU once.
 #[test]
 fn one_gpu_seen_by_rocm_and_cuda_is_one_gpu() {
     let library = rsb_fake_gpu::file::library().unwrap();
@@ -85,7 +85,7 @@ fn one_gpu_seen_by_rocm_and_cuda_is_one_gpu() {
     assert_rest_stands(&asked, "nothing");
 }
 
-/// Nobody takes the fake GPU for a GPU.
+/// The fake GPU must not be mistaken for a real one.
 #[test]
 fn its_name_says_that_it_is_none() {
     let bench = CUDA.fake_gpu();

@@ -1,5 +1,5 @@
-//! Each fault gives a failed case with what, why and cure; the rest of the run stands, and no
-//! process is left behind. What is said of it is in the words of each runtime.
+//! Injected faults: each gives a failed case with what, why and cure, with the messages of each
+//! runtime. The rest of the run succeeds, and no process is left behind.
 
 use super::support::{
     RUNTIMES, THREE, assert_no_process_left, assert_reason, assert_rest_stands, case, cases, each,
@@ -7,8 +7,8 @@ use super::support::{
 };
 use crate::common::{SMALL, says, words};
 
-/// A fault of the kernel for gelu: that case fails and says its word, the two others stand, and the
-/// run ends with 1.
+/// Injects a fault into the gelu kernel: that case fails with its message, the two others succeed,
+/// and the run exits with 1.
 fn check(fault: &str, more: &[&str], words: [&str; 2]) {
     std::thread::scope(|scope| {
         for (runtime, word) in each(words) {
@@ -56,8 +56,8 @@ fn a_wrong_result_is_never_timed() {
     check("wrong:rsb_gelu", &[], ["wrong result of gelu"; 2]);
 }
 
-/// A fault of the library for products: its product fails and says its words, and the native one
-/// stands.
+/// Injects a fault into the library for products: its product fails with the messages, and the
+/// native one succeeds.
 fn check_products(fault: &str, words: [&[&str]; 2]) {
     for (runtime, words) in each(words) {
         let bench = runtime.with_fault(&format!("{fault}{}", runtime.products));
@@ -107,7 +107,7 @@ fn memory_that_is_used_up_at_the_third_allocation() {
 
 #[test]
 fn a_gpu_that_vanishes_in_the_middle_of_a_run() {
-    // Why CUDA finds none depends on which files of the driver are here.
+    // The message of CUDA depends on which driver files exist here.
     let own = [
         ("no ROCm-capable device is detected (error 100)", "the runtime finds no device"),
         ("no CUDA-capable device is detected", "devices of CUDA"),
@@ -119,8 +119,8 @@ fn a_gpu_that_vanishes_in_the_middle_of_a_run() {
         let document = runtime.run(&bench, &THREE).expect(1).json();
         assert!(gone.exists());
         assert_reason(case(&document, "/gelu/"), "failed", word);
-        // Cases take turns in an order of their own: what came before stands, what came after says
-        // why it could not be.
+        // Cases run interleaved in their own order: earlier ones succeed, later ones report why
+        // they could not run.
         for other in ["/relu/", "/sum/"].map(|part| case(&document, part)) {
             if outcome(other) != "simulated" {
                 assert_reason(other, "failed", absent);
@@ -129,7 +129,7 @@ fn a_gpu_that_vanishes_in_the_middle_of_a_run() {
         assert_no_process_left(&bench);
         let again = runtime.run(&bench, &THREE).expect(5).json();
         assert_reason(case(&again, "tensor-ops"), "skipped", absent);
-        // What was measured before stands, even when its later replicates find no GPU.
+        // Earlier measurements are kept, even if later replicates find no GPU.
         std::fs::remove_file(&gone).unwrap();
         let twice = [
             "run",
@@ -150,9 +150,7 @@ fn a_gpu_that_vanishes_in_the_middle_of_a_run() {
         for case in stands {
             assert_eq!(case["metadata"]["replicates"], 1, "{case:#}");
             assert!(
-                case["metadata"]["notes"]
-                    .to_string()
-                    .contains("from replicate 2 on it could not run"),
+                case["metadata"]["notes"].to_string().contains("could not run from replicate 2 on"),
                 "{case:#}"
             );
         }
@@ -169,7 +167,7 @@ fn a_compiler_that_ends_the_process() {
             let why = case["why"].as_str().unwrap();
             assert!(why.contains(&format!("for {arch}")), "the cause is named: {why}");
         }
-        // What needs no kernel of our own stands.
+        // Cases that need none of our kernels succeed.
         let products = ["gemm", "--axis", "shape=64x48x32", "--axis", "dtype=f32"];
         assert_rest_stands(&runtime.run(&bench, &products).expect(0).json(), "nothing");
     }
@@ -190,8 +188,8 @@ fn a_runtime_that_ends_the_process_when_it_starts() {
     for &runtime in RUNTIMES {
         let bench = runtime.with_fault("abort:init");
         let document = runtime.run(&bench, &THREE).expect(1).json();
-        assert_reason(case(&document, "tensor-ops"), "failed", "ended the process that asked");
-        // The CPU is measured all the same.
+        assert_reason(case(&document, "tensor-ops"), "failed", "the probe process ended");
+        // The CPU is still measured.
         bench.run(&[&["run", "--backend", "cpu"], &THREE[..], &SMALL].concat()).expect(0);
         let auto = bench
             .run(&[&["run", "--suite", "quick", "--dry-run"], &SMALL[..]].concat())
@@ -210,7 +208,7 @@ fn a_mistyped_fault_is_never_no_fault() {
         assert_ne!(ended.code, 0, "{}", ended.stdout);
         let document = ended.json();
         let found = case(&document, "tensor-ops");
-        assert_reason(found, outcome(found), "`ooom:3` is no fault");
+        assert_reason(found, outcome(found), "unknown fault `ooom:3`");
     }
 }
 
@@ -229,7 +227,7 @@ fn little_free_memory_makes_cases_smaller_and_says_so() {
             .run(&[&["run", "--backend", runtime.backend], &copies[..], &SMALL].concat())
             .expect(0);
         let said = format!("{}{}", text.stdout, text.stderr).replace('\n', " ");
-        says(&said, &[&format!("{}:0 lets a benchmark take 90 MB alone", runtime.backend)]);
+        says(&said, &[&format!("{}:0 has only 90 MB for a benchmark", runtime.backend)]);
         let large = runtime
             .run(&bench, &[&copies[..], &["--axis", "size=64MiB"]].concat())
             .expect(5)

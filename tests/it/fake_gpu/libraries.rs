@@ -1,5 +1,5 @@
-//! Libraries that are not as today's are: without a function, with the properties of ROCm 5, for
-//! other GPUs, or several of them.
+//! Unusual libraries: without a function, with the properties of ROCm 5, for other GPUs, or several
+//! at once.
 
 use crate::common::words;
 use std::path::Path;
@@ -63,7 +63,7 @@ fn properties_in_the_layout_of_rocm_5() {
 fn every_architecture_is_measured_within_its_peaks() {
     for arch in ["gfx906", "gfx908", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"] {
         let bench = fake_gpu().set("FAKE_GPU_ARCH", arch);
-        // (What a flush of the largest caches takes the CPU is another test's matter.)
+        // (Flushes of the largest caches, which take the CPU long, are tested elsewhere.)
         let axes = words("compute-peak memory-bandwidth --axis operation=copy --axis size=64KiB");
         let document =
             run(&bench, &[&axes[..], &["--axis", "cache=hot"]].concat()).expect(0).json();

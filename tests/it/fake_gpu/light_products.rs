@@ -1,18 +1,18 @@
-//! hipBLASLt and cuBLASLt on the fake GPU: what records say of their products, and what goes wrong
-//! with them. That products of each type and epilogue are right is tested in
-//! `crates/rsb-fake-gpu/tests/light_products.rs`.
+//! hipBLASLt and cuBLASLt on the fake GPU: the records of their products, and faults.
+//! `crates/rsb-fake-gpu/tests/light_products.rs` tests that products of each type and epilogue are
+//! correct.
 
 use serde_json::Value;
 
 use super::support::{ROCM, RUNTIMES, Runtime, assert_reason, assert_rest_stands, case, outcome};
 use crate::common::Bench;
 
-/// The fake GPU with a matrix unit for every type.
+/// Returns a bench with a fake GPU that has a matrix unit for every type.
 fn with_every_type(runtime: Runtime) -> Bench {
     runtime.fake_gpu().set("FAKE_GPU_ARCH", "gfx942")
 }
 
-/// Small products as layers have them, by the runtime's library and axes.
+/// Runs small products as in layers, with the runtime's library and axes.
 fn products(runtime: Runtime, bench: &Bench, axes: &[&str]) -> crate::common::ProgramOutput {
     let mut arguments = vec!["gemm", "--axis", "shape=64x48x32", "--axis", "transpose=nt"];
     for axis in axes {
@@ -51,7 +51,7 @@ fn records_say_what_was_done_and_how() {
     }
 }
 
-/// Only a product that was described with the attribute breaks by this order.
+/// This fault only affects a product that was described with the attribute.
 #[cfg(feature = "cuda")]
 #[test]
 fn fast_accumulation_reaches_cublaslt() {
@@ -69,7 +69,7 @@ fn fast_accumulation_reaches_cublaslt() {
     fields(full(&document));
 }
 
-/// The case that does not ask for fast sums.
+/// Returns the case without fast accumulation.
 #[cfg(feature = "cuda")]
 fn full(document: &Value) -> &Value {
     let mut others = super::support::cases(document)
@@ -121,8 +121,7 @@ fn a_speed_up_from_one_type_to_another() {
     assert!(found["reference_accuracy_error"].as_f64().unwrap() < 0.01, "{found:#}");
 }
 
-/// One product by the library, which ends as is said, beside one by a kernel of our own, which
-/// stands.
+/// Checks that a product with the library ends as expected, and one with our own kernel succeeds.
 fn check(runtime: Runtime, bench: &Bench, expected: &str, word: &str) {
     let providers = format!("provider={},native", runtime.light);
     let document = products(runtime, bench, &["dtype=f16", &providers]).json();
@@ -136,7 +135,7 @@ fn what_is_not_there_is_told() {
     for &runtime in RUNTIMES {
         let absent = "/nonexistent/library.so";
         check(runtime, &runtime.fake_gpu().set(runtime.light_variable, absent), "skipped", absent);
-        check(runtime, &runtime.with_fault("heuristic:none"), "skipped", "offers no algorithm");
+        check(runtime, &runtime.with_fault("heuristic:none"), "skipped", "returns no algorithm");
         let name = if runtime.light == "hipblaslt" { "hipblasLtMatmul" } else { "cublasLtMatmul" };
         let (_dir, bench) = runtime.without(&[name]);
         check(runtime, &bench, "failed", name);
@@ -159,6 +158,6 @@ fn a_product_that_the_gpu_does_not_do_is_skipped() {
     let arguments = ["gemm", "--axis", "shape=64x48x32", "--axis", "dtype=fp8"];
     let document = runtime.run(&runtime.fake_gpu(), &arguments).expect(5).json();
     let found = case(&document, "/fp8/");
-    assert_reason(found, "skipped", "there is no such product");
+    assert_reason(found, "skipped", "product not supported");
     assert!(found["cure"].as_str().unwrap().contains("transpose=nt"), "{found:#}");
 }

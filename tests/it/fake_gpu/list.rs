@@ -1,6 +1,5 @@
-//! The faults that a GPU or its libraries may have, written down once: each is ordered of the fake
-//! GPU by a test, which sees that the case says what, why and cure, and that the rest of the run
-//! stands.
+//! The list of possible faults of a GPU or its libraries. A test injects each of them into the fake
+//! GPU and checks that the case has what, why and cure, and that the rest of the run succeeds.
 
 const FAULTS: &str = include_str!("faults.rs");
 const CLOCK: &str = include_str!("clock.rs");
@@ -8,7 +7,7 @@ const PRODUCTS: &str = include_str!("light_products.rs");
 const CALLS: &str = include_str!("calls.rs");
 const LIBRARIES: &str = include_str!("libraries.rs");
 
-/// A fault; how it is ordered; where its test is, and what it is called.
+/// A fault, the value that injects it, and the file and the name of its test.
 const ALL: [(&str, &str, &str, &str); 16] = [
     (
         "out of memory at the n-th allocation",
@@ -70,7 +69,7 @@ fn every_fault_has_its_test() {
     }
 }
 
-/// What the fake GPU can be told to break is broken by some test.
+/// Every fault that the fake GPU supports is injected by a test.
 #[test]
 fn every_order_is_given_by_a_test() {
     let orders = include_str!("../../../crates/rsb-fake-gpu/src/orders.rs");

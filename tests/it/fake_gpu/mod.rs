@@ -1,5 +1,5 @@
-//! The real binary on a fake of ROCm, and in `cuda` of CUDA: every workload, every fault. Nothing
-//! here needs a GPU, and what is measured says so.
+//! The real binary on a fake GPU for ROCm, and in `cuda` for CUDA: every workload, every fault. No
+//! test needs a GPU, and all results are marked as simulated.
 
 mod calls;
 mod clock;

@@ -1,5 +1,5 @@
-//! The vendors' profilers beside a case, by scripts that stand for the tools: each runs what it is
-//! given and writes a table in its tool's form.
+//! The vendors' profilers next to a case, with scripts that replace the tools: each runs its
+//! command and writes a table in the format of its tool.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -61,7 +61,7 @@ esac
 
 const CASES: &str = "occupancy --axis operation=triad --axis size=64KiB --axis block_size=256";
 
-/// The two cases on the GPU: with the tool, and without.
+/// Returns the two cases on the GPU: with the tool, and without.
 fn both<'d>(document: &'d Value, device: &str, tool: &str) -> [&'d Value; 2] {
     let find = |end: &str| cases(document).iter().find(|case| id(case).ends_with(end)).unwrap();
     let plain = format!("/{device}/triad/f32/256/size=64KiB");
@@ -91,7 +91,7 @@ fn what_the_counters_say_stands_beside_the_case() {
             (&counted["wave_efficiency_percent"], &counted["profiler"]),
             (&100.0.into(), &name.into())
         );
-        // Three arrays of 64 KiB were asked for, and 240 KiB moved.
+        // Three arrays of 64 KiB were requested, and 240 KiB moved.
         let shares = ["warp_efficiency_percent", "global_memory_efficiency_percent"]
             .map(|name| counted[name].as_f64());
         assert_eq!(
@@ -116,7 +116,7 @@ fn without_the_tool_the_case_is_skipped_with_the_cure() {
     }
 }
 
-/// The cases with a tool and without.
+/// Runs the cases with a tool and without.
 fn document(runtime: Runtime, bench: &Bench, tool: &str) -> Value {
     let profilers = format!("profiler={tool},none");
     runtime.run(bench, &format!("{CASES} --axis {profilers}")).expect(0).json()

@@ -1,15 +1,15 @@
-//! What a GPU's sensors say beside a measurement, and as a benchmark of its own, from a tree that
-//! stands for `/sys`.
+//! GPU sensors during a measurement and as a benchmark, from a tree that replaces `/sys`.
 
 use serde_json::{Value, json};
 
 use super::support::{assert_reason, case, fake_gpu, outcome, run};
 use crate::common::{Bench, words};
 
-/// Where the first GPU of the fake GPU says that it is.
+/// Directory of the first GPU, at the address that the fake GPU reports.
 const GPU: &str = "sys/class/drm/card0/device";
 
-/// The fake GPU with sensors at its first GPU; `files` go before the usual ones.
+/// Returns a bench with sensors for the first fake GPU; `files` are written before the default
+/// ones.
 fn with_sensors(files: &[(&str, &str)]) -> Bench {
     let bench = fake_gpu();
     let root = bench.path("sys").display().to_string();
@@ -28,7 +28,7 @@ fn with_sensors(files: &[(&str, &str)]) -> Bench {
     bench.set("RSB_SYSFS_ROOT", &root)
 }
 
-/// `gpu_metrics` 1.3 of which nothing is known but what holds the GPU back.
+/// Returns a `gpu_metrics` 1.3 table in which only the throttle status is known.
 fn metrics(status: u64) -> Vec<u8> {
     let mut table = vec![0xff; 120];
     table[..4].copy_from_slice(&[120, 0, 1, 3]);
@@ -84,7 +84,7 @@ fn sensors_are_read_beside_every_measurement() {
     );
 }
 
-/// The warm-up is a lower bound, so that this holds on a machine of any speed.
+/// The warm-up time is a lower bound, so this holds on any machine.
 #[test]
 fn a_gpu_works_for_half_a_second_before_its_first_sample() {
     let found = gemm(&with_sensors(&[]));
@@ -122,7 +122,7 @@ fn a_replicate_of_a_gpu_that_was_held_back_is_flagged_and_kept() {
         assert_eq!(found["metadata"]["throttled_replicates"], flagged);
         let notes = found["metadata"]["notes"].to_string();
         assert_eq!(
-            notes.contains("held back while it was measured: power limit"),
+            notes.contains("throttled during the measurement: power limit"),
             status == 1,
             "{notes}"
         );
@@ -130,7 +130,7 @@ fn a_replicate_of_a_gpu_that_was_held_back_is_flagged_and_kept() {
     }
 }
 
-/// The same from the files of Intel's xe; the counter of energy cannot be read.
+/// The same with the files of Intel's xe driver; the energy counter cannot be read.
 #[test]
 fn sensors_of_intels_driver_are_read_beside_every_measurement() {
     let bench = fake_gpu();
@@ -161,7 +161,7 @@ fn sensors_of_intels_driver_are_read_beside_every_measurement() {
     assert_eq!(telemetry["sclk_mhz"]["mean"], json!(2400.0), "{telemetry:#}");
     assert_eq!(telemetry["throttle_reasons"], json!(["sustained power limit"]));
     assert!(
-        telemetry["notes"].to_string().contains("not known: power: energy1_input: "),
+        telemetry["notes"].to_string().contains("unavailable: power: energy1_input: "),
         "{telemetry:#}"
     );
     let watched =
@@ -217,6 +217,6 @@ fn a_gpu_without_sensors_has_no_telemetry_and_skips_the_benchmark_of_them() {
     assert_reason(
         case(&document, "/smi-metrics/rocm:0/idle"),
         "skipped",
-        "nothing in sysfs has sensors at 0000:01:00.0",
+        "sysfs has no sensors at 0000:01:00.0",
     );
 }

@@ -1,4 +1,5 @@
-//! Work for several GPUs in one process, and what is made of many operations, on GPUs of software.
+//! Work on several GPUs in one process, and benchmarks composed of many operations, on software
+//! GPUs.
 
 use crate::common::{Bench, SMALL, words};
 use serde_json::{Value, json};
@@ -70,7 +71,7 @@ fn sums_over_gpus_are_right_for_any_number_of_them() {
 const COLLECTIVES: &str =
     "operation=all-reduce,all-gather,reduce-scatter,broadcast,all-to-all,send-receive";
 
-/// The cases of `communication_backend` at 64 KiB on three GPUs.
+/// Returns the cases of `communication_backend` at 64 KiB on three GPUs.
 fn collectives(backend: &str, more: &[&str]) -> Vec<String> {
     let backend = format!("communication_backend={backend}");
     let fixed = [
@@ -111,7 +112,7 @@ fn collectives_by_rccl_are_right_and_a_wrong_element_is_named() {
         };
         let ratio = number(found, "bandwidth_gb_s") / number(found, "throughput_gb_s");
         assert!((ratio - factor).abs() < 1e-6, "{name}: {ratio}");
-        // A third of 16,384 elements is no whole number of them.
+        // 16,384 elements are not divisible by three.
         let parts = ["all-gather", "reduce-scatter", "all-to-all"].contains(&name);
         assert_eq!(
             found["results"][0]["size_bytes"].as_u64(),
@@ -217,7 +218,7 @@ fn both_ways_over_the_link_at_once_and_arrays_in_place_are_verified() {
     assert_reason(
         case(&document, "bidirectional/1MiB/operation=read_write"),
         "skipped",
-        "a link carries bytes",
+        "links support only copies",
     );
 }
 
@@ -279,7 +280,7 @@ fn a_decoder_is_verified_from_end_to_end_and_stage_by_stage() {
     }
 }
 
-/// A token by the kernel of a few rows, a prompt by that of tiles, on either runtime.
+/// A single token uses the kernel for few rows, a prompt the tiled one, on either runtime.
 #[test]
 fn weights_of_few_bits_are_verified_and_take_less_memory() {
     let arguments = "inference --axis heads=4x32 --axis kv_heads=2 --axis mlp=swiglu --axis \
@@ -318,7 +319,7 @@ fn weights_of_few_bits_are_verified_and_take_less_memory() {
     }
 }
 
-/// The same passes, verified through the graph; a device that has none says so.
+/// The same passes, verified through the graph; a device without graphs is reported.
 #[test]
 fn a_pass_is_recorded_as_a_graph() {
     let arguments = "inference --axis phase=decode --axis heads=2x8 --axis sequence_length=8 \
@@ -341,7 +342,7 @@ fn a_pass_is_recorded_as_a_graph() {
     let on_the_cpu = format!("run --backend cpu --json {arguments}");
     let on_the_cpu = Bench::new().run(&[&words(&on_the_cpu)[..], &SMALL].concat());
     let document = on_the_cpu.json();
-    assert_reason(case(&document, "/launch_mode=graph"), "skipped", "call by call");
+    assert_reason(case(&document, "/launch_mode=graph"), "skipped", "does not support graphs");
 }
 
 #[test]
@@ -358,7 +359,7 @@ fn peak_and_measurement_stand_side_by_side_on_every_architecture() {
             assert!(number(matrix, "gemm_tflops") > 0.0);
             assert_eq!(matrix["results"][0]["matrix_unit"], unit);
         } else {
-            assert_reason(matrix, "skipped", "has no unit for it");
+            assert_reason(matrix, "skipped", "has no unit that supports it");
             assert_eq!(case(&document, "/f16/vector")["results"][0]["matrix_unit"], unit);
         }
     }

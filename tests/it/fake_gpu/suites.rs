@@ -1,4 +1,4 @@
-//! Whole suites on the fake GPU: every case is verified and marked, and no figure of it is ever
+//! Whole suites on the fake GPU: every case is verified and marked as simulated, and none is ever
 //! gated.
 
 use std::collections::BTreeSet;
@@ -10,8 +10,8 @@ use super::support::{
 };
 use crate::common::{Bench, SMALL};
 
-/// Runs a suite at a glance and checks every case: simulated and verified, or skipped with a
-/// reason.
+/// Runs a suite with the quick profile and checks every case: simulated and verified, or skipped
+/// with a reason.
 fn whole(runtime: Runtime, suite: &str, more: &[&str]) -> (Bench, Value) {
     let bench = runtime.fake_gpu().set("FAKE_GPU_DEVICES", "2");
     let arguments = ["--suite", suite, "--profile", "quick", "--device", "0"];
@@ -33,7 +33,7 @@ fn whole(runtime: Runtime, suite: &str, more: &[&str]) -> (Bench, Value) {
     (bench, document)
 }
 
-/// Benchmarks that can never run on a fake GPU, or only on a CPU.
+/// Benchmarks that never run on a fake GPU, or only on a CPU.
 const ELSEWHERE: [&str; 4] =
     ["cache-hit-rate", "memory-allocation", "memory-fragmentation", "smi-metrics"];
 
@@ -69,7 +69,8 @@ fn every_workload_runs_verifies_and_is_marked() {
     never_green(&bench);
 }
 
-/// A run of simulated results has no verdict against itself, nor against a baseline of them.
+/// Checks that a run of simulated results has no verdict, neither against itself nor against a
+/// baseline of them.
 fn never_green(bench: &Bench) {
     let run = bench.run_files()[0].display().to_string();
     let gate =
@@ -82,8 +83,8 @@ fn never_green(bench: &Bench) {
 
 #[test]
 fn the_suite_of_gpus_completes() {
-    // The sizes that GPUs deserve are those of the other suite; here it is the way that counts.
-    // ROCm completes another suite, and this one where its clock lies.
+    // Small sizes are enough to test the code path. For ROCm, other tests complete another suite,
+    // and this one with a faulty clock.
     let runtime = RUNTIMES[RUNTIMES.len() - 1];
     let (_, document) = whole(runtime, "gpu-performance", &["--axis", "size=64KiB"]);
     every_benchmark_ran(&document);

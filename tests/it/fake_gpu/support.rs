@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use crate::common::{Arguments, Bench, ProgramOutput, SMALL};
 
-/// A runtime whose place the fake GPU takes.
+/// A runtime that the fake GPU replaces.
 #[derive(Debug, Clone, Copy)]
 pub struct Runtime {
-    /// Its backend.
+    /// Backend.
     pub backend: &'static str,
-    /// Its compiler, as faults are ordered of it.
+    /// Compiler, as named in faults.
     pub compiler: &'static str,
-    /// Its library of products, as faults are ordered of it and as a provider.
+    /// Library of products, as named in faults and as a provider.
     pub products: &'static str,
-    /// Its other library of products, likewise.
+    /// The other library of products, likewise.
     pub light: &'static str,
-    /// The variable that names that one.
+    /// Environment variable with the path of that library.
     pub light_variable: &'static str,
-    /// The variables that name its libraries.
+    /// Environment variables with the paths of its libraries.
     variables: &'static [&'static str],
 }
 
@@ -48,13 +48,13 @@ pub const RUNTIMES: &[Runtime] = &[
     CUDA,
 ];
 
-/// Every runtime with what is its own: ROCm's, then CUDA's.
+/// Returns every runtime with its value: ROCm's, then CUDA's.
 pub fn each<T>(own: [T; 2]) -> impl Iterator<Item = (Runtime, T)> {
     RUNTIMES.iter().copied().zip(own)
 }
 
 impl Runtime {
-    /// `bench` with a certain library in the place of this runtime's.
+    /// Returns `bench` with `library` as the libraries of this runtime.
     pub fn loaded(self, bench: Bench, library: &Path) -> Bench {
         let caches = bench.path("caches").display().to_string();
         let library = library.display().to_string();
@@ -62,23 +62,23 @@ impl Runtime {
         self.variables.iter().fold(bench, named).set("XDG_CACHE_HOME", &caches)
     }
 
-    /// The program with a certain library in the place of this runtime's alone, its caches in the
+    /// Returns a bench with `library` as the libraries of this runtime only, with caches in the
     /// temporary directory.
     pub fn with_library(self, library: &Path) -> Bench {
         self.loaded(Bench::new(), library)
     }
 
-    /// The program with the fake GPU.
+    /// Returns a bench with the fake GPU.
     pub fn fake_gpu(self) -> Bench {
         self.with_library(&rsb_fake_gpu::file::library().unwrap())
     }
 
-    /// The same with a fault ordered.
+    /// Returns a bench with the fake GPU and an injected fault.
     pub fn with_fault(self, fault: &str) -> Bench {
         self.fake_gpu().set("FAKE_GPU_FAULT", fault)
     }
 
-    /// The program with a copy of the library that lacks functions.
+    /// Returns a bench with a copy of the library that lacks functions.
     pub fn without(self, names: &[&str]) -> (tempfile::TempDir, Bench) {
         let dir = tempfile::tempdir().unwrap();
         let torn = dir.path().join("librsb_fake_gpu.so");
@@ -87,13 +87,13 @@ impl Runtime {
         (dir, bench)
     }
 
-    /// Runs benchmarks on its backend, small, as one JSON document.
+    /// Runs small benchmarks on the runtime's backend, with JSON output.
     pub fn run(self, bench: &Bench, arguments: &(impl Arguments + ?Sized)) -> ProgramOutput {
         let fixed = ["run", "--backend", self.backend, "--json"];
         bench.run(&[&fixed[..], &arguments.words(), &SMALL].concat())
     }
 
-    /// Small products by its library and by a kernel of our own.
+    /// Runs small products with the runtime's library and with a native kernel.
     pub fn run_products(self, bench: &Bench) -> ProgramOutput {
         let provider = format!("provider={},native", self.products);
         let sizes =
@@ -102,26 +102,26 @@ impl Runtime {
     }
 }
 
-/// The program with the fake GPU in the place of ROCm's.
+/// Returns a bench with the fake GPU as ROCm.
 pub fn fake_gpu() -> Bench {
     ROCM.fake_gpu()
 }
 
-/// Runs benchmarks on ROCm's backend, small, as one JSON document.
+/// Runs small benchmarks on the ROCm backend, with JSON output.
 pub fn run(bench: &Bench, arguments: &(impl Arguments + ?Sized)) -> ProgramOutput {
     ROCM.run(bench, arguments)
 }
 
-/// The small cases of `tensor-ops` that most faults are tried on: gelu breaks, the others stand.
+/// Small cases of `tensor-ops` for most faults: gelu fails, the others succeed.
 pub const THREE: [&str; 5] =
     ["tensor-ops", "--axis", "shape=32x1024", "--axis", "operation=relu,gelu,sum"];
 
-/// Every case of a document.
+/// Returns every case of a document.
 pub fn cases(document: &Value) -> &[Value] {
     document["benchmarks"].as_array().unwrap()
 }
 
-/// The one case whose id holds `part`.
+/// Returns the only case whose id contains `part`.
 pub fn case<'d>(document: &'d Value, part: &str) -> &'d Value {
     let found: Vec<&Value> =
         cases(document).iter().filter(|case| id(case).contains(part)).collect();
@@ -129,17 +129,17 @@ pub fn case<'d>(document: &'d Value, part: &str) -> &'d Value {
     found[0]
 }
 
-/// A case's id.
+/// Returns the id of a case.
 pub fn id(case: &Value) -> &str {
     case["benchmark_id"].as_str().unwrap()
 }
 
-/// A case's outcome.
+/// Returns the outcome of a case.
 pub fn outcome(case: &Value) -> &str {
     case["outcome"].as_str().unwrap()
 }
 
-/// Checks that a case has no figures, and says what, why and cure; `why` must hold the word given.
+/// Checks that a case has no results, but what, why and cure; `why` must contain `word`.
 pub fn assert_reason(case: &Value, expected: &str, word: &str) {
     assert_eq!(outcome(case), expected, "{case:#}");
     let text = |name: &str| {
@@ -152,7 +152,7 @@ pub fn assert_reason(case: &Value, expected: &str, word: &str) {
     );
 }
 
-/// Checks that every case but those whose id holds `but` was simulated.
+/// Checks that every case was simulated, except those whose id contains `but`.
 pub fn assert_rest_stands(document: &Value, but: &str) {
     let mut rest = cases(document).iter().filter(|case| !id(case).contains(but)).peekable();
     assert!(rest.peek().is_some(), "{document:#}");
@@ -162,7 +162,7 @@ pub fn assert_rest_stands(document: &Value, but: &str) {
     }
 }
 
-/// Checks that no process whose current directory is the bench's is left.
+/// Checks that no process is left whose current directory is that of the bench.
 pub fn assert_no_process_left(bench: &Bench) {
     let here = bench.dir.path().canonicalize().unwrap();
     let at_home = |process: &std::fs::DirEntry| {

@@ -1,4 +1,4 @@
-//! docs/gallery.md: every kind of chart in text and SVG, drawn of the real runs in docs/gallery.
+//! docs/gallery.md: every kind of chart in text and SVG, drawn from the real runs in docs/gallery.
 
 mod rows;
 
@@ -15,8 +15,8 @@ use rsb_stats::{Policy, SeriesInput, trend_with};
 use self::rows::{HEAD, ROWS};
 use super::{check, root};
 
-/// A row: what it shows, the words behind `rusty-stack-bench chart`, and which of the charts that
-/// come.
+/// A row: its heading, the arguments of `rusty-stack-bench chart`, and the title of the chart to
+/// show.
 struct Row {
     heading: &'static str,
     command: &'static str,
@@ -27,17 +27,17 @@ const fn shown(heading: &'static str, command: &'static str, title: &'static str
     Row { heading, command, title }
 }
 
-/// Columns and lines of the text.
+/// Columns and lines of text charts.
 const TEXT: (usize, usize) = (84, 22);
 
-/// The words of a command.
+/// Arguments of a command.
 struct Words<'a> {
     kind: &'static ChartKind,
     rest: Vec<&'a str>,
 }
 
 impl<'a> Words<'a> {
-    /// What stands behind the flag `name`.
+    /// Returns the value of the flag `name`.
     fn flag(&self, name: &str) -> Option<&'a str> {
         let at = self.rest.iter().position(|word| *word == name)?;
         self.rest.get(at + 1).copied()
@@ -122,10 +122,10 @@ fn chart(row: &Row) -> Chart {
     })
 }
 
-/// The kind that would need a run on a GPU with sensors, which nobody has recorded yet.
+/// The kind that needs a run on a GPU with sensors, which has not been recorded yet.
 const NOT_RECORDED: &str = "sensors";
 
-/// The page, and the pictures in it by name.
+/// Returns the page, and its pictures by name.
 fn page() -> (String, Vec<(String, String)>) {
     let mut text = HEAD.to_owned();
     let mut pictures: Vec<(String, String)> = Vec::new();

@@ -1,4 +1,5 @@
-//! The tables of docs/models.md: the catalogue, what a stored run says of it, and what runs where.
+//! The tables of docs/models.md: the catalogue, the results of a stored run, and the supported
+//! combinations.
 
 use std::fmt::Write as _;
 
@@ -11,8 +12,8 @@ use super::{check_section, root};
 
 const PAGE: &str = "docs/models.md";
 const SEEN: &str = "models";
-/// Runs in other precisions and runtimes, of a busy machine: what runs, not how fast. The newest
-/// first.
+/// Runs in other precisions and runtimes on a busy machine, newest first. They show which
+/// combinations run, not how fast.
 const OTHERS: [&str; 3] = ["models-qnn", "models-precisions", "models-onnxruntime"];
 
 fn run(name: &str) -> Run {
@@ -31,7 +32,7 @@ fn the_page_of_models_lists_the_catalogue() {
     for row in catalogue() {
         let published = match (&row.published, &row.source) {
             (Some(said), Some(source)) => format!("[{said}]({source})"),
-            _ => "no: the family's architecture, made small".to_owned(),
+            _ => "no: a small model of the family's architecture".to_owned(),
         };
         let (family, size, name, count) = (row.family, row.size(), &row.name, row.parameters);
         writeln!(table, "| {family} | {size} | {name} | {count} | {published} |").unwrap();
@@ -84,7 +85,7 @@ fn the_page_of_models_says_what_runs_where() {
 
 #[test]
 fn the_page_of_models_has_the_matrix_of_what_is_best() {
-    // The others say nothing of speed.
+    // The other runs have no meaningful times.
     let advised = recommend(
         &[run(SEEN)],
         RecommendRequest { is_predicting: true, ..RecommendRequest::LATENCY },
@@ -105,7 +106,7 @@ fn the_page_of_models_has_the_matrix_of_what_is_best() {
     check_section(&root().join(PAGE), "matrix", &table);
 }
 
-/// A field of the matrix.
+/// Returns a cell of the matrix.
 fn best(advice: &ModelAdvice) -> String {
     let name = &advice.model_id;
     let Some(one) = advice.candidates.first() else { return format!("{name}: unknown") };
@@ -117,7 +118,7 @@ fn best(advice: &ModelAdvice) -> String {
     let place = format!("{} {}", one.place.backend, one.place.dtype);
     match advice.choice {
         ModelChoice::NoClearWinner => format!("{name}: no clear winner, {place} {time}{basis}"),
-        ModelChoice::OnlyOne => format!("{name}: {place} {time}{basis}, the only one known"),
+        ModelChoice::OnlyOne => format!("{name}: {place} {time}{basis}, the only candidate"),
         ModelChoice::Winner => format!("{name}: {place} {time}{basis}"),
         ModelChoice::Unknown => format!("{name}: unknown"),
     }

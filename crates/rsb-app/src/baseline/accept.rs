@@ -1,5 +1,5 @@
-//! `baseline accept ID --because "…"`: a regression that is wanted becomes part of the baseline,
-//! with its reason.
+//! `baseline accept ID --because "…"`: takes an intended regression into the baseline, with its
+//! reason.
 
 use std::path::{Path, PathBuf};
 
@@ -29,10 +29,10 @@ pub struct AcceptRequest<'a> {
     pub threshold: Option<f64>,
 }
 
-/// What was accepted, and the file of the baseline.
+/// Accepted regressions, and the file of the baseline.
 #[derive(Debug)]
 pub struct AcceptedRegressions {
-    /// What was accepted now.
+    /// The newly accepted regressions.
     pub accepted: Vec<Accepted>,
     /// The file that was changed.
     pub path: PathBuf,
@@ -41,7 +41,7 @@ pub struct AcceptedRegressions {
 /// Takes the values of cases that regressed into their baseline.
 ///
 /// # Errors
-/// When the case, the run or the baseline is not there, or the case has not regressed.
+/// If the case, the run or the baseline does not exist, or the case has not regressed.
 pub fn accept(
     paths: &ProjectPaths,
     request: &AcceptRequest<'_>,
@@ -50,7 +50,7 @@ pub fn accept(
     let because = request.because.trim();
     if because.is_empty() {
         return Err(AppError::usage(anyhow!(
-            "--because is empty; say why the regression is accepted: a reviewer will read it"
+            "--because is empty; give the reason why the regression is accepted, for the reviewer"
         )));
     }
     let project = ProjectContext::open(paths)?;
@@ -65,8 +65,8 @@ pub fn accept(
     if baseline.runs.iter().any(|own| own.run_id == run.run_id) {
         let id = &run.run_id;
         return Err(AppError::no_verdict(anyhow!(
-            "the run {id} is the baseline itself; name with --from the run in which the case \
-             regressed"
+            "the run {id} is the baseline itself; name the run in which the case regressed with \
+             --from"
         )));
     }
     let now = Timestamp::now();
@@ -100,7 +100,7 @@ pub fn accept(
     Ok(AcceptedRegressions { accepted, path })
 }
 
-/// The baseline called `name`, or that of the suite of `run`, and its file.
+/// Returns the baseline `name`, or that of the suite of `run`, and its file.
 fn baseline_for(
     run: &Run,
     name: Option<&str>,
@@ -115,9 +115,9 @@ fn baseline_for(
     Ok((path, baseline))
 }
 
-/// What has regressed of the cases that `wanted` names: one id, or a pattern for several.
+/// Returns the regressed rows of the cases that `wanted` names: one id, or a pattern for several.
 fn choose<'a>(wanted: &str, result: &'a ComparisonResult) -> Result<Vec<&'a Comparison>, AppError> {
-    // That an absolute target is missed is said by the policy; no baseline changes it.
+    // A missed absolute target is reported by the policy; no baseline changes it.
     let mut named: Vec<&Comparison> = result
         .comparisons
         .iter()
@@ -159,7 +159,8 @@ fn unknown(wanted: &str, result: &ComparisonResult) -> AppError {
     if let Some(row) = missed {
         let (id, reason) = (&row.id, &row.reason);
         return AppError::usage(anyhow!(
-            "{id} misses a target, which no baseline changes: {reason}; see policy.toml"
+            "{id} misses a target, which does not depend on the baseline: {reason}; change the \
+             target in policy.toml"
         ));
     }
     let nearest = result
@@ -169,6 +170,6 @@ fn unknown(wanted: &str, result: &ComparisonResult) -> AppError {
         .max_by(|(a, _), (b, _)| a.total_cmp(b));
     let near = nearest.map(|(_, row)| format!(", did you mean `{}`?", row.id)).unwrap_or_default();
     AppError::usage(anyhow!(
-        "the baseline has no case `{wanted}`{near}; a pattern needs a `*` for what it leaves out"
+        "the baseline has no case `{wanted}`{near}; use `*` in a pattern to match any text"
     ))
 }

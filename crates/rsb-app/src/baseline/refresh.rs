@@ -26,10 +26,10 @@ use crate::AppError;
 use crate::config::Config;
 use crate::measure::{self as measuring, MeasureOptions};
 
-/// Returns the files of the baselines named, or of every one of this machine.
+/// Returns the files of the baselines in `names`, or of all baselines of this machine.
 ///
 /// # Errors
-/// When one is not there.
+/// If one does not exist.
 pub fn baseline_files(
     names: &[String],
     directories: &Directories,
@@ -56,7 +56,7 @@ pub fn baseline_files(
     names.iter().map(|name| baselines.find(name, Some(&here)).map_err(AppError::usage)).collect()
 }
 
-/// A baseline to measure again, and how.
+/// A baseline to measure again, with plan and settings.
 pub struct Refresh {
     path: PathBuf,
     old: Baseline,
@@ -71,7 +71,7 @@ impl Refresh {
     /// Reads the baseline in `path`.
     ///
     /// # Errors
-    /// When it cannot be read, or cannot be measured again here.
+    /// If it cannot be read, or cannot be measured again here.
     pub fn new(path: &Path, environment: &Environment, config: &Config) -> Result<Self, AppError> {
         let old = Baseline::read(path).map_err(AppError::usage)?;
         let name = &old.name;
@@ -86,12 +86,14 @@ impl Refresh {
             )));
         }
         let Some(first) = old.runs.first() else {
-            return Err(AppError::usage(anyhow!("the baseline {name} holds no run; save it anew")));
+            return Err(AppError::usage(anyhow!(
+                "the baseline {name} contains no run; save it again"
+            )));
         };
         let Ok(profile) = first.profile.parse::<Profile>() else {
             return Err(AppError::usage(anyhow!(
-                "the baseline {name} was measured under `{}`, not by `run`; measure it so again, \
-                 then `baseline save` it",
+                "the baseline {name} was measured with the profile `{}`, not by `run`; measure it \
+                 the same way again, then `baseline save` it",
                 first.profile
             )));
         };
@@ -111,11 +113,11 @@ impl Refresh {
         Ok(Self { path: path.to_owned(), old, suite, settings, plan, gone })
     }
 
-    /// Measures the new run, which is stored whatever becomes of the baseline; `None` when the user
-    /// asked to stop.
+    /// Measures the new run, which is stored even if the baseline is not replaced; `None` if the
+    /// user interrupted.
     ///
     /// # Errors
-    /// When the run cannot be stored.
+    /// If the run cannot be stored.
     pub fn measure(
         &self,
         store: &Store,
@@ -126,7 +128,7 @@ impl Refresh {
         Ok((new.status != RunStatus::Interrupted).then_some(new))
     }
 
-    /// Returns why `new` should not replace the baseline without more ado.
+    /// Returns why `new` should not replace the baseline without confirmation.
     pub fn objection(&self, new: &FinishedRun) -> Option<String> {
         let mut lines = Vec::new();
         for id in self.plan.cases.iter().map(|case| &case.id).chain(&self.gone) {
@@ -136,8 +138,8 @@ impl Refresh {
                 continue;
             }
             lines.push(match result.and_then(|result| result.reason.as_ref()) {
-                Some(reason) => format!("no figures of {id}: {reason}"),
-                None => format!("no figures of {id}: this program does not have it any more"),
+                Some(reason) => format!("no values for {id}: {reason}"),
+                None => format!("no values for {id}: this program no longer has the case"),
             });
         }
         if new.run.counts().measured == 0 {
@@ -146,25 +148,25 @@ impl Refresh {
             );
         } else if !lines.is_empty() {
             lines.push(
-                "the gate would no longer miss these cases: mend them, or leave them out with \
-                 --force"
+                "the gate would no longer report these cases as missing: fix them, or drop them \
+                 with --force"
                     .to_owned(),
             );
         }
         if new.status == RunStatus::OutOfTime {
             lines.push(format!(
-                "{}: allow more (suite_seconds in the settings), or take it with --force",
+                "{}: allow more time (suite_seconds in the settings), or save it with --force",
                 Note::OutOfTime
             ));
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    /// Notes the cases that the suite got since the baseline was saved. They are no part of a
-    /// refresh, which asks the same questions again.
+    /// Notes the cases that the suite has gained since the baseline was saved. They are not part of
+    /// a refresh, which measures the same cases again.
     ///
     /// # Errors
-    /// When the configuration cannot be used.
+    /// If the configuration cannot be used.
     pub fn note_new_cases(
         &self,
         config: &Config,
@@ -183,19 +185,19 @@ impl Refresh {
         if new > 0 {
             let name = &self.suite;
             listener(&Event::note(format!(
-                "the suite {name} has {} that this baseline lacks; `run --suite {name}`, \
-                 then `baseline save` takes them in",
+                "the suite {name} has {} that this baseline lacks; `run --suite {name}`, then \
+                 `baseline save` adds them",
                 format_count(new, "case", "cases")
             )));
         }
         Ok(())
     }
 
-    /// Compares the old baseline with the new run, as text. What differs in the software is no
-    /// reason not to look.
+    /// Compares the old baseline with the new run, as text. Differences in the software do not
+    /// prevent the comparison.
     ///
     /// # Errors
-    /// When the text cannot be made.
+    /// If the text cannot be created.
     pub fn change_text(&self, new: &Run, policy: &Policy, style: Style) -> anyhow::Result<String> {
         let here = Fingerprint::of(&new.environment);
         let factors = self.old.fingerprint.factors.keys().chain(here.factors.keys()).cloned();
@@ -205,10 +207,10 @@ impl Refresh {
         Ok(rsb_report::gate::write(&result, GateFormat::Text, style, Detail::Full)?)
     }
 
-    /// Replaces the baseline. What was accepted stays on record: it is in the new values, too.
+    /// Replaces the baseline. Accepted regressions stay on record; the new values include them.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn replace(&self, new: &Run) -> Result<(), AppError> {
         let old = &self.old;
         let baseline = Baseline::new(&old.name, Timestamp::now(), std::slice::from_ref(new))
@@ -222,16 +224,16 @@ fn is_known(benchmark: &str) -> bool {
     rsb_workloads::find(benchmark).is_some() || frameworks::find(benchmark).is_some()
 }
 
-/// The cases of `runs` to measure again, those that were skipped with the reason of then, and the
-/// ids of those that this program cannot measure any more.
+/// Plans the cases of `runs` to measure again. Also returns the ids of cases that this program can
+/// no longer measure. Skipped cases keep their old reason.
 fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
     let (mut plan, mut gone, mut seen) = (Plan::default(), Vec::new(), BTreeSet::new());
     let mut results: Vec<&BenchmarkResult> = runs.iter().flat_map(|run| &run.benchmarks).collect();
-    // What one run skipped and another measured was measured.
+    // A case that one run skipped and another measured counts as measured.
     results.sort_by_key(|result| result.outcome == Outcome::Skipped);
     for result in results.into_iter().filter(|result| seen.insert(&result.benchmark_id)) {
         match (result.case(), &result.reason) {
-            // What was skipped promised nothing.
+            // A skipped case needs no new value.
             (Some(case), Some(reason)) if result.outcome == Outcome::Skipped => {
                 plan.skipped.push((case, reason.clone()));
             }
@@ -243,8 +245,8 @@ fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
     (plan, gone)
 }
 
-/// As many fresh processes as most cases of either kind had, all runs together: a few were perhaps
-/// measured more often for doubt.
+/// Returns the usual number of fresh processes per case of either kind, all runs together. A few
+/// cases may have been measured more often because of doubt.
 fn replicates(runs: &[Run]) -> Count<u32> {
     let mut counts: BTreeMap<&CaseId, (bool, usize)> = BTreeMap::new();
     for result in
@@ -258,7 +260,7 @@ fn replicates(runs: &[Run]) -> Count<u32> {
     Count { usual: median_count(&counts, false), long: median_count(&counts, true) }
 }
 
-/// The middle one of the counts of long or other cases.
+/// Returns the median of the counts of long or other cases.
 fn median_count(counts: &BTreeMap<&CaseId, (bool, usize)>, is_long: bool) -> u32 {
     let mut counts: Vec<usize> =
         counts.values().filter(|known| known.0 == is_long).map(|known| known.1).collect();
@@ -272,7 +274,7 @@ mod tests {
     use rsb_model::RunId;
     use serde_json::json;
 
-    /// A run of cases with so many processes each.
+    /// Creates a run of cases with the given numbers of processes.
     fn run(cases: &[(&str, &str, u32)]) -> Run {
         let mut run = Run::begin(
             RunId("x".into()),

@@ -1,4 +1,4 @@
-//! Charts as files that hold one picture each.
+//! Writes charts to files with one picture each.
 
 use std::path::{Path, PathBuf};
 
@@ -17,14 +17,14 @@ pub enum PictureFormat {
     Png,
 }
 
-/// Where pictures went.
+/// Destination of the pictures.
 #[derive(Debug)]
 pub enum Pictures {
-    /// Nowhere yet: one SVG for standard output.
+    /// No file: one SVG for standard output.
     Text(String),
-    /// Into the file that was named.
+    /// The file that was named.
     File,
-    /// Into this directory.
+    /// This directory.
     Directory(PathBuf),
 }
 
@@ -43,10 +43,10 @@ impl Picture {
     }
 }
 
-/// Writes one picture to a file or for standard output, several to a directory.
+/// Writes one picture to a file or for standard output, or several to a directory.
 ///
 /// # Errors
-/// When there are several for one file, one cannot be drawn, or cannot be written.
+/// If there are several for one file, or one cannot be drawn or written.
 pub fn write(
     charts: &[Chart],
     path: Option<&Path>,
@@ -66,7 +66,7 @@ pub fn write(
         ([chart], None) => match drawn(chart, theme, format)? {
             Picture::Svg(text) => Ok(Pictures::Text(text)),
             Picture::Png(_) => {
-                Err(AppError::usage(anyhow!("PNG is no text: name a file with --output FILE")))
+                Err(AppError::usage(anyhow!("PNG is not text: name a file with --output FILE")))
             }
         },
         (_, None) => Err(several(charts)),
@@ -86,8 +86,9 @@ pub fn write(
 
 fn drawn(chart: &Chart, theme: &Theme, format: PictureFormat) -> Result<Picture, AppError> {
     let svg = svg_in(chart, theme);
-    let svg = svg
-        .ok_or_else(|| AppError::usage(anyhow!("{}: a figure in it is not finite", chart.title)))?;
+    let svg = svg.ok_or_else(|| {
+        AppError::usage(anyhow!("{}: a value in the chart is not finite", chart.title))
+    })?;
     if format == PictureFormat::Png { png(&svg).map(Picture::Png) } else { Ok(Picture::Svg(svg)) }
 }
 
@@ -106,7 +107,7 @@ fn without_png() -> AppError {
     crate::without_feature("PNG", "png", "--format svg and --format html")
 }
 
-/// That one picture was asked for, and there are more.
+/// Returns the error that there are several pictures for one file.
 fn several(charts: &[Chart]) -> AppError {
     AppError::usage(anyhow!(
         "these are {} charts; name a directory for them with --output, or choose one with \

@@ -1,4 +1,4 @@
-//! `[components.NAME]` and `[gpu]`: what of them is measured, how long, and what is asked of it.
+//! `[components.NAME]` and `[gpu]`: selection, time limits and targets.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use rsb_stats::policy_file::TargetFile;
 use rsb_workloads::BenchmarkGroup;
 use serde::{Deserialize, Serialize};
 
-/// Refuses an axis that the benchmark of an entry of `[[custom]]` does not have, and what is no
-/// value of one.
+/// Refuses axes that the benchmark of a `[[custom]]` entry does not have, and invalid values of its
+/// axes.
 pub(super) fn check_entry(section: &super::CustomSection) -> Result<(), String> {
     let name = &section.benchmark;
     let axes: Vec<(String, Vec<String>)> =
@@ -39,7 +39,7 @@ pub struct ComponentSection {
     pub num_runs: Option<usize>,
     pub warmup_runs: Option<u64>,
     pub metrics: Vec<ComponentMetric>,
-    /// Aims by metric: at least where more is better, else at most.
+    /// Targets by metric: minimum if higher is better, else maximum.
     pub thresholds: BTreeMap<String, f64>,
 }
 
@@ -56,7 +56,7 @@ impl Default for ComponentSection {
     }
 }
 
-/// What `components` shows of a component.
+/// Metric of a component that `components` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -67,11 +67,11 @@ pub enum ComponentMetric {
 }
 
 impl ComponentMetric {
-    /// Every one.
+    /// All metrics.
     pub const ALL: [Self; 3] = [Self::Throughput, Self::Latency, Self::Memory];
 }
 
-/// `[gpu]`: what is measured on GPUs.
+/// `[gpu]`: selection of benchmarks on GPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[allow(missing_docs, clippy::struct_excessive_bools)]
@@ -81,7 +81,7 @@ pub struct GpuSection {
     pub test_memory: bool,
     pub test_compute: bool,
     pub test_scaling: bool,
-    /// Indices of the GPUs; none means all.
+    /// Indices of the GPUs; empty means all.
     pub gpu_indices: Vec<u32>,
 }
 
@@ -105,7 +105,8 @@ impl ComponentSection {
                 .map(|near| format!(", did you mean `{near}`?"))
                 .unwrap_or_default();
             return Err(format!(
-                "`components.{name}` names no component{near}; `components` lists them"
+                "`components.{name}`: unknown component `{name}`{near}; `rusty-stack-bench \
+                 components` lists all"
             ));
         }
         if self.timeout_seconds == Some(0) {
@@ -120,22 +121,21 @@ impl ComponentSection {
             let has_direction = Field::find(metric).is_some_and(|field| field.better().is_some());
             if !limit.is_finite() || !has_direction {
                 return Err(format!(
-                    "`components.{name}.thresholds.{metric} = {limit}` is no aim: name a metric of \
-                     docs/glossary.md, such as \
-                     tflops, and a finite figure"
+                    "`components.{name}.thresholds.{metric} = {limit}` is not a target: use a \
+                     metric of docs/glossary.md, such as tflops, and a finite number"
                 ));
             }
         }
         Ok(())
     }
 
-    /// How its cases are measured.
+    /// Returns how its cases are measured.
     pub fn settings(&self) -> ComponentSettings {
         let limit = self.timeout_seconds.map(Duration::from_secs);
         ComponentSettings { limit, runs: self.num_runs, warmup: self.warmup_runs }
     }
 
-    /// What is asked of the component `name`.
+    /// Returns the targets of the component `name`.
     pub fn targets<'c>(&'c self, name: &'c str) -> impl Iterator<Item = TargetFile> + 'c {
         self.thresholds.iter().map(move |(metric, &limit)| {
             let is_rate = Field::find(metric).and_then(Field::better) == Some(Better::Higher);
@@ -152,7 +152,7 @@ impl ComponentSection {
 }
 
 impl GpuSection {
-    /// What stands for `case` where it is on a GPU and left out.
+    /// Returns the entry that replaces `case` if it is on a GPU and left out.
     pub(super) fn left_out(&self, case: &Case) -> Option<(Case, Reason)> {
         let device = case.device.device().filter(|device| !device.is_cpu())?;
         if !self.enabled {
@@ -168,7 +168,7 @@ impl GpuSection {
                 case,
                 selection::ALL,
                 &device.to_string(),
-                "`gpu_indices` of [gpu] leaves it out",
+                "`gpu_indices` of [gpu] excludes it",
             ));
         }
         let group = rsb_workloads::find(&case.benchmark)?.info().group?;
@@ -189,7 +189,7 @@ impl GpuSection {
     }
 }
 
-/// The entry in a plan for what the configuration leaves out.
+/// Returns the entry of a plan for cases that the configuration leaves out.
 pub(super) fn instead(case: &Case, benchmark: &str, device: &str, why: &str) -> (Case, Reason) {
     let segments = [case.benchmark_type.as_str(), benchmark, device];
     let segments: Vec<&str> = segments.into_iter().filter(|segment| !segment.is_empty()).collect();

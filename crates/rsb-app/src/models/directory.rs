@@ -1,4 +1,4 @@
-//! A model in a directory, or under its name in the hub where it was downloaded before.
+//! A model in a directory, or one that was downloaded from the hub before, by name.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -7,27 +7,25 @@ use rsb_catalog::models::{self, ModelRow};
 use rsb_model::Reason;
 use serde_json::Value;
 
-/// The longest header of a file of weights that is read.
+/// Maximum size in bytes of the header of a weights file.
 const HEADER: u64 = 100 << 20;
 
-/// Whether `name` is meant for a directory or the hub, and not for the catalogue.
+/// Returns whether `name` refers to a directory or the hub, not to the catalogue.
 pub(super) fn is_meant(name: &str) -> bool {
     name.contains('/') || Path::new(name).is_dir()
 }
 
-/// The model that `name` leads to.
+/// Reads the model that `name` refers to.
 pub(super) fn model(name: &str) -> Result<ModelRow, Reason> {
     let given = PathBuf::from(name);
     let is_here = given.is_dir();
     let dir = if is_here { Some(given) } else { find_snapshot(name) };
     let dir = dir.ok_or_else(|| {
-        let why = format!("there is no directory {name}, and no model of that name was downloaded");
+        let why = format!("no directory {name} exists, and no model of that name was downloaded");
         let cure = if Path::new(name).is_absolute() || name.starts_with('.') {
             "correct the path, or name a model of `models list`".to_owned()
         } else {
-            format!(
-                "nothing is downloaded here: `hf download {name}`, or name a model of `models list`"
-            )
+            format!("download it with `hf download {name}`, or name a model of `models list`")
         };
         Reason::new(format!("model {name}"), why, cure)
     })?;
@@ -48,7 +46,7 @@ fn unreadable(name: &str, why: String) -> Reason {
     Reason::new(format!("model {name}"), why, "name a directory with config.json and safetensors")
 }
 
-/// Where the hub's package keeps a model that it has downloaded.
+/// Returns the directory in which the package of the hub stores a downloaded model.
 fn find_snapshot(name: &str) -> Option<PathBuf> {
     let home = match std::env::var_os("HF_HOME") {
         Some(home) => PathBuf::from(home),
@@ -64,7 +62,7 @@ fn find_snapshot(name: &str) -> Option<PathBuf> {
         .max()
 }
 
-/// Of a pipeline of diffusers the directory of its `UNet`, which does nearly all of the work.
+/// Returns the directory of the `UNet` of a diffusers pipeline, which does nearly all of the work.
 fn of_pipeline(dir: PathBuf) -> Result<PathBuf, String> {
     if dir.join("config.json").is_file() || !dir.join("model_index.json").is_file() {
         return Ok(dir);
@@ -73,12 +71,12 @@ fn of_pipeline(dir: PathBuf) -> Result<PathBuf, String> {
     if unet.join("config.json").is_file() {
         return Ok(unet);
     }
-    Err("it is a pipeline of diffusers without a UNet, and only the UNet of one can be measured"
+    Err("it is a diffusers pipeline without a UNet, and only the UNet of a pipeline can be measured"
         .to_owned())
 }
 
-/// The weights in the files of `dir`, by their headers; zero where it has no such files, or they
-/// cannot be read.
+/// Returns the number of weights in the files of `dir`, according to their headers; zero if there
+/// are no such files or they cannot be read.
 fn weights(dir: &Path) -> u64 {
     let index = ["model.safetensors.index.json", "diffusion_pytorch_model.safetensors.index.json"];
     let listed = index.iter().find_map(|name| rsb_store::read_text(&dir.join(name)).ok());
@@ -93,12 +91,12 @@ fn weights(dir: &Path) -> u64 {
             ["model.safetensors", "diffusion_pytorch_model.safetensors"].map(str::to_owned).to_vec()
         }
     };
-    // A name with a way in it leads elsewhere.
+    // A name with a slash could lead to another directory.
     let files = files.iter().filter(|name| !name.contains('/'));
     files.filter_map(|name| of_file(&dir.join(name))).fold(0, u64::saturating_add)
 }
 
-/// The weights of a file of safetensors: the sizes of its tensors stand in front of them.
+/// Returns the number of weights in a safetensors file, whose header has the shapes of its tensors.
 fn of_file(path: &Path) -> Option<u64> {
     let mut file = rsb_store::open(path).ok()?;
     let mut size = [0; 8];

@@ -1,5 +1,5 @@
-//! The PDF of a report: typeset by a program of its own beside this one, which is given the report
-//! as values and bounded in time and memory.
+//! The PDF of a report, typeset by a separate program next to this one, which receives the report
+//! as values and has limited time and memory.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -13,25 +13,25 @@ use timed_child::{ChildAnswer, ChildBounds};
 
 use crate::AppError;
 
-/// The program's name.
+/// Name of the program.
 const WORKER: &str = "rsb-pdf-worker";
-/// A variable that names another program in its place.
+/// Variable that names another program.
 const VARIABLE: &str = "RSB_PDF_WORKER";
-/// Far beyond what the longest report takes.
+/// Far more than the longest report needs.
 const BOUNDS: ChildBounds =
     ChildBounds { time: Duration::from_mins(2), memory_bytes: 3 << 30, answer_bytes: 256 << 20 };
 
-/// The worker.
+/// Returns the path of the worker.
 ///
 /// # Errors
-/// When there is none.
+/// If there is none.
 pub(super) fn worker() -> Result<PathBuf, Reason> {
     if let Some(named) = std::env::var_os(VARIABLE).map(PathBuf::from) {
         if named.is_file() {
             return Ok(named);
         }
-        let why = format!("{VARIABLE} names {}, which is no file", named.display());
-        let cure = format!("name the program `{WORKER}` in it, or unset it");
+        let why = format!("{VARIABLE} names {}, which is not a file", named.display());
+        let cure = format!("set it to the path of `{WORKER}`, or unset it");
         return Err(Reason::new("PDF", why, cure));
     }
     let found =
@@ -39,22 +39,22 @@ pub(super) fn worker() -> Result<PathBuf, Reason> {
     found.ok_or_else(|| {
         Reason::new(
             "PDF",
-            format!("there is no `{WORKER}` beside this program: the build has no feature `pdf`"),
-            "`cargo install --path . --features pdf` builds both; `--format html` is in every \
-             build and prints as well",
+            format!("no `{WORKER}` next to this program: it was built without the feature `pdf`"),
+            "`cargo install --path . --features pdf` builds both; `--format html` works in every \
+             build and can be printed",
         )
     })
 }
 
-/// What says that there is no worker.
+/// Returns the error that there is no worker.
 pub(super) fn without(reason: &Reason) -> AppError {
     AppError::usage(anyhow!("no report as PDF: {}; {}", reason.why, reason.cure))
 }
 
-/// The PDF of `document`, by `worker`.
+/// Returns the PDF of `document`, created by `worker`.
 ///
 /// # Errors
-/// When it cannot be started, fails, or takes more than its bounds.
+/// If it cannot be started, fails, or exceeds its limits.
 pub(super) fn typeset(worker: &Path, document: String) -> anyhow::Result<Vec<u8>> {
     let answer =
         timed_child::run_with_input(&mut Command::new(worker), document.into_bytes(), BOUNDS)
@@ -69,20 +69,16 @@ pub(super) fn typeset(worker: &Path, document: String) -> anyhow::Result<Vec<u8>
 }
 
 fn describe_end(answer: &ChildAnswer, status: Option<ExitStatus>) -> String {
-    let said = answer
-        .stderr
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or("it said nothing");
+    let said =
+        answer.stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no output");
     match status {
         None => format!("`{WORKER}` was stopped after {} s", BOUNDS.time.as_secs()),
         Some(status) => match status.signal() {
             Some(signal) => {
                 let most = BOUNDS.memory_bytes >> 30;
                 format!(
-                    "`{WORKER}` was ended by signal {signal} ({said}); it may take {most} GiB of \
-                     memory"
+                    "`{WORKER}` was killed by signal {signal} ({said}); its memory limit is {most} \
+                     GiB"
                 )
             }
             None => format!("`{WORKER}` failed: {said}"),

@@ -1,4 +1,4 @@
-//! The dashboard as files.
+//! Exports the dashboard as files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,16 +11,19 @@ use super::source::StoreSource;
 use super::stored::Stored;
 use crate::{AppError, output_error};
 
-/// Writes every page into `dir`, and returns how many files they are.
+/// Writes every page to `dir`, and returns the number of files.
 ///
 /// # Errors
-/// When the results cannot be read, or a file cannot be written.
+/// If the results cannot be read, or a file cannot be written.
 pub fn export(stored: &Arc<Stored>, dir: &Path) -> Result<usize, AppError> {
     let results = &stored.project.directories.results;
     if !results.is_dir() {
-        let problem = "nothing to write pages of: `rusty-stack-bench run` measures, \
-                       `--results-dir` names where results are";
-        return Err(AppError::usage(anyhow!("{} is no directory; {problem}", results.display())));
+        let problem = "measure with `rusty-stack-bench run`, or name the directory of the results \
+                       with `--results-dir`";
+        return Err(AppError::usage(anyhow!(
+            "{} is not a directory; {problem}",
+            results.display()
+        )));
     }
     let source = StoreSource::open(stored, &mut |event| (stored.tell)(event))?;
     output::create_dir(dir).map_err(output_error)?;

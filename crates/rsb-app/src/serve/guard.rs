@@ -1,8 +1,9 @@
-//! Who is answered: by the name that the server is called, and by the token where there is one.
-//! Pure.
+//! Decides which requests are answered: by the host name in the request, and by the token if there
+//! is one. Pure.
 //!
-//! A page of somebody else's can make a browser ask a name of its own that leads to this machine.
-//! Names that are not expected are refused; an address in figures cannot be redirected so.
+//! A foreign web page can make a browser send requests to a name of its own that resolves to this
+//! machine (DNS rebinding). Unexpected names are refused; a numeric address cannot be redirected
+//! this way.
 
 use std::hint::black_box;
 use std::net::{IpAddr, SocketAddr};
@@ -14,19 +15,19 @@ use rsb_store::read_bytes;
 use super::ServeOptions;
 use crate::AppError;
 
-/// Characters that a token needs, so that nobody guesses it.
+/// Minimum length of a token, so that it cannot be guessed.
 const FEWEST: usize = 16;
 
-/// What is asked of every request.
+/// Requirements on every request.
 pub(super) struct Guard {
-    /// Names that the server is called, beside `localhost` and addresses in figures.
+    /// Names of the server in addition to `localhost` and numeric addresses.
     hosts: Vec<String>,
     token: Option<String>,
-    /// Cookies are shared by all ports of a host: each server has its own.
+    /// Cookies are shared by all ports of a host, so each server has its own.
     cookie: String,
 }
 
-/// A request, as far as it matters here.
+/// Relevant parts of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Caller<'r> {
     pub(super) method: &'r str,
@@ -37,38 +38,36 @@ pub(super) struct Caller<'r> {
     pub(super) authorization: Option<&'r str>,
 }
 
-/// What becomes of a request.
+/// Decision on a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// It is answered.
+    /// The request is answered.
     Answered,
-    /// The token came in the address: it goes into a cookie, and the address is asked again without
-    /// it.
+    /// The token was in the address: it is stored in a cookie, and the browser is redirected to the
+    /// address without it.
     Redirected { location: String, cookie: String },
-    /// It is not answered, and why.
+    /// The request is refused, with the reason.
     Refused { status: u16, why: &'static str },
 }
 
 impl Guard {
-    /// What `options` ask for where the server listens at `address`.
+    /// Creates a guard with `options` for a server that listens at `address`.
     ///
     /// # Errors
-    /// When others could reach it, and neither a token is given nor a reason why none is needed;
-    /// when the file holds no token.
+    /// If others could reach the server, and neither a token nor a reason for its absence is given,
+    /// or if the file contains no token.
     pub(super) fn new(options: &ServeOptions, address: SocketAddr) -> Result<Self, AppError> {
         let token = options.token_file.as_deref().map(token_in).transpose()?;
         let is_explained = options.no_token.as_ref().is_some_and(|why| !why.trim().is_empty());
         if !address.ip().is_loopback() && token.is_none() && !is_explained {
             return Err(AppError::usage(anyhow!(
-                "at {address} everybody who reaches this machine could read the results: \
-                 --token-file FILE answers only those who \
-                 know the token, --no-token \"WHY\" says why that is not needed"
+                "anyone who can reach {address} could read the results: require a token with \
+                 --token-file FILE, or give the reason why none is needed with --no-token \"WHY\""
             )));
         }
         if options.no_token.is_some() && !is_explained {
             return Err(AppError::usage(anyhow!(
-                "--no-token wants the reason, such as \"only the build machines reach this \
-                 network\""
+                "--no-token needs a reason, such as \"only the build machines reach this network\""
             )));
         }
         Ok(Self { hosts: options.hosts.clone(), token, cookie: format!("rsb_{}", address.port()) })
@@ -78,21 +77,21 @@ impl Guard {
         self.token.is_some()
     }
 
-    /// What becomes of `caller`.
+    /// Decides on `caller`.
     pub(super) fn admit(&self, caller: &Caller<'_>) -> Admission {
         if !matches!(caller.method, "GET" | "HEAD") {
-            let why = "this server is only read: GET and HEAD";
+            let why = "this server is read-only: use GET or HEAD";
             return Admission::Refused { status: 405, why };
         }
         if !caller.host.is_some_and(|host| self.is_own(host)) {
-            let why = "this server is not called so; `serve --host NAME` answers to a name, and \
-                       addresses in figures are always answered";
+            let why = "unknown Host header; allow the name with `serve --host NAME`, or use an IP \
+                       address";
             return Admission::Refused { status: 403, why };
         }
         let Some(token) = &self.token else { return Admission::Answered };
         let (given, query) = without_token(caller.query);
         if given.is_some_and(|given| is_same(given, token)) {
-            // From where the reader is, so that a prefix that a proxy adds stays.
+            // Relative, so that a prefix added by a proxy is kept.
             let page =
                 caller.path.rsplit('/').next().filter(|page| !page.is_empty()).unwrap_or("./");
             let location =
@@ -107,12 +106,12 @@ impl Guard {
         if bearer.into_iter().chain(kept).any(|given| is_same(given.trim(), token)) {
             return Admission::Answered;
         }
-        let why = "this server wants its token: open it once with ?token=TOKEN, or send \
+        let why = "this server requires its token: open it once with ?token=TOKEN, or send \
                    `Authorization: Bearer TOKEN`";
         Admission::Refused { status: 401, why }
     }
 
-    /// Whether `host`, as a request names it, is this server.
+    /// Returns whether `host`, as given in a request, is this server.
     fn is_own(&self, host: &str) -> bool {
         let name = name_of(host);
         let is_figures =
@@ -123,7 +122,7 @@ impl Guard {
     }
 }
 
-/// `host` without a port.
+/// Returns `host` without a port.
 fn name_of(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port))
@@ -135,20 +134,20 @@ fn name_of(host: &str) -> &str {
     }
 }
 
-/// The token in `query`, and the query without it.
+/// Returns the token in `query`, and the query without it.
 fn without_token(query: &str) -> (Option<&str>, String) {
     let token = query.split('&').find_map(|pair| pair.strip_prefix("token="));
     let others: Vec<&str> = query.split('&').filter(|pair| !pair.starts_with("token=")).collect();
     (token, others.join("&"))
 }
 
-/// Whether both are the same, in a time that says nothing of where they differ.
+/// Compares both in a time that does not depend on the position of a difference.
 fn is_same(given: &str, token: &str) -> bool {
     let differs = given.bytes().zip(token.bytes()).fold(0, |all, (a, b)| black_box(all | (a ^ b)));
     given.len() == token.len() && differs == 0
 }
 
-/// The token in the first line of `path`.
+/// Reads the token from the first line of `path`.
 fn token_in(path: &Path) -> Result<String, AppError> {
     let bytes = read_bytes(path).map_err(AppError::usage)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -157,9 +156,8 @@ fn token_in(path: &Path) -> Result<String, AppError> {
         token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
     if token.len() < FEWEST || token.len() > 200 || !is_plain {
         return Err(AppError::usage(anyhow!(
-            "{}: a token is a line of {FEWEST} to 200 letters, digits, `-`, `.`, `_` or `~`; `head \
-             -c 24 /dev/urandom | base64 | tr -d '+/='` \
-             makes one",
+            "{}: the token must be a line of {FEWEST} to 200 letters, digits, `-`, `.`, `_` or \
+             `~`; `head -c 24 /dev/urandom | base64 | tr -d '+/='` generates one",
             path.display()
         )));
     }

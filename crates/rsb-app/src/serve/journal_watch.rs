@@ -1,9 +1,9 @@
-//! What happens in the results directory, told when a case has ended: the journal of a run grows
+//! Watches the results directory, and reports when a case has ended: the journal of a run grows
 //! only then.
 //!
-//! One thread waits for the system to say that a journal was written. It reads what is new in it,
-//! and nothing else: the case that begins meanwhile is disturbed for as little as can be. It begins
-//! with the first reader of the live page.
+//! One thread waits for the system to report that a journal was written, and reads only its new
+//! part, so that it disturbs the next case as little as possible. It starts with the first reader
+//! of the live page.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,10 +20,10 @@ use rsb_store::{JOURNAL_SUFFIX, progress_of};
 use serde_json::Value;
 use tokio::sync::broadcast::{Receiver, Sender, channel};
 
-/// Messages that a slow reader may be behind; it gets the newest.
+/// Number of messages that a slow reader may be behind; after that, it only gets the newest ones.
 const WAITING: usize = 16;
 
-/// Tells its readers what happens.
+/// Reports changes of journals to its readers.
 pub(super) struct JournalWatch {
     runs: PathBuf,
     sender: Sender<String>,
@@ -31,7 +31,7 @@ pub(super) struct JournalWatch {
 }
 
 impl JournalWatch {
-    /// Of the runs in `results`. Nothing is watched yet.
+    /// Creates a watch of the runs in `results`. Nothing is watched yet.
     pub(super) fn new(results: &Path) -> Self {
         Self {
             runs: results.join("runs"),
@@ -40,15 +40,15 @@ impl JournalWatch {
         }
     }
 
-    /// What happens from now on.
+    /// Returns a receiver of all future changes.
     ///
     /// # Errors
-    /// When the directory cannot be watched.
+    /// If the directory cannot be watched.
     pub(super) fn listen(&self) -> io::Result<Receiver<String>> {
         let mut has_begun = self.has_begun.lock().unwrap_or_else(PoisonError::into_inner);
         if !*has_begun {
             let changes = Changes::of(&self.runs)?;
-            // What is there now is no news; what comes after this is.
+            // Only later changes are news.
             let mut journals = Journals::default();
             journals.look(&self.runs);
             let (runs, sender) = (self.runs.clone(), self.sender.clone());
@@ -61,21 +61,21 @@ impl JournalWatch {
     }
 }
 
-/// Tells of every change until the program ends.
+/// Reports every change until the program ends.
 fn tell(runs: &Path, mut journals: Journals, changes: &Changes, sender: &Sender<String>) {
     while changes.wait().is_ok() {
         for message in journals.look(runs) {
-            // Nobody may be listening.
+            // There may be no reader.
             let _ = sender.send(message);
         }
     }
 }
 
-/// What is known of each journal.
+/// Known state of each journal.
 #[derive(Default)]
 struct Journals(HashMap<PathBuf, Tail>);
 
-/// How far a journal was read, and the progress that it reports.
+/// How far a journal was read, and its last progress.
 #[derive(Default)]
 struct Tail {
     offset: u64,
@@ -83,7 +83,7 @@ struct Tail {
 }
 
 impl Journals {
-    /// What is new since the last look, a sentence for each journal.
+    /// Returns a sentence for each journal that changed since the last look.
     fn look(&mut self, runs: &Path) -> Vec<String> {
         let entries = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
         let there: Vec<PathBuf> = entries.filter(|path| is_journal(path)).collect();
@@ -91,7 +91,7 @@ impl Journals {
         let mut messages: Vec<String> = Vec::new();
         for path in over {
             self.0.remove(&path);
-            messages.push(format!("The run {} is over: load this page again.", run_of(&path)));
+            messages.push(format!("The run {} has ended: reload this page.", run_of(&path)));
         }
         for path in there {
             let tail = self.0.entry(path.clone()).or_default();
@@ -113,7 +113,7 @@ fn run_of(path: &Path) -> String {
 }
 
 impl Tail {
-    /// Reads the lines that are new; the case of the last one.
+    /// Reads the new lines, and returns the case of the last one.
     fn read(&mut self, path: &Path) -> Option<String> {
         let mut file = rsb_store::open(path).ok()?;
         file.seek(SeekFrom::Start(self.offset)).ok()?;
@@ -161,13 +161,13 @@ impl Changes {
     }
 
     fn wait(&self) -> io::Result<()> {
-        // What happened is looked for in the directory: that it happened is enough.
+        // The directory itself is read afterwards, so the events are ignored.
         let mut events = [0_u8; 4096];
         Ok(rustix::io::read(&self.0, &mut events).map(|_| ())?)
     }
 }
 
-/// Where the system does not tell, a look every few seconds.
+/// Polls every few seconds if the system does not report changes.
 #[cfg(not(target_os = "linux"))]
 struct Changes;
 
@@ -217,7 +217,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         assert_eq!(
             journals.look(dir.path()),
-            ["The run 20261121T090312Z_1a2b3c4 is over: load this page again."]
+            ["The run 20261121T090312Z_1a2b3c4 has ended: reload this page."]
         );
     }
 

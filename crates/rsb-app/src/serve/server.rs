@@ -1,7 +1,8 @@
-//! HTTP around the pages: one thread takes requests, a few make answers, and nobody is written for.
+//! HTTP around the pages: one thread accepts requests, and a few create responses. Nothing is
+//! written.
 //!
-//! hyper alone and not a framework on it: there is one handler, and what such a server must limit,
-//! the time of a request's head and the number of connections, is set here.
+//! Uses hyper without a framework: there is one handler, and the limits of such a server (the time
+//! for a request head and the number of connections) are set here.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -31,19 +32,18 @@ use super::source::StoreSource;
 use super::stored::Stored;
 use crate::{AppError, error_chain};
 
-/// The longest that the head of a request may take.
+/// Maximum time for the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// Bytes of the head of a request.
+/// Maximum size in bytes of the head of a request.
 const HEAD_BYTES: usize = 16 * 1024;
-/// Connections at the same time; who comes after them waits.
+/// Maximum number of concurrent connections; further ones wait.
 const CONNECTIONS: usize = 512;
-/// How often a reader of the live page is told that the server is still there, where nothing
-/// happens.
+/// Interval at which an idle live page is sent a sign that the server is still running.
 const ALIVE: Duration = Duration::from_mins(5);
 
 type Body = Either<Full<Bytes>, Channel<Bytes, Infallible>>;
 
-/// A dashboard that listens.
+/// A listening dashboard.
 pub struct Server {
     runtime: Runtime,
     listener: TcpListener,
@@ -51,12 +51,12 @@ pub struct Server {
     shared: Arc<Shared>,
 }
 
-/// What every request needs.
+/// State shared by all requests.
 struct Shared {
     stored: Arc<Stored>,
     guard: Guard,
     watch: JournalWatch,
-    /// Connections to the store that nobody uses now.
+    /// Connections to the store that are not in use.
     idle: Mutex<Vec<StoreSource>>,
 }
 
@@ -64,8 +64,8 @@ impl Server {
     /// Opens the store, and listens at the address in `options`.
     ///
     /// # Errors
-    /// When the results cannot be read, nothing can be listened at, or others could reach it
-    /// without a token or a reason.
+    /// If the results cannot be read, it cannot listen, or others could reach it without a token or
+    /// a reason.
     pub fn bind(stored: &Arc<Stored>, options: &ServeOptions) -> Result<Self, AppError> {
         let first = StoreSource::open(stored, &mut |event| (stored.tell)(event))?;
         let asked = options.listen.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
@@ -76,14 +76,16 @@ impl Server {
             .enable_time()
             .max_blocking_threads(threads)
             .build()
-            .context("cannot begin")?;
-        // What is wrong with the options is said before anybody can ask.
+            .context("cannot start the server")?;
+        // Invalid options are reported before the first request is possible.
         Guard::new(options, asked)?;
         let listener = runtime
             .block_on(TcpListener::bind(asked))
-            .with_context(|| format!("cannot listen at {asked}: name another with --listen"))
+            .with_context(|| {
+                format!("cannot listen at {asked}: name another address with --listen")
+            })
             .map_err(AppError::usage)?;
-        let address = listener.local_addr().context("cannot tell the address")?;
+        let address = listener.local_addr().context("cannot read the listening address")?;
         let guard = Guard::new(options, address)?;
         let watch = JournalWatch::new(&stored.project.directories.results);
         let idle = Mutex::new(vec![first]);
@@ -96,15 +98,15 @@ impl Server {
         self.address
     }
 
-    /// Whether readers need a token.
+    /// Returns whether readers need a token.
     pub fn has_token(&self) -> bool {
         self.shared.guard.has_token()
     }
 
-    /// Answers until the program ends.
+    /// Answers requests until the program ends.
     ///
     /// # Errors
-    /// When no connection can be taken any more.
+    /// If no more connections can be accepted.
     pub fn run(self) -> Result<(), AppError> {
         let _said_to_runs = rsb_engine::machine_lock::serving();
         self.runtime.block_on(serve(self.listener, self.shared))
@@ -123,9 +125,9 @@ async fn serve(listener: TcpListener, server: Arc<Shared>) -> Result<(), AppErro
                     drop(place);
                 });
             }
-            // Such as too many open files: those who talk will end.
+            // For example too many open files: current connections will end.
             Err(error) => {
-                tracing::warn!("a connection was not taken: {error}");
+                tracing::warn!("cannot accept a connection: {error}");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -169,13 +171,13 @@ impl Shared {
         }
     }
 
-    /// The answer of the pages, made by a thread that may wait for the disk.
+    /// Returns the response of the pages, created by a thread that may wait for the disk.
     async fn page(self: &Arc<Self>, path: String, query: String) -> rsb_web::PageResponse {
         let server = Arc::clone(self);
         let made = tokio::task::spawn_blocking(move || server.respond(&path, &query)).await;
         made.unwrap_or_else(|error| {
-            tracing::error!("a page broke: {error}");
-            broken("it broke; this is a bug")
+            tracing::error!("rendering a page failed: {error}");
+            broken("rendering the page failed; report this as a bug")
         })
     }
 
@@ -190,14 +192,14 @@ impl Shared {
         answer
     }
 
-    /// A message whenever a case has ended, for as long as the reader stays.
+    /// Sends a message whenever a case has ended, as long as the reader stays connected.
     fn events(&self) -> Response<Body> {
         let mut heard = match self.watch.listen() {
             Ok(heard) => heard,
             Err(error) => {
                 return refusal(
                     404,
-                    &format!("nothing was measured into this directory yet: {error}"),
+                    &format!("the results directory has no measurements yet: {error}"),
                 );
             }
         };
@@ -206,7 +208,7 @@ impl Shared {
             loop {
                 let message = match tokio::time::timeout(ALIVE, heard.recv()).await {
                     Ok(Ok(message)) => format!("data: {message}\n\n"),
-                    // Who was too slow hears the next one.
+                    // A reader that was too slow gets the next message.
                     Ok(Err(tokio::sync::broadcast::error::RecvError::Lagged(_))) => continue,
                     Ok(Err(tokio::sync::broadcast::error::RecvError::Closed)) => return,
                     Err(_) => ":\n\n".to_owned(),
@@ -232,7 +234,7 @@ fn broken(why: &str) -> rsb_web::PageResponse {
     }
 }
 
-/// `answer` over HTTP; without its body where the reader has it, or asked for the head alone.
+/// Converts `answer` to HTTP, without its body if the reader has it or requested only the head.
 fn http_response(
     answer: rsb_web::PageResponse,
     known: Option<&str>,
@@ -273,8 +275,8 @@ fn redirect(location: &str, cookie: &str) -> Response<Body> {
     response
 }
 
-/// What every answer says: what a page may do, and that nobody else keeps, frames, or guesses at
-/// it.
+/// Creates a response with headers that restrict what a page may do, and forbid others to store it,
+/// frame it, or guess its type.
 fn with_headers(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
@@ -292,7 +294,7 @@ fn with_headers(status: StatusCode, content_type: &'static str, body: Body) -> R
     response
 }
 
-/// Sets a header. A value that no header may have, such as one with a line end, is left out.
+/// Sets a header. An invalid value, such as one with a line end, is left out.
 fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);

@@ -1,7 +1,8 @@
-//! What the pages ask, answered from the store by the functions of the verbs. Nothing is written.
+//! Data source of the pages, which reads the store with the functions of the subcommands.
+//! Read-only.
 //!
-//! Names come from whoever can reach the server: they are looked up among the stored runs and saved
-//! baselines, and none of them ever becomes a path.
+//! Names come from anyone who can reach the server: they are looked up among the stored runs and
+//! saved baselines, and never become paths.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -28,23 +29,23 @@ use super::stored::{Stamp, Stored};
 use crate::report;
 use crate::{AppError, alert_error, baseline, error_chain, history, recommend, trend};
 
-/// Runs that the overview looks at: a change that is older is on the page of its case.
+/// Number of runs in the overview; older changes are on the page of their case.
 const NEWEST: usize = 200;
-/// Runs before the last one that are looked at for what they measured.
+/// Number of runs before the last one whose cases are compared with it.
 const EARLIER: usize = 20;
-/// Points that are searched for changes of level; of a longer history the newest.
+/// Maximum number of points searched for changes of level; the newest are used.
 const ANALYZED: usize = 100_000;
 
-/// A connection of one thread to the store.
+/// Connection of one thread to the store.
 pub(super) struct StoreSource {
     stored: Arc<Stored>,
     judge: Judge,
-    /// What was stored when the store was looked at last.
+    /// State of the stored files when the store was last refreshed.
     stamp: RefCell<Stamp>,
 }
 
 impl StoreSource {
-    /// Opens the store. What is wrong with it goes to `listener`; the overview says it, too.
+    /// Opens the store. Problems are reported to `listener`, and also shown in the overview.
     pub(super) fn open(
         stored: &Arc<Stored>,
         listener: &mut Listener<'_>,
@@ -57,7 +58,7 @@ impl StoreSource {
         &self.judge.store
     }
 
-    /// What is stored now. Where that is not what was there before, the store takes it in.
+    /// Returns the stamp of the stored files, and refreshes the store if it has changed.
     fn now(&self) -> SourceResult<Stamp> {
         let stamp = self.stored.stamp();
         if *self.stamp.borrow() != stamp {
@@ -67,7 +68,7 @@ impl StoreSource {
         Ok(stamp)
     }
 
-    /// The id that `text` is, or is the beginning of.
+    /// Returns the run id that equals `text`, or the only one that starts with it.
     fn id_of(&self, text: &str) -> SourceResult<String> {
         let runs = self.runs()?;
         let exact = runs.iter().find(|run| run.run_id == text);
@@ -76,9 +77,9 @@ impl StoreSource {
         match (exact, beginning.next(), beginning.next()) {
             (Some(run), ..) | (None, Some(run), None) => Ok(run.run_id.clone()),
             (None, Some(_), Some(_)) => Err(SourceError::Senseless(format!(
-                "`{text}` is the beginning of several runs' ids; write more of it"
+                "`{text}` matches several run ids; write more of it"
             ))),
-            (None, None, _) => Err(SourceError::NotThere(format!("no run is called `{text}`"))),
+            (None, None, _) => Err(SourceError::NotThere(format!("no run has the id `{text}`"))),
         }
     }
 
@@ -96,7 +97,7 @@ impl StoreSource {
         Ok(RunReportData { run, input, previous })
     }
 
-    /// The run of the same machine and suite before `run`.
+    /// Returns the run of the same machine and suite before `run`.
     fn previous(&self, run: &Run) -> SourceResult<Option<String>> {
         let runs = self.runs()?;
         let own = runs.iter().find(|row| row.run_id == run.run_id.0).cloned();
@@ -110,8 +111,8 @@ impl StoreSource {
         Ok(before.map(|row| row.run_id.clone()))
     }
 
-    /// The runs of the saved baseline called `name`, that of the machine of `run` where there are
-    /// several.
+    /// Returns the runs of the saved baseline `name`; if there are several, of the one of the
+    /// machine of `run`.
     fn saved_baseline(&self, name: &str, run: &Run) -> SourceResult<Option<Vec<Run>>> {
         let all = Baselines::new(&self.stored.project.directories.baselines).list();
         let own = Fingerprint::of(&run.environment).slug();
@@ -126,7 +127,7 @@ impl StoreSource {
         let current = vec![self.read(to)?];
         let current_run = current
             .first()
-            .ok_or_else(|| SourceError::NotThere(format!("no run is called `{to}`")))?;
+            .ok_or_else(|| SourceError::NotThere(format!("no run has the id `{to}`")))?;
         let baseline = match self.saved_baseline(from, current_run)? {
             Some(runs) => runs,
             None => vec![self.read(&self.id_of(from)?)?],
@@ -197,7 +198,7 @@ impl StoreSource {
     fn line(&self, id: &str, metric: &str, machine: &str) -> SourceResult<CaseHistory> {
         let names = self.store().series_of(id).map_err(unreadable)?;
         let nothing =
-            || SourceError::NotThere(format!("nothing was measured of a case called `{id}`"));
+            || SourceError::NotThere(format!("no measurements of the case `{id}` are stored"));
         let latest = self.store().latest().map_err(unreadable)?;
         let own =
             latest.map(|run| self.store().slugs_of(&Fingerprint::of(&run.environment))).transpose();
@@ -206,7 +207,7 @@ impl StoreSource {
             select_series(&names, metric, machine, &own).ok_or_else(|| match names.first() {
                 None => nothing(),
                 Some(_) => SourceError::NotThere(format!(
-                    "`{id}` has no figure `{metric}` on the machine `{machine}`"
+                    "`{id}` has no values of `{metric}` on the machine `{machine}`"
                 )),
             })?;
         let points = self.store().line(&name).map_err(unreadable)?;
@@ -254,8 +255,8 @@ impl StoreSource {
     }
 }
 
-/// The series that is asked for: of `machine`, else of one of `own`, the machine that measured
-/// last, else of any; of `metric`, else the time of an iteration, else of any.
+/// Returns the requested series: of `machine`, else of one of `own` (the machine that measured
+/// last), else of any; and of `metric`, else the time of an iteration, else of any.
 fn select_series(
     names: &[SeriesName],
     metric: &str,
@@ -278,7 +279,7 @@ fn select_series(
         there.iter().find(|name| name.metric == metric)
     };
     let mut name = SeriesName::clone(found?);
-    // One machine may have had several names.
+    // A machine may have had several names.
     let others =
         there.iter().filter(|other| other.metric == name.metric && other.unit == name.unit);
     let others: Vec<SeriesName> = others
@@ -291,8 +292,8 @@ fn select_series(
     Some(name)
 }
 
-/// The trend of all points, and how many of the oldest were not searched for changes of level.
-/// Positions count from the oldest.
+/// Returns the trend of all points, and how many of the oldest were not searched for changes of
+/// level. Positions are counted from the oldest.
 fn analyze_trend(
     id: &str,
     name: &SeriesName,

@@ -1,4 +1,5 @@
-//! What all readers share: where things are, and answers that stay right until something is stored.
+//! State shared by all readers: the project, and answers that are valid until the stored files
+//! change.
 
 use std::fs;
 use std::path::Path;
@@ -16,15 +17,15 @@ use rsb_web::source::{
 
 use crate::{AppError, ProjectContext, ProjectPaths};
 
-/// Where things are, and what was asked already.
+/// The project, and cached answers.
 pub struct Stored {
     pub(super) project: ProjectContext,
     pub(super) answers: Answers,
-    /// Hears of what is wrong with what is stored.
+    /// Receives problems with the stored files.
     pub(super) tell: fn(&Event),
 }
 
-/// Answers by what was asked.
+/// Answers by request.
 #[derive(Default)]
 pub(super) struct Answers {
     pub(super) runs: AnswerCache<(), Vec<RunRow>, 1>,
@@ -39,22 +40,21 @@ pub(super) struct Answers {
 }
 
 impl Stored {
-    /// Opens the project in `paths`; `tell` hears of what is wrong with what is stored.
+    /// Opens the project in `paths`; `tell` receives problems with the stored files.
     ///
     /// # Errors
-    /// When the configuration cannot be used.
+    /// If the configuration cannot be used.
     pub fn new(paths: &ProjectPaths, tell: fn(&Event)) -> Result<Self, AppError> {
         Ok(Self { project: ProjectContext::open(paths)?, answers: Answers::default(), tell })
     }
 
-    /// A connection to the store, with the policy that decides. What a reader should know of both
-    /// goes to `listener`.
+    /// Opens a connection to the store, with the policy. Notes for the reader go to `listener`.
     pub(super) fn judge(&self, listener: &mut Listener<'_>) -> Result<Judge, AppError> {
         self.project.judge(Vec::new(), listener)
     }
 
-    /// What is stored now, in a word: it is another one whenever something was added, changed or
-    /// taken away.
+    /// Returns a stamp of the stored files, which changes whenever something is added, changed or
+    /// removed.
     pub(super) fn stamp(&self) -> Stamp {
         let results = &self.project.directories.results;
         let mut paths = vec![
@@ -71,19 +71,20 @@ impl Stored {
     }
 }
 
-/// When `path` was changed last; `None` where it is not there.
+/// Returns the time of the last change of `path`; `None` if it does not exist.
 fn modified_time(path: &Path) -> Option<Duration> {
     fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()
 }
 
-/// Within this of a change another one may have the same time.
+/// Two changes within this time may have the same timestamp.
 const TICK: Duration = Duration::from_millis(50);
 
-/// When everything was changed last.
+/// Times of the last changes of all stored files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp {
     times: Vec<Option<Duration>>,
-    /// Now, while the last change is too young to be told from another one.
+    /// The current time, if the last change is so recent that another one could have the same
+    /// timestamp.
     young: Option<Duration>,
 }
 
@@ -95,7 +96,7 @@ impl Stamp {
     }
 }
 
-/// The last `MOST` answers. Who asks what another one asks already waits for that answer.
+/// Cache of the last `MOST` answers. A request for an answer that is being computed waits for it.
 pub(super) struct AnswerCache<K, T, const MOST: usize>(Mutex<Vec<(K, Stamp, Arc<T>)>>);
 
 impl<K, T, const MOST: usize> Default for AnswerCache<K, T, MOST> {
@@ -105,14 +106,14 @@ impl<K, T, const MOST: usize> Default for AnswerCache<K, T, MOST> {
 }
 
 impl<K: PartialEq, T, const MOST: usize> AnswerCache<K, T, MOST> {
-    /// The answer to `key` as of `stamp`: the one that is known, or what `make` gives.
+    /// Returns the answer to `key` as of `stamp`: a cached one, or else the result of `make`.
     pub(super) fn get(
         &self,
         key: K,
         stamp: &Stamp,
         make: impl FnOnce() -> SourceResult<T>,
     ) -> SourceResult<Arc<T>> {
-        // Whoever panicked while it was held has left whole answers only.
+        // A panic while the lock was held leaves only complete answers.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(_, made, _)| made == stamp);
         if let Some(at) = known.iter().position(|(asked, ..)| *asked == key) {

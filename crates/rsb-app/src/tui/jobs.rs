@@ -1,4 +1,4 @@
-//! What the interface asks for, done one after the other by the verbs' own functions, so that
+//! Jobs of the interface, run one after the other by the functions of the subcommands, so that
 //! nothing else works while a run is measured.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,15 +27,15 @@ use crate::{
     history, judge, project, trend,
 };
 
-/// Who does it.
+/// Worker that runs the jobs.
 pub(super) struct JobWorker {
     pub(super) paths: ProjectPaths,
     pub(super) project: ProjectContext,
-    /// Writes what the engine reports to standard error, which is shown on the page.
+    /// Writes events of the engine to standard error, which is shown on the page.
     pub(super) tell: fn(&Event),
     pub(super) incoming: Sender<Incoming>,
     machine: Option<Machine>,
-    /// Where a run is that is not kept yet.
+    /// Directory of a run that is not kept yet.
     unkept: Option<tempfile::TempDir>,
 }
 
@@ -49,13 +49,16 @@ impl JobWorker {
         Self { paths, project, tell, incoming, machine: None, unkept: None }
     }
 
-    /// Does what comes, until nobody asks any more.
+    /// Runs commands until the sender is dropped.
     pub(super) fn work(mut self, asked: &Receiver<Command>) {
         for command in asked {
             let done = catch_unwind(AssertUnwindSafe(|| self.perform(&command)));
-            // The panic itself was said, and is on the page.
+            // The panic message itself is already on the page.
             let message = done.unwrap_or_else(|_| {
-                failure_message(&command, "it broke; this is a bug".to_owned())
+                failure_message(
+                    &command,
+                    "an internal error occurred; report this as a bug".to_owned(),
+                )
             });
             if self.incoming.send(Incoming::Message(message)).is_err() {
                 return;
@@ -84,7 +87,7 @@ impl JobWorker {
             Command::SaveBaseline(run) => self.save_baseline(run),
             Command::WriteReport(run) => self.write_report(run),
             Command::KeepRun => self.keep_run(),
-            // Not for this thread.
+            // Not handled by this thread.
             Command::Draw | Command::Stop | Command::Quit(_) => return Message::Done,
         };
         done.unwrap_or_else(|error| failure_message(command, describe_error(&error)))
@@ -99,7 +102,7 @@ impl JobWorker {
     fn say(&self, text: &str) {
         for line in rsb_report::presentable(text).lines() {
             let message = Message::Said(line.trim_end().to_owned());
-            // Who draws no more shows nothing.
+            // If the drawing thread has ended, nothing is shown.
             let _ = self.incoming.send(Incoming::Message(message));
         }
     }
@@ -139,7 +142,7 @@ impl JobWorker {
                 environment: Box::new(machine::environment()),
             },
             Subject::Run | Subject::Comparison => {
-                return Err(anyhow!("these are asked for by name").into());
+                return Err(anyhow!("a run or comparison must be requested by name").into());
             }
         }))
     }
@@ -149,13 +152,13 @@ impl JobWorker {
         Ok(Message::Loaded(LoadedDocument::Run(Box::new(run))))
     }
 
-    /// What `wish` means, by the configuration and the environment as `run` reads them.
+    /// Resolves `wish` with the configuration and the environment, as `run` does.
     fn resolve(&self, wish: &RunSelection) -> Result<(Selection, Settings), AppError> {
         let options = MeasureOptions { profile: wish.profile, ..MeasureOptions::default() };
         measure::resolve(&wish.names, wish.suite, &options, &self.project.config)
     }
 
-    /// What `wish` measures on `machine`, and the profile.
+    /// Plans `wish` on `machine`, and returns the profile.
     fn plan(&self, wish: &RunSelection, machine: &Machine) -> Result<(Plan, Profile), AppError> {
         let (selection, settings) = self.resolve(wish)?;
         Ok((measure::plan(&selection, machine, &self.project.config)?, settings.profile))
@@ -174,8 +177,8 @@ impl JobWorker {
         })
     }
 
-    /// As the verb `run` does it. Where runs are kept by a key alone, it goes to a directory that
-    /// is gone at the end.
+    /// Measures like the subcommand `run`. If runs are only kept on request, the run is written to
+    /// a temporary directory.
     fn measure(&mut self, wish: &RunSelection) -> Result<Box<RunEnd>, AppError> {
         let (selection, settings) = self.resolve(wish)?;
         let plan = measure::plan(&selection, &machine::here(), &self.project.config)?;
@@ -191,7 +194,7 @@ impl JobWorker {
         Ok(run_end(finished, keeps))
     }
 
-    /// As `run --resume` does it.
+    /// Continues a run like `run --resume`.
     fn measure_on(&self, id: &str) -> Result<Box<RunEnd>, AppError> {
         let store = project::open_results(&self.project.directories.results, &mut self.listener())?;
         let options = MeasureOptions::default();
@@ -200,13 +203,13 @@ impl JobWorker {
         Ok(run_end(finished, true))
     }
 
-    /// Whoever listens so has each event drawn before the next sample.
+    /// Returns a listener that has each event drawn before the next sample.
     fn drawn(&self) -> impl FnMut(&Event) + use<> {
         let incoming = self.incoming.clone();
         move |event: &Event| {
             let (drawn, wait) = sync_channel(0);
             let message = Message::Happened { event: event.clone(), at: Timestamp::now() };
-            // It is drawn before the next sample, or never: whoever draws answers.
+            // The drawing thread answers after drawing; if it has ended, nothing is drawn.
             if incoming.send(Incoming::Engine(message, drawn)).is_ok() {
                 let _ = wait.recv();
             }
@@ -249,7 +252,7 @@ impl JobWorker {
             }
         })?;
         let path = kept.ok_or_else(|| {
-            anyhow!("the run cannot be kept: it is not in {} any more", dir.path().display())
+            anyhow!("the run cannot be saved: it is no longer in {}", dir.path().display())
         })?;
         self.unkept = None;
         Ok(Message::Kept(path.display().to_string()))
@@ -274,7 +277,7 @@ fn run_end(finished: engine::FinishedRun, keeps: bool) -> Box<RunEnd> {
     Box::new(RunEnd { run: finished.run, status: finished.status, stored })
 }
 
-/// Cases without a turn, counted by what stands in their way, the most common first.
+/// Counts the cases that cannot run by reason, the most common first.
 fn counted(plan: &Plan) -> Vec<(usize, Reason)> {
     let mut count_reasons: Vec<(usize, Reason)> = Vec::new();
     for (_, _, reason) in
@@ -293,7 +296,7 @@ fn describe_error(error: &AppError) -> String {
     error_chain(&error.error)
 }
 
-/// That `command` could not be done.
+/// Returns the message that `command` failed.
 fn failure_message(command: &Command, why: String) -> Message {
     let subject = match command {
         Command::Load(subject) => *subject,

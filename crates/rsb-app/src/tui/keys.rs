@@ -1,11 +1,11 @@
-//! What the terminal sends, as the interface knows it.
+//! Converts terminal events to messages of the interface.
 
 use ratatui::crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 use rsb_tui::{Key, Message};
 
-/// The message of `event`; none of what means nothing here.
+/// Returns the message for `event`; `None` if it has no meaning here.
 pub(super) fn message(event: &Event) -> Option<Message> {
     match event {
         Event::Key(key) => self::key(key).map(Message::Key),

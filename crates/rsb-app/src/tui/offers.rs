@@ -1,5 +1,5 @@
-//! What each stage offers to run: suites, benchmarks and components, with where each can run and
-//! why not.
+//! Offers of each stage: suites, benchmarks and components, with the backends they can run on or
+//! the reasons why not.
 
 use rsb_catalog::plan::{Machine, Plan};
 use rsb_catalog::{frameworks, selection, suites};
@@ -11,10 +11,10 @@ use rsb_tui::{Offer, OfferKind, RunSelection, Stage};
 use crate::config::CustomSection;
 use crate::list;
 
-/// The backend of rows of components, which choose their device themselves.
+/// Backend in the rows of components, which choose their device themselves.
 const ANYWHERE: &str = "any";
 
-/// Where each suite stands; the first of a stage is what Enter runs.
+/// Stage of each suite; Enter runs the first one of a stage.
 const SUITES: [(Stage, Suite); 8] = [
     (Stage::PreInstallation, Suite::Quick),
     (Stage::PreInstallation, Suite::PreInstallation),
@@ -26,9 +26,8 @@ const SUITES: [(Stage, Suite); 8] = [
     (Stage::GpuPerformance, Suite::HardwareAcceleration),
 ];
 
-/// Everything that can be started on `machine`, or could. `custom` are the entries of the suite
-/// that the configuration describes. `planned` returns what starting an offer would measure, and
-/// the profile.
+/// Returns everything that can, or could, be started on `machine`. `custom` are the configured
+/// entries of the suite `custom`. `planned` returns the plan of an offer, and the profile.
 pub(super) fn offers(
     machine: &Machine,
     custom: &[CustomSection],
@@ -85,14 +84,14 @@ fn with_plan(mut offer: Offer, plan: &Plan, profile: Profile) -> Offer {
     offer
 }
 
-/// Whether `case` is of `benchmark` and where `row` is.
+/// Returns whether `case` is of `benchmark` and on the backend of `row`.
 fn is_case_of(case: &Case, benchmark: &str, row: &CaseRow) -> bool {
     let backend = case.device.backend().map(BackendId::as_str);
     case.benchmark == benchmark
         && (row.backend == ANYWHERE || backend == Some(row.backend.as_str()))
 }
 
-/// Where the benchmarks and components of `suite` can run.
+/// Returns the rows of the benchmarks and components of `suite`.
 fn rows_of_suite(
     suite: Suite,
     custom: &[CustomSection],
@@ -114,9 +113,9 @@ fn rows_of_suite(
     found
 }
 
-/// Whether `suite` runs on what a row is about.
+/// Returns whether `suite` runs on the backend of a row.
 fn wants(suite: Suite, row: &CaseRow, machine: &Machine) -> bool {
-    // A component needs no backend of its own.
+    // A component has no backend of its own.
     let Ok(backend) = row.backend.parse::<BackendId>() else { return true };
     let mut devices = machine
         .devices

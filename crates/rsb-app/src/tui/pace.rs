@@ -1,11 +1,11 @@
-//! How often a picture is drawn: when something asks for one, at most ten times a second.
+//! Limits how often a frame is drawn: only on request, and at most ten times per second.
 
 use std::time::{Duration, Instant};
 
-/// The least time from one picture to the next.
+/// Minimum time between two frames.
 const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Whether a picture is due.
+/// State that determines when a frame is due.
 #[derive(Debug, Default)]
 pub(super) struct FramePacer {
     is_wanted: bool,
@@ -13,19 +13,19 @@ pub(super) struct FramePacer {
 }
 
 impl FramePacer {
-    /// Something has changed that a person should see.
+    /// Requests a frame, because something visible has changed.
     pub(super) const fn want(&mut self) {
         self.is_wanted = true;
     }
 
-    /// How long to wait for the picture that is wanted; nothing when none is.
+    /// Returns how long to wait for the requested frame; `None` if none is requested.
     pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
         let since =
             self.last.map_or(MIN_FRAME_INTERVAL, |last| now.saturating_duration_since(last));
         self.is_wanted.then(|| MIN_FRAME_INTERVAL.saturating_sub(since))
     }
 
-    /// It was drawn.
+    /// Records that the frame was drawn.
     pub(super) const fn drawn(&mut self, now: Instant) {
         (self.is_wanted, self.last) = (false, Some(now));
     }

@@ -1,6 +1,6 @@
-//! The terminal: taken, drawn on, and given back as it was, whatever happens. While it is taken,
-//! what the program and its libraries write to standard output and standard error goes to the page
-//! and not over it.
+//! The terminal, which is restored in any case. While the interface uses it, the standard output
+//! and standard error of the program and its libraries are shown on the page instead of overwriting
+//! it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, PipeReader, stderr, stdin, stdout};
@@ -21,29 +21,29 @@ use rsb_tui::{State, view};
 
 use crate::AppError;
 
-/// The longest line of the program that is taken in one piece.
+/// Maximum length of a line of output that is read as one piece.
 const LONGEST: u64 = 4096;
 
-/// What was there before: who finds it gives the terminal back, once.
+/// Saved state of the terminal. Taking it restores the terminal, once.
 static BEFORE: Mutex<Option<SavedTerminal>> = Mutex::new(None);
 
-/// The streams as they were, and the terminal.
+/// The original streams and terminal.
 struct SavedTerminal {
     stdout: OwnedFd,
     stderr: OwnedFd,
     terminal: File,
 }
 
-/// The terminal. It is given back when this goes.
+/// The terminal, restored on drop.
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<File>>,
 }
 
 impl Screen {
-    /// Takes the terminal. What the program says from now on can be read.
+    /// Takes over the terminal. Also returns a reader of the program's output from now on.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub(super) fn take() -> Result<(Self, PipeReader), AppError> {
         if !stdin().is_terminal() || !stdout().is_terminal() {
             return Err(AppError::usage(anyhow!(
@@ -55,7 +55,7 @@ impl Screen {
         give_back_in_panics();
         take()
             .inspect_err(|_| give_back())
-            .context("cannot take the terminal")
+            .context("cannot take over the terminal")
             .map_err(AppError::from)
     }
 
@@ -94,8 +94,8 @@ fn clone_stdout() -> std::io::Result<OwnedFd> {
     stdout().as_fd().try_clone_to_owned()
 }
 
-/// Gives the terminal back, if it was taken and is not given back yet. A terminal that is gone gets
-/// nothing.
+/// Restores the terminal, if it was taken over and not restored yet. Errors of a closed terminal
+/// are ignored.
 pub(super) fn give_back() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(mut before) = before {
@@ -106,8 +106,8 @@ pub(super) fn give_back() {
     }
 }
 
-/// A panic of this thread is told on the terminal as it was before. One of another thread is told
-/// on the page, and the program goes on.
+/// Makes a panic of this thread restore the terminal before its message. A panic of another thread
+/// is shown on the page, and the program continues.
 fn give_back_in_panics() {
     let (drawing, told) = (thread::current().id(), std::panic::take_hook());
     std::panic::set_hook(Box::new(move |panic| {
@@ -118,7 +118,7 @@ fn give_back_in_panics() {
     }));
 }
 
-/// Reads what the program says, line by line, until nobody can say anything any more.
+/// Reads the output of the program, line by line, until all writers are closed.
 pub(super) fn listen(said: PipeReader, mut hear: impl FnMut(String)) {
     let mut said = BufReader::new(said);
     loop {

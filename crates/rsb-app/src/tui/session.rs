@@ -1,4 +1,4 @@
-//! From the first picture to the last: what comes in, what is drawn, how it ends.
+//! Runs a session from the first frame to the last: input, drawing and exit.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::thread;
@@ -18,17 +18,17 @@ use super::screen::{self, Screen};
 use crate::config::{Animation, Config};
 use crate::{AppError, Exit, ProjectContext, ProjectPaths};
 
-/// Something for the thread that draws.
+/// Input of the drawing thread.
 pub(super) enum Incoming {
     /// A message.
     Message(Message),
-    /// The engine tells something, and waits until it is taken over.
+    /// An event of the engine, which waits until it is handled.
     Engine(Message, SyncSender<()>),
-    /// The terminal is gone.
+    /// The terminal was closed.
     Lost(std::io::Error),
 }
 
-/// The colors that the user chose.
+/// Colors chosen by the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaletteChoice {
     /// As many as the terminal reports.
@@ -43,22 +43,21 @@ pub enum PaletteChoice {
     Colorblind,
 }
 
-/// How the interface looks, and where things are kept.
+/// Look of the interface, and the paths of the project.
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
     /// The colors.
     pub palette: PaletteChoice,
     /// Whether only ASCII characters are drawn.
     pub ascii_only: bool,
-    /// Where things are kept.
+    /// The paths of the project.
     pub paths: ProjectPaths,
 }
 
-/// Shows the interface until the user quits; `tell` writes what the engine reports to standard
-/// error.
+/// Shows the interface until the user quits; `tell` writes events of the engine to standard error.
 ///
 /// # Errors
-/// When there is no terminal, or the settings are wrong.
+/// If there is no terminal, or the settings are invalid.
 pub fn run(options: &SessionOptions, tell: fn(&Event)) -> Result<Exit, AppError> {
     let project = ProjectContext::open(&options.paths)?;
     let wanted = interface(options, &project.config)?;
@@ -72,11 +71,12 @@ pub fn run(options: &SessionOptions, tell: fn(&Event)) -> Result<Exit, AppError>
         screen::listen(said, |line| drop(hear.send(Incoming::Message(Message::Said(line)))));
     });
     let signal = send.clone();
-    // Another handler (a test harness) may be there already: then signals are theirs.
+    // Another handler (such as a test harness) may already be installed and then receives the
+    // signals.
     if let Err(error) = ctrlc::set_handler(move || {
         drop(signal.send(Incoming::Message(Message::Key(Key::Interrupt))));
     }) {
-        tracing::warn!("cannot install the handler of signals: {error}");
+        tracing::warn!("cannot install the signal handler: {error}");
     }
     thread::spawn(move || read_terminal(&send));
     Session { state: State::new(wanted), screen: &mut screen, pace: FramePacer::default(), ask }
@@ -107,7 +107,7 @@ struct Session<'s> {
 }
 
 impl Session<'_> {
-    /// Goes on until somebody quits.
+    /// Runs until the user quits.
     fn until_quit(mut self, incoming: &Receiver<Incoming>) -> Result<Exit, AppError> {
         if let Some(exit) = self.take(Message::Resized)? {
             return Ok(exit);
@@ -121,8 +121,7 @@ impl Session<'_> {
                 Ok(Incoming::Message(message)) => self.take(message)?,
                 Ok(Incoming::Engine(message, drawn)) => {
                     let exit = self.take(message)?;
-                    // The engine waits: now is the time for the picture, however long ago the last
-                    // one was.
+                    // The engine waits, so the pending frame is drawn before it continues.
                     if let Some(wait) = self.pace.wait(Instant::now()) {
                         thread::sleep(wait);
                         self.draw()?;
@@ -132,14 +131,16 @@ impl Session<'_> {
                 }
                 Ok(Incoming::Lost(error)) => {
                     interrupt::ask();
-                    return Err(anyhow::Error::new(error).context("the terminal is gone").into());
+                    return Err(anyhow::Error::new(error)
+                        .context("the terminal was closed")
+                        .into());
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.draw()?;
                     None
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(anyhow!("nobody tells anything any more").into());
+                    return Err(anyhow!("the event threads ended unexpectedly").into());
                 }
             };
             if let Some(exit) = exit {
@@ -148,7 +149,8 @@ impl Session<'_> {
         }
     }
 
-    /// Takes a message over and hands on what is to be done; how the program ends, where it does.
+    /// Handles a message and forwards the resulting commands; returns the exit code if the program
+    /// ends.
     fn take(&mut self, message: Message) -> Result<Option<Exit>, AppError> {
         #[cfg(feature = "fault-injection")]
         panic_if_asked(&message);
@@ -162,11 +164,13 @@ impl Session<'_> {
                 Command::Quit(_) => return Ok(Some(Exit::Interrupted)),
                 other => {
                     if matches!(other, Command::Measure(_) | Command::Resume(_)) {
-                        // Here and not where it is measured: who asks to stop from now on means
-                        // this run.
+                        // Reset here, not in the worker: an interrupt from now on refers to this
+                        // run.
                         interrupt::forget();
                     }
-                    self.ask.send(other).map_err(|_| anyhow!("nobody does anything any more"))?;
+                    self.ask
+                        .send(other)
+                        .map_err(|_| anyhow!("the worker thread ended unexpectedly"))?;
                 }
             }
         }
@@ -180,12 +184,12 @@ impl Session<'_> {
     }
 }
 
-/// Breaks on purpose at the key `!`, to prove that the terminal is given back.
+/// Panics on purpose at the key `!`, to test that the terminal is restored.
 #[cfg(feature = "fault-injection")]
 fn panic_if_asked(message: &Message) {
     let is_asked = matches!(message, Message::Key(Key::Char('!')))
         && std::env::var_os("RSB_TEST_PANIC").is_some();
-    assert!(!is_asked, "RSB_TEST_PANIC asks for it");
+    assert!(!is_asked, "RSB_TEST_PANIC is set");
 }
 
 fn interface(options: &SessionOptions, config: &Config) -> Result<InterfaceSettings, AppError> {
@@ -209,7 +213,7 @@ fn interface(options: &SessionOptions, config: &Config) -> Result<InterfaceSetti
     })
 }
 
-/// The colors that were asked for, or as many as the terminal says it has.
+/// Returns the chosen palette, or the one that the terminal supports.
 fn palette(asked: PaletteChoice, variable: impl Fn(&str) -> Option<String>) -> Palette {
     if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         return Palette::Plain;
@@ -226,7 +230,7 @@ fn palette(asked: PaletteChoice, variable: impl Fn(&str) -> Option<String>) -> P
     }
 }
 
-/// As many colors as the terminal says it has.
+/// Returns the palette with as many colors as the terminal reports.
 fn detect_palette(holds: &impl Fn(&str, &[&str]) -> bool) -> Palette {
     if holds("COLORTERM", &["truecolor", "24bit"]) {
         Palette::TrueColor

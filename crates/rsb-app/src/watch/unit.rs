@@ -1,11 +1,11 @@
-//! What has systemd or cron take the turns.
+//! Configuration that makes systemd or cron run the turns.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-/// Returns a service and a timer of systemd, and a line for cron.
+/// Returns a systemd service and timer, and a line for cron.
 pub fn units(program: &Path, words: &[OsString], dir: &Path, every: Duration) -> String {
     let all: Vec<&OsStr> =
         std::iter::once(program.as_os_str()).chain(words.iter().map(OsString::as_os_str)).collect();
@@ -27,7 +27,7 @@ pub fn units(program: &Path, words: &[OsString], dir: &Path, every: Duration) ->
          \n\
          # ---- ~/.config/systemd/user/rusty-stack-bench.timer\n\
          [Unit]\n\
-         Description=Turns of rusty-stack-bench\n\
+         Description=Timer of rusty-stack-bench\n\
          \n\
          [Timer]\n\
          OnBootSec=15min\n\
@@ -47,13 +47,13 @@ pub fn units(program: &Path, words: &[OsString], dir: &Path, every: Duration) ->
             let _ = writeln!(text, "{times} cd {} && {cron_line}", cron_word(dir.as_os_str()));
         }
         None => text.push_str(
-            "# cron cannot keep this interval; it can keep 10m, 30m, 1h, 6h, 12h and 1d\n",
+            "# cron does not support this interval; it supports 10m, 30m, 1h, 6h, 12h and 1d\n",
         ),
     }
     text
 }
 
-/// When a line of cron is due that is to be due so often: what divides an hour, or a day.
+/// Returns the times field of a cron line for this interval, which must divide an hour or a day.
 fn cron_times(seconds: u64) -> Option<String> {
     let (minutes, rest) = (seconds / 60, seconds % 60);
     let hours = minutes / 60;
@@ -67,8 +67,8 @@ fn cron_times(seconds: u64) -> Option<String> {
     }
 }
 
-/// A word of a command line of systemd: `%` and `$` mean something there, and backslashes and
-/// quotes within quotes.
+/// Quotes a word for a systemd command line: `%` and `$` have a meaning there, and so do
+/// backslashes and quotes within quotes.
 fn systemd_word(word: &OsStr) -> String {
     let word = word.to_string_lossy().replace('%', "%%").replace('$', "$$");
     if is_plain(&word) {
@@ -78,7 +78,7 @@ fn systemd_word(word: &OsStr) -> String {
     }
 }
 
-/// A word of a line of cron: a shell reads it, after cron has taken `%` for the end of a line.
+/// Quotes a word for a cron line: a shell reads it after cron has treated `%` as a line end.
 fn cron_word(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let quoted = if is_plain(&word) {

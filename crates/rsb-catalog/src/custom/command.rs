@@ -1,5 +1,5 @@
-//! A command as a benchmark: run once and verified, then timed by the clock or by the number that
-//! it prints.
+//! Commands as benchmarks. A command runs once for verification and is then timed, by the clock or
+//! by a number that it prints.
 
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
@@ -7,45 +7,45 @@ use std::time::Instant;
 use rsb_model::{Better, Field, Fields, Params, Reason, Unit};
 use rsb_workloads::{Failure, Prepared};
 
-/// What is run: a line for a shell, or a program with its arguments.
+/// Command to run: a shell line, or a program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CommandLine {
-    /// For `/bin/sh`.
+    /// Line for `/bin/sh`.
     Shell(String),
-    /// The program first; no shell is between.
+    /// Program and its arguments, run without a shell.
     Program(Vec<String>),
 }
 
-/// What a run of a command must be like.
+/// Conditions that each run of a command must meet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Expected {
-    /// How it ends.
+    /// Exit code.
     pub(super) exit_code: i32,
-    /// All that it prints, but for white space around it.
+    /// Complete output, ignoring white space at both ends.
     pub(super) output: Option<String>,
-    /// Part of what it prints.
+    /// Text that the output must contain.
     pub(super) contains: Option<String>,
 }
 
-/// How a figure is read out of what a command prints.
+/// Rule for reading the measured value from the output of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FigureReader {
-    /// The text before the number; without one the first number counts.
+    /// Text that precedes the number. If `None`, the first number is used.
     pub(super) after: Option<String>,
-    /// What the number is.
+    /// Unit of the number.
     pub(super) unit: FigureUnit,
 }
 
-/// What a number counts: a time, or a rate, which is the time of so much work turned round.
+/// Unit of a printed number: a time, or a rate (the inverse of the time per unit of work).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct FigureUnit {
-    /// The number times this is in the unit of `field`.
+    /// Factor that converts the number to the unit of `field`.
     factor: f64,
-    /// The field that it is recorded as.
+    /// Field in which the value is stored.
     field: &'static Field,
 }
 
-/// One case of a command.
+/// Case of a command.
 pub(super) struct CommandCase {
     pub(super) what: String,
     pub(super) line: CommandLine,
@@ -53,7 +53,7 @@ pub(super) struct CommandCase {
     pub(super) figure: Option<FigureReader>,
 }
 
-/// Units in which a command may print its figure, with the field of each.
+/// Supported units of printed values, with the factor and the field of each.
 const UNITS: [(&str, f64, &str); 10] = [
     ("ns", 1e-6, "time_ms"),
     ("us", 1e-3, "time_ms"),
@@ -68,10 +68,10 @@ const UNITS: [(&str, f64, &str); 10] = [
 ];
 
 impl FigureUnit {
-    /// The unit called `name`, recorded as the field `field` where one is asked for.
+    /// Returns the unit called `name`, stored in `field` if given.
     ///
     /// # Errors
-    /// When there is no such unit, or the field counts something else.
+    /// If the unit is unknown, or the field has a different unit or direction.
     pub(super) fn of(
         name: &str,
         field: Option<&str>,
@@ -79,7 +79,7 @@ impl FigureUnit {
     ) -> Result<Self, String> {
         let Some((_, factor, usual)) = UNITS.iter().find(|(unit, ..)| *unit == name) else {
             let known = UNITS.map(|(name, ..)| name).join(", ");
-            return Err(format!("`{name}` is no unit of a figure; it is one of {known}"));
+            return Err(format!("`{name}` is not a unit for `figure`; use one of {known}"));
         };
         let usual = Field::find(usual).ok_or_else(|| format!("no field has the unit {name}"))?;
         let chosen = field
@@ -88,18 +88,18 @@ impl FigureUnit {
         let field = chosen.ok_or_else(|| {
             let field = field.unwrap_or_default();
             format!(
-                "`{field}` is no field for a figure in {name}; leave it out for `{}`, or see \
+                "`{field}` is not a field for values in {name}; omit it to use `{}`, or see \
                  docs/glossary.md",
                 usual.name
             )
         })?;
         if better.is_some_and(|better| Some(better) != field.better()) {
-            return Err(format!("a figure in {name} is better the other way: leave `better` out"));
+            return Err(format!("`better` is the wrong direction for values in {name}; omit it"));
         }
         Ok(Self { factor: *factor, field })
     }
 
-    /// Nanoseconds of an iteration, or of a unit of work where `number` is a rate.
+    /// Converts `number` to nanoseconds per iteration, or per unit of work if it is a rate.
     fn time_ns(self, number: f64) -> f64 {
         let value = number * self.factor;
         if self.field.unit == Unit::Milliseconds { value * 1e6 } else { 1e9 / value }
@@ -110,27 +110,26 @@ impl FigureReader {
     fn time_ns(&self, printed: &str) -> Result<f64, String> {
         let text = match &self.after {
             None => printed,
-            Some(mark) => {
-                printed.split_once(mark.as_str()).map(|(_, rest)| rest).ok_or_else(|| {
-                    format!("`{mark}` is not in what it printed: {}", excerpt(printed))
-                })?
-            }
+            Some(mark) => printed
+                .split_once(mark.as_str())
+                .map(|(_, rest)| rest)
+                .ok_or_else(|| format!("`{mark}` is not in its output: {}", excerpt(printed)))?,
         };
         let number = text
             .split(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)))
             .find_map(leading_number);
-        let number = number
-            .ok_or_else(|| format!("there is no number in what it printed: {}", excerpt(text)))?;
+        let number =
+            number.ok_or_else(|| format!("there is no number in its output: {}", excerpt(text)))?;
         let time_ns = self.unit.time_ns(number);
         if time_ns.is_finite() && time_ns > 0.0 {
             Ok(time_ns)
         } else {
-            Err(format!("its figure is {number}, not a finite one above zero"))
+            Err(format!("its value is {number}; it must be finite and above zero"))
         }
     }
 }
 
-/// The number that `word` begins with: `12.5`, `1e-3`, `3ms`, `nan`.
+/// Parses the number at the start of `word`: `12.5`, `1e-3`, `3ms`, `nan`.
 fn leading_number(word: &str) -> Option<f64> {
     let whole = word.trim_end_matches('.');
     if let Ok(number) = whole.parse() {
@@ -147,7 +146,7 @@ fn excerpt(text: &str) -> String {
 }
 
 impl CommandLine {
-    /// With the values of the axes for `{axis}`.
+    /// Replaces `{axis}` with the value of each axis.
     pub(super) fn substitute(&self, params: &Params) -> Self {
         match self {
             Self::Shell(line) => Self::Shell(fill(line, params)),
@@ -164,13 +163,13 @@ impl CommandLine {
         }
     }
 
-    /// Whether `{axis}` stands in it.
+    /// Returns whether the command contains `{axis}`.
     pub(super) fn mentions(&self, axis: &str) -> bool {
         self.texts().iter().any(|text| in_braces(text).any(|(_, name)| name == axis))
     }
 
-    /// The names in braces that must stand for axes: not `%{name}`, `@{name}` and `^{name}`, which
-    /// mean something to curl and git.
+    /// Returns the names in braces that must be axes. `%{name}`, `@{name}` and `^{name}` are
+    /// excluded, because they have a meaning in curl and git.
     pub(super) fn placeholders(&self) -> Vec<&str> {
         let mut found = Vec::new();
         for text in self.texts() {
@@ -184,7 +183,7 @@ impl CommandLine {
         found
     }
 
-    /// For people.
+    /// Returns the command as text for messages.
     fn display_text(&self) -> String {
         match self {
             Self::Shell(line) => line.clone(),
@@ -210,7 +209,7 @@ impl CommandLine {
     }
 }
 
-/// Puts the values of `params` where `text` names them in braces.
+/// Replaces each `{name}` in `text` with its value in `params`, if there is one.
 fn fill(text: &str, params: &Params) -> String {
     let (mut filled, mut rest) = (String::new(), 0);
     for (at, name) in in_braces(text) {
@@ -223,8 +222,8 @@ fn fill(text: &str, params: &Params) -> String {
 }
 
 impl CommandCase {
-    /// Runs what must be there before, then the command once: what does not do what it should is
-    /// never timed.
+    /// Runs the set-up, then the command once to verify its result, so that a wrong result is never
+    /// timed.
     pub(super) fn prepare(self, set_up: Option<&CommandLine>) -> Result<Self, Failure> {
         if let Some(line) = set_up {
             let output = self.run(line, "its set-up")?;
@@ -243,8 +242,8 @@ impl CommandCase {
 
     fn wrong_output(&self, printed: &str, expected: &str) -> Failure {
         let (printed, expected) = (excerpt(printed), excerpt(expected));
-        let why = format!("it printed {printed}, where {expected} is expected");
-        self.failure(why, "mend the command, or what its file expects")
+        let why = format!("it printed {printed}, but {expected} is expected");
+        self.failure(why, "fix the command, or the expected output in its file")
     }
 
     fn failure(&self, why: String, cure: &str) -> Failure {
@@ -272,14 +271,13 @@ impl CommandCase {
         let said = if said.trim().is_empty() {
             String::new()
         } else {
-            format!("; it said {}", excerpt(&said))
+            format!("; it printed {}", excerpt(&said))
         };
-        let why =
-            format!("{role} ended with {}, where {expected} is expected{said}", output.status);
+        let why = format!("{role} ended with {}, but {expected} is expected{said}", output.status);
         Err(self.failure(why, "run it by hand to see more, or set `exit_code`"))
     }
 
-    /// The nanoseconds of one run, and what it printed.
+    /// Runs the command once and returns its time in nanoseconds and its output.
     fn once(&self) -> Result<(f64, String), Failure> {
         let began = Instant::now();
         let output = self.run(&self.line, "its command")?;
@@ -290,7 +288,7 @@ impl CommandCase {
             None => wall_ns,
             Some(figure) => figure
                 .time_ns(&printed)
-                .map_err(|why| self.failure(why, "check `after` and `unit` of its figure"))?,
+                .map_err(|why| self.failure(why, "check `after` and `unit` of its `figure`"))?,
         };
         Ok((time_ns, printed))
     }
@@ -315,8 +313,8 @@ impl Prepared for CommandCase {
     }
 }
 
-/// The names in braces of a text that may stand for axes, and where each brace opens: `{name}`, but
-/// not `${name}` and `{{name}}`, which are the shell's and those of templates.
+/// Returns the names in braces that can be axes, with the offsets of the opening braces. `${name}`
+/// and `{{name}}` are excluded, because they belong to the shell and to templates.
 fn in_braces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('{').filter_map(move |(at, _)| {
         let is_other = text.get(..at).is_some_and(|before| before.ends_with(['$', '{']));
@@ -375,7 +373,7 @@ mod tests {
             ("echo no >&2; exit 3", Expected::default(), None, "exit status: 3"),
             ("echo no >&2; exit 3", Expected::default(), None, "no"),
             ("kill -9 $$", Expected::default(), None, "SIGKILL"),
-            ("echo 41", prints("42"), None, "`41`, where `42`"),
+            ("echo 41", prints("42"), None, "`41`, but `42`"),
             (
                 "echo 41",
                 Expected { contains: Some("2".into()), ..Expected::default() },
@@ -439,9 +437,9 @@ mod tests {
         assert_eq!(of("us", None, None), Ok("time_ms"));
         for (unit, field, better, told) in [
             ("MB", None, None, "one of ns"),
-            ("1/s", Some("time_ms"), None, "no field"),
-            ("1/s", Some("speediness"), None, "no field"),
-            ("ms", None, Some(Better::Higher), "the other way"),
+            ("1/s", Some("time_ms"), None, "not a field"),
+            ("1/s", Some("speediness"), None, "not a field"),
+            ("ms", None, Some(Better::Higher), "wrong direction"),
         ] {
             let message = of(unit, field, better).unwrap_err();
             assert!(message.contains(told), "{message}");

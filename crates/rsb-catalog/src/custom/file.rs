@@ -1,5 +1,4 @@
-//! The file of `--custom`: `[[benchmark]]` entries, each a command. Strict, as every file that a
-//! person writes.
+//! Strict parsing of the `--custom` file, with one command per `[[benchmark]]` entry.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,7 +37,7 @@ struct Entry {
     target: Vec<TargetEntry>,
 }
 
-/// A line for a shell, or a program and its arguments.
+/// Shell line, or program and its arguments.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Line {
@@ -67,13 +66,13 @@ struct TargetEntry {
     fail: bool,
 }
 
-/// The benchmarks in the file at `path`.
+/// Reads the benchmarks in the file at `path`.
 pub(super) fn read(path: &Path) -> Result<Vec<OwnBenchmark>, EntryFileError> {
     entry_file::parse_file(path, "benchmark", parse)
 }
 
-/// The benchmarks that both files have and that differ in them, by name. A file that cannot be read
-/// has none.
+/// Returns the names of benchmarks that both files define, but differently. A file that cannot be
+/// read counts as empty.
 pub(super) fn differing(before: &Path, after: &Path) -> Vec<String> {
     let after = read_entries(after);
     let mut names = Vec::new();
@@ -85,7 +84,7 @@ pub(super) fn differing(before: &Path, after: &Path) -> Vec<String> {
     names
 }
 
-/// The entries of a file by name; none if it cannot be read.
+/// Returns the entries of a file by name; empty if it cannot be read.
 fn read_entries(path: &Path) -> BTreeMap<String, toml::Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let file: toml::Table = toml::from_str(&text).unwrap_or_default();
@@ -120,7 +119,7 @@ fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
             command.mentions(axis) || set_up.as_ref().is_some_and(|line| line.mentions(axis));
         if !is_used {
             return Err(format!(
-                "nothing depends on the axis `{axis}`; write {{{axis}}} in `command` or `set_up`"
+                "the axis `{axis}` is not used; write {{{axis}}} in `command` or `set_up`"
             ));
         }
     }
@@ -134,7 +133,7 @@ fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
     let figure = entry.figure.map(figure_reader).transpose()?;
     let expected =
         Expected { exit_code: entry.exit_code, output: entry.output, contains: entry.contains };
-    // What is registered lives as long as the process.
+    // Registered names live as long as the process.
     let [name, about]: [&'static str; 2] = [entry.name, entry.about].map(|text| &*text.leak());
     let prepare = move |params: &Params| {
         let case = CommandCase {
@@ -162,7 +161,7 @@ fn figure_reader(figure: FigureEntry) -> Result<FigureReader, String> {
     Ok(FigureReader { after: figure.after, unit })
 }
 
-/// A name in braces that nothing stands for.
+/// Returns the error message for a name in braces that is not an axis.
 fn unknown_placeholder(name: &str, axes: &BTreeMap<String, AxisValues>) -> String {
     let near = axes
         .keys()
@@ -171,9 +170,8 @@ fn unknown_placeholder(name: &str, axes: &BTreeMap<String, AxisValues>) -> Strin
         .max_by(|(a, _), (b, _)| a.total_cmp(b));
     let near = near.map(|(_, axis)| format!(", did you mean `{{{axis}}}`?")).unwrap_or_default();
     format!(
-        "nothing stands for `{{{name}}}`: it has no axis `{name}`{near}; give it values, as in \
-         `axes = {{ {name} = [1, 2] }}`, \
-         or write `{{ {name} }}` where the braces are the command's own"
+        "`{{{name}}}` has no value: there is no axis `{name}`{near}; give it values, as in `axes = \
+         {{ {name} = [1, 2] }}`, or write `{{ {name} }}` if the braces belong to the command"
     )
 }
 

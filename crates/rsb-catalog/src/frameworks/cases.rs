@@ -1,4 +1,4 @@
-//! From the points of a component to cases with ids. Pure.
+//! Cases of a component and their ids. No I/O.
 
 use itertools::Itertools as _;
 use rsb_model::{BenchmarkType, Case, CaseId, DeviceRef, Params};
@@ -6,34 +6,34 @@ use rsb_workloads::{AxisInfo, Breadth, IdForm, UsageError};
 
 use super::component::{Component, Workload};
 
-/// The axis that every component has: which of its workloads.
+/// Axis of every component that selects its workload.
 pub const WORKLOAD: &str = "workload";
 
-/// What is wanted of a component.
+/// Selection of the cases of a component.
 #[derive(Debug, Clone, Copy)]
 pub struct ComponentSelection<'a> {
-    /// How many cases.
+    /// How many points to plan.
     pub breadth: Breadth,
-    /// Values that replace those of an axis.
+    /// Values that replace the default values of an axis.
     pub axes: &'a [(String, Vec<String>)],
 }
 
-/// Whether any workload of `component` has the axis `name`.
+/// Returns whether any workload of `component` has the axis `name`.
 pub fn has_axis(component: &Component, name: &str) -> bool {
     name == WORKLOAD || component.workloads().iter().any(|workload| axis(workload, name).is_some())
 }
 
-/// The names of the axes of `component`.
+/// Returns the names of all axes of `component`.
 pub fn axes(component: &Component) -> impl Iterator<Item = &'static str> {
     let own = component.workloads().iter().flat_map(|workload| workload.axes).map(|axis| axis.name);
     std::iter::once(WORKLOAD).chain(own)
 }
 
-/// The workloads of `component` that have every one of `axes`: what an entry of a sweep means that
-/// names none.
+/// Returns the workloads of `component` that have all of `axes`. A sweep entry without a workload
+/// selects these.
 ///
 /// # Errors
-/// Names the axis that no workload has, or axes that none has together.
+/// If no workload has one of the axes, or none has all of them. The error is a description.
 pub fn workloads_with(
     component: &Component,
     axes: &[(String, Vec<String>)],
@@ -65,11 +65,11 @@ pub fn workloads_with(
     Ok(found)
 }
 
-/// Checks the values of `axes`, whether `component` can be measured here or not: each must be one
-/// of its axis in every workload that is asked for and has it.
+/// Checks the values of `axes` in every selected workload, even if `component` cannot be measured
+/// on this machine.
 ///
 /// # Errors
-/// For an axis without a value, and text that is not a value of its axis.
+/// If an axis has no values or an invalid one.
 pub fn check_values(
     component: &Component,
     axes: &[(String, Vec<String>)],
@@ -95,7 +95,7 @@ pub fn check_values(
     Ok(())
 }
 
-/// The workloads that `axes` name.
+/// Returns the workloads named in `axes`.
 fn selected_workloads<'a>(
     component: &Component,
     axes: &'a [(String, Vec<String>)],
@@ -108,11 +108,11 @@ fn selected_workloads<'a>(
     }
 }
 
-/// Every case of `component` on `device`. An axis replaces its values in the workloads that have
-/// it.
+/// Returns all cases of `component` on `device`. A value in `wish.axes` replaces the default values
+/// in the workloads that have the axis.
 ///
 /// # Errors
-/// For text that is not a value of its axis.
+/// If a value is invalid for its axis.
 pub fn cases(
     component: &Component,
     device: DeviceRef,
@@ -124,7 +124,7 @@ pub fn cases(
         if !chosen.is_empty() && !chosen.contains(&workload.name) {
             continue;
         }
-        // Who asks for a workload by name wants it, also when it is none for a glance.
+        // A workload selected by name is planned even if it has no quick points.
         let grids = workload.grids(device);
         let few = grids.quick.is_empty() && !chosen.is_empty();
         let breadth = if few { Breadth::Standard } else { wish.breadth };
@@ -156,7 +156,8 @@ fn invalid(axis: &str, value: &str, form: &str) -> UsageError {
     }
 }
 
-/// Every combination of the values of `grid`, or of those asked for; the last axis changes fastest.
+/// Returns every combination of the values in `grid`, or of the requested values. The last axis
+/// changes fastest.
 fn points(
     workload: &Workload,
     grid: &str,
@@ -189,7 +190,7 @@ fn points(
     Ok(points)
 }
 
-/// The values of the axis `name` in a grid such as `width=1,2 depth=3`.
+/// Returns the values of the axis `name` in a grid such as `width=1,2 depth=3`.
 fn grid_values(grid: &str, name: &str) -> Option<Vec<String>> {
     let (_, values) = grid
         .split(' ')
@@ -198,7 +199,8 @@ fn grid_values(grid: &str, name: &str) -> Option<Vec<String>> {
     Some(values.split(',').map(str::to_owned).collect())
 }
 
-/// The case of `workload` with `params`: its id holds those that are axes of it.
+/// Returns the case of `workload` with `params`. Its id contains the parameters that are axes of
+/// the workload.
 pub fn case(component: &Component, workload: &Workload, device: DeviceRef, params: Params) -> Case {
     let benchmark_type = BenchmarkType::ComponentSpecific;
     let first = [benchmark_type.as_str(), component.name, &device.to_string(), workload.name];
@@ -207,7 +209,7 @@ pub fn case(component: &Component, workload: &Workload, device: DeviceRef, param
         let Some(value) = params.text(axis.name) else { continue };
         match axis.form {
             IdForm::Value => segments.push(value.to_owned()),
-            // A path is one part of an id, not several.
+            // Slashes in a path must not split the id.
             IdForm::Named if axis.default != Some(value) => {
                 segments.push(format!("{}={}", axis.name, value.replace('/', "_")));
             }
@@ -291,7 +293,7 @@ mod tests {
             assert!(!cases.is_empty(), "{}", component.name);
             for (axis, least) in [("sequence_length", 512), ("width", 768), ("prompt_length", 512)]
             {
-                // A width is that of the small model; a named shape has its own.
+                // A width applies to the small model only; named shapes have their own.
                 let sizes = cases.iter().filter(|case| axis != "width" || has_small_shape(case));
                 let sizes = sizes.filter_map(|case| case.params.text(axis)?.parse::<u32>().ok());
                 assert!(sizes.min().is_none_or(|size| size >= least), "{} {axis}", component.name);

@@ -1,25 +1,25 @@
-//! Where components are looked up.
+//! Lookup of components.
 
 use super::component::Component;
 use super::components::{COMPONENTS, FAULTS, MODELS, OPENVINO, QNN};
 
-/// Every framework, in the order of tables.
+/// Returns all frameworks, in display order.
 pub fn all() -> &'static [Component] {
     COMPONENTS
 }
 
-/// The frameworks, and the models that run in them.
+/// Returns the frameworks and the component `models`.
 pub fn all_and_models() -> impl Iterator<Item = &'static Component> {
     COMPONENTS.iter().chain([&MODELS])
 }
 
-/// Everything that `python setup` installs: the components, and what models run in.
+/// Returns everything that `python setup` can install: the components and the runtimes of models.
 pub fn installable() -> impl Iterator<Item = &'static Component> {
     all_and_models().chain([&OPENVINO, &QNN])
 }
 
-/// The component called `name`. Builds with the feature `fault-injection` also know the one that
-/// breaks on purpose.
+/// Returns the component called `name`. Builds with the feature `fault-injection` also contain a
+/// component that fails on purpose.
 pub fn find(name: &str) -> Option<&'static Component> {
     let mut found = all_and_models().chain(cfg!(feature = "fault-injection").then_some(&FAULTS));
     found.find(|component| component.name == name)

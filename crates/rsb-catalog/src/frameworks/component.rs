@@ -1,4 +1,4 @@
-//! What a component and a workload of it are.
+//! Types of components and their workloads.
 
 use rsb_model::factor::PYTHON;
 use rsb_model::{DeviceRef, Params};
@@ -6,7 +6,7 @@ use rsb_workloads::{AxisInfo, Breadth};
 
 use super::workloads::WORKLOADS;
 
-/// Packages of ONNX Runtime, of which each build for a kind of hardware is one.
+/// Packages of ONNX Runtime, one for each type of hardware.
 pub(super) const ONNX_RUNTIMES: &[&str] = &[
     "onnxruntime",
     "onnxruntime-gpu",
@@ -15,60 +15,60 @@ pub(super) const ONNX_RUNTIMES: &[&str] = &[
     "onnxruntime-rocm",
 ];
 
-/// A framework, which is also a verb.
+/// Framework, which is also a subcommand.
 #[derive(Debug)]
 pub struct Component {
-    /// Also its verb: `pytorch`.
+    /// Name of the component and of its subcommand, such as `pytorch`.
     pub name: &'static str,
-    /// One line for `--help`.
+    /// Description for `--help`, one line.
     pub about: &'static str,
-    /// The packages of which one must be installed, by normalized name; none where Python itself is
-    /// enough.
+    /// Packages of which at least one must be installed, by normalized name. Empty if Python itself
+    /// is sufficient.
     pub packages: &'static [&'static str],
-    /// Packages whose version may change a result, by normalized name; Python itself always counts.
+    /// Packages whose version can change a result, by normalized name. Python itself always counts.
     pub factors: &'static [&'static str],
-    /// What `python setup` installs for it.
+    /// Packages that `python setup` installs for it.
     pub install: &'static [&'static str],
-    /// About how much an environment with it takes of a disk in GB, with `PyPI`'s wheels for Linux
-    /// on x86-64.
+    /// Approximate disk space of an environment with it in GB, with `PyPI` wheels for Linux on
+    /// x86-64.
     pub disk_gb: f64,
-    /// Where `python setup` installs it.
+    /// Environment into which `python setup` installs it.
     pub place: InstallPlace,
 }
 
-/// Where a component is installed.
+/// Environment of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstallPlace {
-    /// Together with the others.
+    /// Shared with other components.
     Shared,
-    /// Apart: it wants other versions than they do.
+    /// Separate, because it needs other versions of packages.
     Apart,
 }
 
-/// Something that is measured of a component: a function of its Python file.
+/// Workload of a component: a function of its Python file.
 #[derive(Debug)]
 pub struct Workload {
-    /// The function's name, with dashes.
+    /// Name of the function, with dashes.
     pub name: &'static str,
-    /// Its parameters, in the order in which they show in an id.
+    /// Parameters, in the order used in ids.
     pub axes: &'static [AxisInfo],
-    /// Its points on a CPU, which has other work too.
+    /// Points on a CPU.
     pub cpu: Grids,
-    /// Its points on a GPU, which small ones would leave idle.
+    /// Points on a GPU, large enough to keep it busy.
     pub gpu: Grids,
 }
 
-/// Points of a workload: `dtype=f32,bf16 shape=512x512x512`, every combination.
+/// Points of a workload: `dtype=f32,bf16 shape=512x512x512`, in every combination.
 #[derive(Debug)]
 pub struct Grids {
-    /// Those for a glance.
+    /// Points of a quick run.
     pub quick: &'static [&'static str],
-    /// Those beside them for a thorough look.
+    /// Additional points of a thorough run.
     pub more: &'static [&'static str],
 }
 
 impl Grids {
-    /// Those of `breadth`.
+    /// Returns the points for `breadth`.
     pub fn of(&self, breadth: Breadth) -> impl Iterator<Item = &'static str> {
         let more: &[&str] = if breadth == Breadth::Quick { &[] } else { self.more };
         self.quick.iter().chain(more).copied()
@@ -76,13 +76,13 @@ impl Grids {
 }
 
 impl Component {
-    /// What is measured of it.
+    /// Returns the workloads of the component.
     pub fn workloads(&self) -> &'static [Workload] {
         WORKLOADS.get(self.name).map_or(&[], Vec::as_slice)
     }
 
-    /// Names of the factors that a case with `params` depends on, in addition to those of its
-    /// device. A case of `models` depends on its runtime alone.
+    /// Returns the names of the factors that a case with `params` depends on, in addition to those
+    /// of its device. A case of `models` depends on its runtime only.
     pub fn factors(&self, params: &Params) -> Vec<&'static str> {
         let own: &[&str] = match params.text("runtime") {
             Some("openvino") => &["openvino"],
@@ -94,7 +94,7 @@ impl Component {
 }
 
 impl Workload {
-    /// The points for `device`.
+    /// Returns the points for `device`.
     pub const fn grids(&self, device: DeviceRef) -> &Grids {
         if device.is_cpu() { &self.cpu } else { &self.gpu }
     }

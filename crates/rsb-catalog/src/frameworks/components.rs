@@ -1,10 +1,10 @@
-//! The components and what installs them. Their workloads are in `workloads.toml`, the functions in
-//! `python/rusty_stack_bench/workloads`.
+//! All components and the packages to install for them. Their workloads are in `workloads.toml`,
+//! the functions in `python/rusty_stack_bench/workloads`.
 
 use super::component::{Component, InstallPlace, ONNX_RUNTIMES};
 use crate::models;
 
-/// Every component.
+/// All components.
 pub(super) const COMPONENTS: &[Component] = &[
     Component {
         name: "pytorch",
@@ -18,7 +18,7 @@ pub(super) const COMPONENTS: &[Component] = &[
     },
     Component {
         name: "triton",
-        about: "Triton: compilation for GPUs that need not be here, and operations against PyTorch",
+        about: "Triton: compilation for any GPU, and operations against PyTorch",
         packages: &["triton", "triton-rocm", "pytorch-triton-rocm"],
         factors: &["torch", "triton", "triton-rocm", "pytorch-triton-rocm"],
         install: &["torch", "numpy", "triton"],
@@ -37,7 +37,7 @@ pub(super) const COMPONENTS: &[Component] = &[
     },
     Component {
         name: "deepspeed",
-        about: "DeepSpeed: training under the stages of ZeRO, and with layers cut among ranks",
+        about: "DeepSpeed: training with each ZeRO stage, and with layers split across ranks",
         packages: &["deepspeed"],
         factors: &["torch", "deepspeed"],
         install: &["torch", "numpy", "deepspeed", "ninja"],
@@ -55,8 +55,8 @@ pub(super) const COMPONENTS: &[Component] = &[
     },
     Component {
         name: "onnxruntime",
-        about: "ONNX Runtime: inference of exported networks, and what optimizing their graphs \
-                takes and is worth",
+        about: "ONNX Runtime: inference of exported networks, and cost and benefit of graph \
+                optimization",
         packages: &["onnxruntime", "onnxruntime-gpu", "onnxruntime-rocm", "onnxruntime-migraphx"],
         factors: ONNX_RUNTIMES,
         install: &["onnxruntime", "onnx", "numpy", "torch"],
@@ -74,8 +74,8 @@ pub(super) const COMPONENTS: &[Component] = &[
     },
 ];
 
-/// Models of eleven families. Which there are stands in their catalogue, and [`crate::model_cases::cases`]
-/// makes the cases.
+/// Models of eleven families. The catalog lists them, and [`crate::model_cases::cases`] plans the
+/// cases.
 pub(super) static MODELS: Component = Component {
     name: models::MODELS,
     about: "Models of eleven families: latency, throughput, first and later tokens, memory",
@@ -95,8 +95,7 @@ pub(super) static MODELS: Component = Component {
     place: InstallPlace::Shared,
 };
 
-/// `OpenVINO`, which models also run in: there is something to install, and nothing of its own to
-/// measure.
+/// `OpenVINO`, a runtime for models. It can be installed, but has no benchmarks of its own.
 pub(super) static OPENVINO: Component = Component {
     name: "openvino",
     about: "OpenVINO, for `models --backend openvino`",
@@ -107,7 +106,8 @@ pub(super) static OPENVINO: Component = Component {
     place: InstallPlace::Shared,
 };
 
-/// Qualcomm's QNN, likewise. A process of its own runs it, so that it may stand apart from PyTorch.
+/// Qualcomm QNN, also a runtime for models. It runs in a separate process, so its environment can
+/// be separate from PyTorch.
 pub(super) static QNN: Component = Component {
     name: "qnn",
     about: "Qualcomm's QNN, for `models --backend qnn`",
@@ -118,10 +118,10 @@ pub(super) static QNN: Component = Component {
     place: InstallPlace::Apart,
 };
 
-/// Breaks on purpose, for the tests.
+/// Component that fails on purpose, for tests.
 pub(super) static FAULTS: Component = Component {
     name: "python-faults",
-    about: "a worker that breaks on purpose",
+    about: "a worker that fails on purpose",
     packages: &[],
     factors: &[],
     install: &[],

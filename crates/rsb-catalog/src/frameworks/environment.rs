@@ -1,4 +1,4 @@
-//! The Python environment that frameworks run in: which it is, and what it says of itself.
+//! Python environment for frameworks: how it is found, and its properties.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use timed_child::Stderr;
 use super::component::{Component, InstallPlace};
 use super::components::QNN;
 
-/// How long an interpreter may take to answer.
+/// Time limit for an answer of the interpreter.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What the interpreter is asked; it imports no framework.
+/// Script run by the interpreter. It imports no framework.
 const QUESTION: &str = "
 import importlib.metadata, json, re, sys, sysconfig
 known = {}
@@ -34,69 +34,69 @@ print('rsb-answer:' + json.dumps({
 }))
 ";
 
-/// A Python that answered.
+/// Python environment that works.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PythonEnvironment {
-    /// The interpreter, as it calls itself.
+    /// Path of the interpreter, as reported by itself.
     pub program: PathBuf,
-    /// Such as `3.11.7`.
+    /// Version, such as `3.11.7`.
     pub version: String,
-    /// The directory of the environment.
+    /// Directory of the environment.
     pub prefix: PathBuf,
-    /// Where the library of Python is.
+    /// Directory of the Python library.
     pub library_dir: PathBuf,
-    /// Its name.
+    /// File name of the Python library.
     pub library: String,
-    /// Every package with its version, by normalized name.
+    /// Installed packages and their versions, by normalized name.
     pub packages: Vec<(String, String)>,
 }
 
 impl PythonEnvironment {
-    /// Such as `3.11`.
+    /// Returns major and minor version, such as `3.11`.
     pub fn major_minor(&self) -> &str {
         let second = self.version.match_indices('.').nth(1).map(|(at, _)| at);
         &self.version[..second.unwrap_or(self.version.len())]
     }
 
-    /// Whether it has its library where it says.
+    /// Returns whether the Python library exists at the reported path.
     pub fn has_library(&self) -> bool {
         !self.library.is_empty() && self.library_dir.join(&self.library).is_file()
     }
 }
 
-/// The packages of `environment`.
+/// Returns the versions of the packages in `environment` by name.
 pub fn packages_of(environment: &PythonEnvironment) -> BTreeMap<&str, &str> {
     environment.packages.iter().map(|(name, version)| (name.as_str(), version.as_str())).collect()
 }
 
-/// The environment that frameworks are measured in. It is asked once.
+/// Returns the environment in which frameworks are measured. It is queried once per process.
 ///
 /// # Errors
-/// When there is none, or it does not answer.
+/// If there is no Python, or it does not respond.
 pub fn default_environment() -> Result<PythonEnvironment, Reason> {
     match (rsb_probe::python_program(), rsb_probe::named_python()) {
         (Some(program), _) => ask_once(&program),
         (None, Some(named)) => Err(Reason::new(
             format!("Python at {}", named.display()),
-            "there is no such program, and it was named: no other is taken in its place",
-            "name another with --python or MLSTACK_BENCHMARK_PYTHON, or make one with `python \
+            "it does not exist, and no other Python is used if one is named",
+            "name another with --python or MLSTACK_BENCHMARK_PYTHON, or create one with `python \
              setup pytorch`",
         )
         .of(Obstacle::MissingPackage)),
         (None, None) => Err(Reason::new(
             "Python",
-            "there is none: neither a variable, an active environment, nor PATH names one",
-            "`python setup pytorch` makes an environment, or name one with --python",
+            "not found in the environment variables, an active environment or PATH",
+            "create an environment with `python setup pytorch`, or name one with --python",
         )
         .of(Obstacle::MissingPackage)),
     }
 }
 
-/// The environment that `component` is measured in: the chosen one, or for a component that stands
-/// apart the one that `python setup` made for it, where the chosen one does not have it.
+/// Returns the environment in which `component` is measured: the chosen one or, for a component
+/// with a separate environment that the chosen one lacks, the environment made by `python setup`.
 ///
 /// # Errors
-/// As [`default_environment`].
+/// As for [`default_environment`].
 pub fn of_component(component: &Component) -> Result<PythonEnvironment, Reason> {
     let chosen = default_environment();
     if component.place == InstallPlace::Shared
@@ -107,7 +107,7 @@ pub fn of_component(component: &Component) -> Result<PythonEnvironment, Reason> 
     program_apart(component).map_or(chosen, |program| ask_once(&program))
 }
 
-/// The interpreter that `python setup` made for a component that stands apart.
+/// Returns the interpreter that `python setup` made for a component with a separate environment.
 fn program_apart(component: &Component) -> Option<PathBuf> {
     apart(component).map(|dir| dir.join("bin/python3")).filter(|program| program.is_file())
 }
@@ -117,7 +117,8 @@ pub fn qnn_program() -> Option<PathBuf> {
     program_apart(&QNN)
 }
 
-/// Where `python setup` puts a component that stands apart; nothing where there is no home.
+/// Returns the directory in which `python setup` installs a component with a separate environment;
+/// `None` if there is no home directory.
 pub fn apart(component: &Component) -> Option<PathBuf> {
     let mut dir = rsb_probe::own_python_environment()?.into_os_string();
     dir.push("-");
@@ -125,19 +126,19 @@ pub fn apart(component: &Component) -> Option<PathBuf> {
     Some(dir.into())
 }
 
-/// As [`ask`], but each interpreter is asked once.
+/// Queries an interpreter as [`ask`] does, but only once per process.
 fn ask_once(program: &Path) -> Result<PythonEnvironment, Reason> {
     static KNOWN: Mutex<BTreeMap<PathBuf, Result<PythonEnvironment, Reason>>> =
         Mutex::new(BTreeMap::new());
-    // Whoever panicked while he held it left a whole map behind.
+    // A panic of another thread cannot leave the map incomplete.
     let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     known.entry(program.to_owned()).or_insert_with(|| ask(program)).clone()
 }
 
-/// What the interpreter `program` says of itself.
+/// Queries the properties of the interpreter `program`.
 ///
 /// # Errors
-/// When it cannot be started, breaks, takes too long, or says something else.
+/// If it cannot be started, fails, takes too long, or prints an invalid answer.
 pub fn ask(program: &Path) -> Result<PythonEnvironment, Reason> {
     let mut command = Command::new(program);
     command.args(["-c", QUESTION]);
@@ -153,35 +154,36 @@ pub fn ask(program: &Path) -> Result<PythonEnvironment, Reason> {
                 .lines()
                 .rev()
                 .find(|line| !line.trim().is_empty())
-                .unwrap_or("it said nothing");
-            broken_python(program, format!("it does not work ({status}): {last}"))
+                .unwrap_or("no error message");
+            broken_python(program, format!("it failed ({status}): {last}"))
         }
     })
 }
 
 fn broken_python(program: &Path, why: String) -> Reason {
-    let cure = "make the environment anew with `python setup`, or name another with \
+    let cure = "recreate the environment with `python setup`, or name another with \
                 MLSTACK_BENCHMARK_PYTHON";
     Reason::new(format!("Python at {}", program.display()), why, cure).of(Obstacle::MissingPackage)
 }
 
 impl Component {
-    /// Whether `environment` has it, as far as the names of its packages tell.
+    /// Returns whether `environment` contains the component, judged by the names of its packages.
     pub fn is_in(&self, environment: &PythonEnvironment) -> bool {
         let installed = packages_of(environment);
         self.packages.is_empty()
             || self.packages.iter().any(|package| installed.contains_key(*package))
     }
 
-    /// Why it cannot be measured in `environment`: its package is not there.
+    /// Returns the reason why the component cannot be measured in `environment`: its package is
+    /// missing.
     pub fn missing(&self, environment: &PythonEnvironment) -> Reason {
         let package = self.packages.first().copied().unwrap_or(self.name);
         Reason::new(
             format!("package {package}"),
-            format!("the Python at {} does not have it", environment.program.display()),
+            format!("it is not installed for the Python at {}", environment.program.display()),
             format!(
-                "`python setup {}` makes an environment with it, or `pip install {package}` in \
-                     yours",
+                "create an environment with `python setup {}`, or run `pip install {package}` in \
+                 yours",
                 self.name
             ),
         )

@@ -1,4 +1,4 @@
-//! What is measured of each component, as `workloads.toml` has it.
+//! Workloads of the components, read from `workloads.toml`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::component::{Grids, Workload};
 use crate::models::{self, Family, SizeClass};
 
-/// The workloads of each component. The file is a part of the program, and a test reads all of it.
+/// Workloads by component. The file is embedded, and a test checks all of it.
 pub(super) static WORKLOADS: LazyLock<BTreeMap<String, Vec<Workload>>> =
     LazyLock::new(|| read(include_str!("workloads.toml")).unwrap_or_default());
 
@@ -24,7 +24,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct WorkloadRow {
     name: String,
-    /// Labels of shared axes, and definitions of others.
+    /// Labels of shared axes, or definitions of other axes.
     axes: Vec<String>,
     #[serde(default)]
     cpu: GridRow,
@@ -66,7 +66,7 @@ impl GridRow {
     }
 }
 
-/// Reads `name: kind = default | about`.
+/// Parses `name: kind = default | about`.
 fn axis(text: &'static str) -> Option<AxisInfo> {
     let (head, about) = text.split_once(" | ")?;
     let (name, kind) = head.split_once(": ")?;

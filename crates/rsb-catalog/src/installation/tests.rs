@@ -112,7 +112,7 @@ fn a_cpu_without_rocm_says_why_fields_are_null() {
         vec![case("cpu/compute-peak/cpu:0/f32", DeviceType::Cpu, Some(rate("f32", 0.1)))],
     ));
     assert_eq!((found.num_compute_units, found.clock_rate_mhz), (Some(2), Some(3000.0)));
-    assert_eq!(found.unknown["device_info.version"], "no installation of ROCm was found");
+    assert_eq!(found.unknown["device_info.version"], "no ROCm installation was found");
     assert!(
         found.unknown["cache_size_hbm"].contains("CPU")
             && found.unknown["peak_memory_bandwidth_gb_s"].contains("no case")

@@ -1,4 +1,4 @@
-//! Plans of models.
+//! Tests of model plans.
 
 use super::*;
 use crate::models::{MODELS, parse};

@@ -1,4 +1,4 @@
-//! The catalogue: each model's family, class and configuration, and what is known of it without
+//! Catalog of models: family, class and configuration of each, and properties known without
 //! building it.
 
 use std::collections::BTreeMap;
@@ -11,36 +11,36 @@ use serde_json::Value;
 
 use super::detect;
 
-/// What kind of network a model is.
+/// Family of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// BERT and its kind.
+    /// BERT and similar models.
     EncoderOnly,
-    /// GPT and its kind.
+    /// GPT and similar models.
     DecoderOnly,
-    /// T5 and its kind.
+    /// T5 and similar models.
     EncoderDecoder,
-    /// Images to labels.
+    /// Image to label.
     Vision,
-    /// Images with texts.
+    /// Images combined with text, such as CLIP.
     VisionEncoderTextDecoder,
-    /// Sound to text.
+    /// Speech to text.
     Speech,
-    /// Images within a text.
+    /// Text that contains images.
     Multimodal,
-    /// Images out of noise.
+    /// Image generation from noise.
     Diffusion,
-    /// Decoders of which each token takes a part.
+    /// Decoders in which each token uses some of the experts.
     MixtureOfExperts,
-    /// Mamba and its kind.
+    /// Mamba and similar models.
     StateSpace,
-    /// A retriever with a generator.
+    /// Retriever combined with a generator.
     Rag,
 }
 
 impl Family {
-    /// Every family, in the order of tables.
+    /// All families, in display order.
     pub const ALL: [Self; 11] = [
         Self::EncoderOnly,
         Self::DecoderOnly,
@@ -54,7 +54,7 @@ impl Family {
         Self::StateSpace,
         Self::Rag,
     ];
-    /// Their names, in the same order.
+    /// Names of the families, in the same order.
     pub const NAMES: [&'static str; 11] = [
         "encoder-only",
         "decoder-only",
@@ -69,7 +69,7 @@ impl Family {
         "rag",
     ];
 
-    /// The name in documents and on the command line.
+    /// Returns the name used in documents and on the command line.
     pub const fn as_str(self) -> &'static str {
         Self::NAMES[self as usize]
     }
@@ -81,41 +81,41 @@ impl std::fmt::Display for Family {
     }
 }
 
-/// How large a model is, by its parameters.
+/// Size of a model by its number of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SizeClass {
-    /// Below 100 million.
+    /// Less than 100 million.
     Tiny,
-    /// To 500 million.
+    /// From 100 million to less than 500 million.
     Small,
-    /// To a billion.
+    /// From 500 million to less than 1 billion.
     Base,
-    /// To 7 billion.
+    /// From 1 billion to less than 7 billion.
     Large,
-    /// To 13 billion.
+    /// From 7 billion to less than 13 billion.
     Xl,
-    /// Above.
+    /// From 13 billion.
     Xxl,
 }
 
 impl SizeClass {
-    /// Every class, the smallest first.
+    /// All classes, smallest first.
     pub const ALL: [Self; 6] =
         [Self::Tiny, Self::Small, Self::Base, Self::Large, Self::Xl, Self::Xxl];
-    /// Their names, in the same order.
+    /// Names of the classes, in the same order.
     pub const NAMES: [&'static str; 6] = ["tiny", "small", "base", "large", "xl", "xxl"];
-    /// The parameters from which on a model is of the next class.
+    /// Smallest number of parameters of each class after the first.
     pub const BOUNDARIES: [u64; 5] =
         [100_000_000, 500_000_000, 1_000_000_000, 7_000_000_000, 13_000_000_000];
 
-    /// The class of a model with so many parameters.
+    /// Returns the class of a model with `parameters` parameters.
     pub fn of(parameters: u64) -> Self {
         let below = Self::BOUNDARIES.iter().take_while(|boundary| parameters >= **boundary).count();
         Self::ALL.get(below).copied().unwrap_or(Self::Xxl)
     }
 
-    /// The name in documents and on the command line.
+    /// Returns the name used in documents and on the command line.
     pub const fn as_str(self) -> &'static str {
         Self::NAMES[self as usize]
     }
@@ -127,9 +127,9 @@ impl std::fmt::Display for SizeClass {
     }
 }
 
-/// A name that is none.
+/// Unknown name of a family or size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is none of {1}")]
+#[error("`{0}` is not one of {1}")]
 pub struct UnknownModelTerm(String, String);
 
 macro_rules! parsed_by_name {
@@ -148,111 +148,111 @@ macro_rules! parsed_by_name {
 parsed_by_name!(Family);
 parsed_by_name!(SizeClass);
 
-/// What is known of a model's inside. What does not apply is zero or absent.
+/// Dimensions of a model. Values that do not apply are zero or absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelShape {
-    /// Blocks one after another.
+    /// Number of consecutive blocks.
     pub layers: u64,
-    /// Width of a position.
+    /// Elements per position.
     pub hidden: u64,
-    /// Words.
+    /// Vocabulary size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<u64>,
-    /// Elements of keys and values for each position of the input.
+    /// Elements of keys and values per input position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<u64>,
-    /// Elements that a sequence keeps, whatever its length.
+    /// Elements of state per sequence, independent of its length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<u64>,
-    /// The longest input.
+    /// Maximum input length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions: Option<u64>,
-    /// The length of an input that cannot be chosen.
+    /// Fixed input length, if it cannot be chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// Positions that an image takes of the sequence.
+    /// Positions that an image uses in the sequence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_tokens: Option<u64>,
-    /// Experts of a layer.
+    /// Experts per layer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experts: Option<u64>,
-    /// Experts that a token takes.
+    /// Experts used per token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experts_used: Option<u64>,
 }
 
-/// What a pass takes, as `python/checks/recommendation/work.py` counts it.
+/// Work of one pass, as counted by `python/checks/recommendation/work.py`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelWork {
-    /// a, c and d of b (a + c s + d s²) operations of arithmetic for b sequences of s positions; a
-    /// product and a sum are two.
+    /// Coefficients a, c and d of b (a + c s + d s²), the number of arithmetic operations for b
+    /// sequences of s positions. A multiply-add counts as two.
     pub flops: [f64; 3],
-    /// p and q of p + q s calls of PyTorch's kernels.
+    /// Coefficients p and q of p + q s, the number of PyTorch kernel calls.
     pub operations: [f64; 2],
 }
 
-/// A model: a row of the catalogue, or of a file of one's own.
+/// Model: an entry of the catalog or of a user-defined file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRow {
-    /// On the command line and in ids.
+    /// Name on the command line and in ids.
     pub name: String,
-    /// What kind of network.
+    /// Family of the model.
     pub family: Family,
-    /// The class of `library` that it is built of; of a directory its own.
+    /// Class in `library` that builds the model. For a directory, the class that it names.
     #[serde(default)]
     pub class: String,
-    /// The package that has the class.
+    /// Package that contains the class.
     #[serde(default = "transformers")]
     pub library: String,
-    /// How many parameters the source says that it has.
+    /// Number of parameters as published by the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
-    /// Where that is said; none where no such model was published.
+    /// Source of the published number. `None` if no such model was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Parameters, one that stands in two places once; zero where nobody counted them yet.
+    /// Number of parameters; shared parameters count once. Zero if not counted yet.
     #[serde(default)]
     pub parameters: u64,
-    /// Parameters that a token takes, where that is not all.
+    /// Parameters used per token, if not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_parameters: Option<u64>,
-    /// What is known of its inside.
+    /// Dimensions of the model.
     #[serde(default)]
     pub shape: ModelShape,
-    /// What a pass takes; none where nobody counted it.
+    /// Work of one pass. `None` if it was not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<ModelWork>,
-    /// The directory with its configuration and weights.
+    /// Directory with configuration and weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The arguments of the class's configuration.
+    /// Arguments of the class's configuration.
     #[serde(default)]
     pub config: serde_json::Map<String, serde_json::Value>,
-    /// What a pass is given in place of what its family takes: each argument with `kind` and
-    /// `shape`.
+    /// Inputs of a pass that replace those of the family: each argument with `kind` and `shape`.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub inputs: serde_json::Map<String, serde_json::Value>,
-    /// What works beside it, by role.
+    /// Additional networks, by role.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, ModelPart>,
-    /// Why it cannot be measured, where that is known: a name of one's own that leads to nothing.
+    /// Reason why the model cannot be measured, if known, such as a user-defined name that leads to
+    /// no model.
     #[serde(skip)]
     pub refused: Option<Reason>,
 }
 
-/// A network that works beside a model, such as the one that reads the text of a diffusion model.
+/// Network that belongs to a model, such as the text encoder of a diffusion model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelPart {
-    /// The class of `library`.
+    /// Class in `library`.
     pub class: String,
-    /// The package that has the class.
+    /// Package that contains the class.
     #[serde(default = "transformers")]
     pub library: String,
-    /// The arguments of the class's configuration.
+    /// Arguments of the class's configuration.
     #[serde(default)]
     pub config: serde_json::Map<String, serde_json::Value>,
 }
@@ -261,13 +261,13 @@ fn transformers() -> String {
     "transformers".to_owned()
 }
 
-/// Positions of an image of so many with a few words beside it.
+/// Returns the length of an input with an image of `image_tokens` positions and a few words.
 pub(super) const fn with_words(image_tokens: u64) -> u64 {
     image_tokens.saturating_add(16)
 }
 
 impl ModelRow {
-    /// A name that leads to no model, and why.
+    /// Returns a row for a name that leads to no model, with the reason.
     pub fn from_refusal(name: &str, reason: Reason) -> Self {
         let is_kept =
             |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
@@ -290,12 +290,12 @@ impl ModelRow {
         }
     }
 
-    /// How large it is.
+    /// Returns the size class of the model.
     pub fn size(&self) -> SizeClass {
         SizeClass::of(self.parameters)
     }
 
-    /// Positions of the input where nobody chose: its own, or 128, or as near as it can have.
+    /// Returns the default input length: the fixed one, or 128, adjusted to the model's limits.
     pub fn usual_length(&self) -> u64 {
         const USUAL: u64 = 128;
         let ModelShape { length, positions, image_tokens, .. } = self.shape;
@@ -304,26 +304,26 @@ impl ModelRow {
         })
     }
 
-    /// Whether it writes tokens one after another.
+    /// Returns whether the model generates tokens.
     pub const fn generates(&self) -> bool {
         self.shape.cache.is_some() || self.shape.state.is_some()
     }
 
-    /// What the worker is told of it.
+    /// Returns the definition sent to the worker, as JSON.
     pub fn definition(&self) -> String {
-        // Maps of JSON with text for keys can always be written.
+        // Serialization cannot fail, because all map keys are text.
         serde_json::to_string(&Self { published: None, source: None, work: None, ..self.clone() })
             .unwrap_or_default()
     }
 }
 
-/// A file of models that cannot be used; the text says where.
+/// Error in a file of models; the message describes it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CatalogueError(String);
 
-/// The rows of a file. They are read as JSON, as those in runs are: a type that is read in one way
-/// costs half the code.
+/// Parses the rows of a file. They are deserialized as JSON, like those in runs, because a second
+/// deserializer for the type would double the code.
 fn rows(text: &str) -> Result<Vec<ModelRow>, String> {
     let file: serde_json::Map<String, Value> =
         toml::from_str(text).map_err(|error| error.to_string())?;
@@ -343,20 +343,21 @@ fn rows(text: &str) -> Result<Vec<ModelRow>, String> {
     Ok(rows)
 }
 
-/// The models of a file: `[[model]]` with `name`, `family`, `class` and `config`.
+/// Parses a file of models: `[[model]]` entries with `name`, `family`, `class` and `config`.
 ///
 /// # Errors
-/// When the text is not TOML, says what no model has, or names a model twice.
+/// If the text is not valid TOML, contains no models or an unknown field, has a duplicate or
+/// invalid name, or a model lacks both `class` and `path`.
 pub fn parse(text: &str) -> Result<Vec<ModelRow>, CatalogueError> {
     let mut models = rows(text).map_err(CatalogueError)?;
     if models.is_empty() {
         let form = "write [[model]] with name, family, class and config";
-        return Err(CatalogueError(format!("it holds no model; {form}")));
+        return Err(CatalogueError(format!("it contains no model; {form}")));
     }
     let mut seen = std::collections::BTreeSet::new();
     if let Some(twice) = models.iter().find(|row| !seen.insert(row.name.as_str())) {
         return Err(CatalogueError(format!(
-            "the model `{}` stands there twice; give one another name",
+            "the model `{}` is defined twice; rename one",
             twice.name
         )));
     }
@@ -364,7 +365,7 @@ pub fn parse(text: &str) -> Result<Vec<ModelRow>, CatalogueError> {
         |row: &&ModelRow| row.name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
     if let Some(wrong) = models.iter().find(|row| row.name.is_empty() || !is_name(row)) {
         return Err(CatalogueError(format!(
-            "`{}` is no name; take letters, digits, dashes and dots",
+            "`{}` is not a valid name; use letters, digits, dashes, underscores and dots",
             wrong.name
         )));
     }
@@ -379,7 +380,7 @@ pub fn parse(text: &str) -> Result<Vec<ModelRow>, CatalogueError> {
             let form = "write { kind = \"tokens\", shape = [\"batch\", \"length\"] }, or kind \
                         noise or ones, and numbers";
             return Err(CatalogueError(format!(
-                "the input `{}` of `{}` is none; {form}",
+                "the input `{}` of `{}` is not valid; {form}",
                 wrong.0, row.name
             )));
         }
@@ -390,7 +391,7 @@ pub fn parse(text: &str) -> Result<Vec<ModelRow>, CatalogueError> {
     Ok(models)
 }
 
-/// Whether `input` says of what kind it is and how large.
+/// Returns whether `input` has a valid kind and shape.
 fn is_input(input: &Value) -> bool {
     let is_shape = input["shape"]
         .as_array()
@@ -407,25 +408,25 @@ fn is_size(size: &Value) -> bool {
     size.as_u64() > Some(0) || size == "batch" || size == "length"
 }
 
-/// Every model that comes with this program.
+/// Returns all models that are built into this program.
 pub fn catalogue() -> &'static [ModelRow] {
     static ROWS: OnceLock<Vec<ModelRow>> = OnceLock::new();
-    // A test reads it: what is embedded is whole.
+    // A test checks that the embedded file parses.
     ROWS.get_or_init(|| parse(include_str!("catalogue.toml")).unwrap_or_default())
 }
 
-/// The model called `name`, of one's own first.
+/// Returns the model called `name`. User-defined models have priority.
 pub fn find<'a>(name: &str, own: &'a [ModelRow]) -> Option<&'a ModelRow> {
     let mut all = own.iter().chain(catalogue());
     all.find(|row| row.name == name)
 }
 
-/// Returns the name most like `name`.
+/// Returns the most similar name.
 pub fn nearest<'a>(name: &str, own: &'a [ModelRow]) -> Option<&'a str> {
     similar(name, own).first().copied()
 }
 
-/// Returns the names like `name`, the most similar first.
+/// Returns similar names, most similar first.
 fn similar<'a>(name: &str, own: &'a [ModelRow]) -> Vec<&'a str> {
     let all = own.iter().chain(catalogue()).map(|row| row.name.as_str());
     let mut similar: Vec<(f64, &str)> =
@@ -435,12 +436,12 @@ fn similar<'a>(name: &str, own: &'a [ModelRow]) -> Vec<&'a str> {
     similar.into_iter().map(|(_, known)| known).collect()
 }
 
-/// The model that stands for a family and size.
+/// Returns the model that represents a family and size.
 pub fn representative(family: Family, size: SizeClass) -> Option<&'static ModelRow> {
     catalogue().iter().find(|row| row.family == family && row.size() == size)
 }
 
-/// Why `name` is no model.
+/// Returns the reason why `name` is unknown, with similar names.
 pub fn unknown(name: &str, own: &[ModelRow]) -> Reason {
     let similar: Vec<String> =
         similar(name, own).iter().take(3).map(|near| format!("`{near}`")).collect();
@@ -450,9 +451,10 @@ pub fn unknown(name: &str, own: &[ModelRow]) -> Reason {
         format!("did you mean {}? ", similar.join(", "))
     };
     let cure = format!(
-        "{near}`models list` shows them all; a name with a slash is a directory or one of the hub"
+        "{near}`models list` shows them all; a name with a slash is a directory or a model of the \
+         Hugging Face hub"
     );
-    Reason::new(format!("model {name}"), "the catalogue has no such name", cure)
+    Reason::new(format!("model {name}"), "it is not in the catalogue", cure)
 }
 
 #[cfg(test)]
@@ -533,7 +535,7 @@ mod tests {
             (&*row.replace("decoder-only", "decoder"), "encoder-only"),
             (&*row.replace("class =", "clas ="), "clas"),
             (&*format!("{row}{row}"), "twice"),
-            (&*row.replace("mine", "a/b"), "no name"),
+            (&*row.replace("mine", "a/b"), "not a valid name"),
             ("[[model]]\nname = \"x\"\nfamily = \"rag\"\n", "neither"),
         ] {
             let error = parse(text).unwrap_err().to_string();

@@ -1,26 +1,27 @@
-//! What cannot be, as far as that can be told without building a model: the rules, each with the
-//! nearest that works.
+//! Compatibility rules for models, which can be checked without building a model. Each rejection
+//! names the closest alternative that works.
 
 use rsb_model::{BackendId, DeviceRef, Dtype, Reason};
 
 use super::catalogue::{Family, ModelRow, with_words};
 
-/// What a model runs in.
+/// Runtime for models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Runtime {
-    /// On the command line and in ids.
+    /// Name on the command line and in ids.
     pub name: &'static str,
-    /// The package that it comes in.
+    /// Python package that contains the runtime.
     pub package: &'static str,
-    /// The backends whose devices it drives.
+    /// Backends whose devices the runtime supports.
     pub backends: &'static [BackendId],
-    /// The families in which it writes tokens here, and does not only pass through a model.
+    /// Families for which the runtime can generate tokens here. For other families, it runs single
+    /// passes only.
     pub writes: &'static [Family],
-    /// The types that models are verified in; the usual one first.
+    /// Data types in which models are verified, default first.
     pub dtypes: &'static [Dtype],
 }
 
-/// Every runtime, the usual one first.
+/// All runtimes, default first.
 pub const RUNTIMES: [Runtime; 5] = [
     Runtime {
         name: "pytorch",
@@ -33,8 +34,8 @@ pub const RUNTIMES: [Runtime; 5] = [
         name: "openvino",
         package: "openvino",
         backends: &[BackendId::Cpu],
-        // Those that go on with a text, or write one behind an encoder, and keep keys and values of
-        // it, and nothing else.
+        // Families that continue a text or generate one from an encoder's output, and whose only
+        // state is keys and values.
         writes: &[
             Family::DecoderOnly,
             Family::EncoderDecoder,
@@ -57,7 +58,7 @@ pub const RUNTIMES: [Runtime; 5] = [
         writes: &[],
         dtypes: &[Dtype::I8],
     },
-    // Apple's GPUs have the memory of the host.
+    // Apple GPUs share the memory of the host.
     Runtime {
         name: "mps",
         package: "torch",
@@ -67,49 +68,49 @@ pub const RUNTIMES: [Runtime; 5] = [
     },
 ];
 
-/// The names of the runtimes, in the same order.
+/// Names of the runtimes, in the same order.
 pub const RUNTIME_NAMES: &[&str] = &["pytorch", "openvino", "onnxruntime", "qnn", "mps"];
 
-/// The types that models are verified in, the usual one first.
+/// Data types in which models are verified, default first.
 pub const PRECISIONS: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
 
-/// The runtime called `name`.
+/// Returns the runtime called `name`.
 pub fn runtime(name: &str) -> Option<&'static Runtime> {
     RUNTIMES.iter().find(|runtime| runtime.name == name)
 }
 
-/// The workload that writes tokens.
+/// Workload that generates tokens.
 pub const GENERATE: &str = "generate";
 
-/// The workload of requests that arrive at random times.
+/// Workload of requests that arrive at random times.
 pub const LOAD: &str = "load";
 
-/// One point of a sweep.
+/// Configuration of a model: one point of a sweep.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelConfiguration<'a> {
-    /// The model.
+    /// Model.
     pub row: &'a ModelRow,
-    /// `forward` or `generate`.
+    /// Name of the workload: `forward`, `generate` or `load`.
     pub workload: &'a str,
-    /// By name.
+    /// Name of the runtime.
     pub runtime: &'a str,
-    /// Of the weights.
+    /// Data type of the weights.
     pub dtype: Dtype,
-    /// Positions of the input.
+    /// Input length in positions.
     pub length: u64,
-    /// Tokens that are written after it.
+    /// Number of tokens generated after the input.
     pub tokens: u64,
-    /// Where.
+    /// Device.
     pub device: DeviceRef,
 }
 
-/// Why `wanted` cannot be, and the nearest that can; nothing where no rule speaks against it.
+/// Returns why `wanted` cannot run, with the closest alternative; `None` if no rule excludes it.
 pub fn refusal(wanted: &ModelConfiguration<'_>) -> Option<Reason> {
     let ModelConfiguration { row, workload, runtime: name, dtype, device, .. } = *wanted;
     let what = format!("{} in {dtype} by {name}", row.name);
     let runtime = runtime(name)?;
     if !runtime.backends.contains(&device.backend) {
-        let why = format!("{name} does not drive {device}");
+        let why = format!("{name} does not support {device}");
         return Some(Reason::new(
             what,
             why,
@@ -117,11 +118,11 @@ pub fn refusal(wanted: &ModelConfiguration<'_>) -> Option<Reason> {
         ));
     }
     if workload == GENERATE && !row.generates() {
-        let why = format!("a {} of this class writes no tokens one after another", row.class);
+        let why = format!("a {} does not generate tokens", row.class);
         return Some(Reason::new(what, why, "choose --workload forward"));
     }
     if workload == GENERATE && !row.inputs.is_empty() && !row.inputs.contains_key("input_ids") {
-        let why = "tokens are written after those of `input_ids`, which its own inputs lack";
+        let why = "token generation needs `input_ids`, which its inputs lack";
         return Some(Reason::new(
             what,
             why,
@@ -130,11 +131,11 @@ pub fn refusal(wanted: &ModelConfiguration<'_>) -> Option<Reason> {
     }
     if workload == GENERATE && !runtime.writes.contains(&row.family) {
         let why = match runtime.writes {
-            [] => format!("{name} does single passes here, and writes no tokens"),
+            [] => format!("{name} supports only single passes here, not token generation"),
             known => {
                 let known: Vec<&str> = known.iter().map(|family| family.as_str()).collect();
                 format!(
-                    "{name} writes tokens of {} here, and none of {}",
+                    "{name} generates tokens only for {} here, not for {}",
                     known.join(", "),
                     row.family
                 )
@@ -147,29 +148,25 @@ pub fn refusal(wanted: &ModelConfiguration<'_>) -> Option<Reason> {
         ));
     }
     if workload == GENERATE && name == "openvino" && dtype == Dtype::I8 {
-        let why =
-            "openvino writes tokens in f32, f16 and bf16 here, whole numbers are for single passes";
+        let why = "openvino generates tokens only in f32, f16 and bf16 here; integers are for \
+                   single passes";
         return Some(Reason::new(what, why, "choose --precision bf16"));
     }
     if name == "onnxruntime" && row.shape.image_tokens.is_some() {
-        let why = "PyTorch's exporter has no ONNX for images within a text (masked_scatter)";
+        let why = "PyTorch's ONNX exporter does not support images within a text (masked_scatter)";
         return Some(Reason::new(what, why, "choose --backend openvino"));
     }
     wrong_type(runtime, dtype, device, what)
         .or_else(|| wrong_length(row, wanted.length, wanted.tokens))
 }
 
-/// A type that a runtime does not have there.
+/// Returns the reason if the runtime does not support the data type on the device.
 fn wrong_type(runtime: &Runtime, dtype: Dtype, device: DeviceRef, what: String) -> Option<Reason> {
     let known: Vec<&str> = runtime.dtypes.iter().map(|known| known.as_str()).collect();
     let why = match dtype {
         Dtype::I8 if !device.is_cpu() => "PyTorch only quantizes for CPUs".to_owned(),
         _ if runtime.dtypes.contains(&dtype) => return None,
-        _ => format!(
-            "{} runs models in {}, and {dtype} is none of them",
-            runtime.name,
-            known.join(", ")
-        ),
+        _ => format!("{} runs models only in {}, not in {dtype}", runtime.name, known.join(", ")),
     };
     let nearest = match (dtype, known.as_slice()) {
         (_, [only]) => *only,
@@ -180,20 +177,21 @@ fn wrong_type(runtime: &Runtime, dtype: Dtype, device: DeviceRef, what: String) 
     Some(Reason::new(what, why, format!("choose --precision {nearest}")))
 }
 
-/// Why `row` does not take `length` positions, or not so many `tokens` after them.
+/// Returns the reason if `row` does not support inputs of `length` positions followed by `tokens`
+/// generated tokens.
 pub fn wrong_length(row: &ModelRow, length: u64, tokens: u64) -> Option<Reason> {
     let what = format!("{length} positions");
     if let Some(most) = row.shape.positions.filter(|most| length > *most) {
-        let why = format!("{} has {most}", row.name);
+        let why = format!("{} supports at most {most}", row.name);
         return Some(Reason::new(what, why, format!("choose --sequence {most} or less")));
     }
-    // Where a decoder of its own writes them, they are not among the positions of the input.
+    // Tokens generated by a separate decoder do not use positions of the input.
     let is_one_sequence =
         matches!(row.family, Family::DecoderOnly | Family::MixtureOfExperts | Family::Multimodal);
     if let Some(most) =
         row.shape.positions.filter(|most| is_one_sequence && length.saturating_add(tokens) > *most)
     {
-        let why = format!("{} has {most} for both", row.name);
+        let why = format!("{} supports at most {most} for both", row.name);
         let cure = match (most.saturating_sub(tokens), most - length) {
             (0, 0) => "choose fewer of both: --sequence, and --axis output_length".to_owned(),
             (0, left) => format!("choose --axis output_length={left} or less"),
@@ -202,7 +200,7 @@ pub fn wrong_length(row: &ModelRow, length: u64, tokens: u64) -> Option<Reason> 
         return Some(Reason::new(format!("{what} and {tokens} tokens after them"), why, cure));
     }
     let image = row.shape.image_tokens.filter(|image| length <= *image)?;
-    let why = format!("an image alone takes {image} of {}", row.name);
+    let why = format!("an image takes {image} positions of {}", row.name);
     Some(Reason::new(what, why, format!("choose --sequence {} or more", with_words(image))))
 }
 

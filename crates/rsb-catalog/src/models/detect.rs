@@ -1,11 +1,11 @@
-//! What kind of network a directory holds: told by its config.json. Pure.
+//! Detection of a model's family from the config.json of its directory. No I/O.
 
 use rsb_model::json;
 use serde_json::Value;
 
 use super::catalogue::{Family, ModelRow, ModelShape};
 
-/// Parts of class names, and the family of what has them: the first that fits counts.
+/// Parts of class names and their families. The first match is used.
 const CLASSES: [(&str, Family); 22] = [
     ("Rag", Family::Rag),
     ("Mamba", Family::StateSpace),
@@ -31,11 +31,12 @@ const CLASSES: [(&str, Family); 22] = [
     ("ForCausalLM", Family::DecoderOnly),
 ];
 
-/// The row of a directory at `path` whose config.json holds `text`, and whose files hold
-/// `parameters`, zero where that is not known.
+/// Returns the row of the model directory `path` whose config.json contains `text`. `parameters` is
+/// the number of parameters in its files, or zero if unknown.
 ///
 /// # Errors
-/// Says what is wrong with the file.
+/// If config.json is not valid JSON, names no architecture, or describes a part of a diffusers
+/// pipeline other than its UNet. The error is a description.
 pub fn detect(path: &str, text: &str, parameters: u64) -> Result<ModelRow, String> {
     let config: Value =
         json::parse(text).map_err(|error| format!("config.json is not JSON: {error}"))?;
@@ -80,8 +81,9 @@ pub fn detect(path: &str, text: &str, parameters: u64) -> Result<ModelRow, Strin
     })
 }
 
-/// What the configuration says of the inside, under the names that models give it. What writes does
-/// so whether or not its configuration tells how much it keeps: then that is zero.
+/// Reads the dimensions from a configuration, under the field names that models use. A model that
+/// generates tokens has a cache even if its configuration does not contain the size; the size is
+/// then zero.
 pub(super) fn shape(config: &Value, family: Family) -> ModelShape {
     let text = if config["text_config"].is_object() { &config["text_config"] } else { config };
     let (layers, hidden) = (
@@ -104,7 +106,7 @@ pub(super) fn shape(config: &Value, family: Family) -> ModelShape {
     );
     let cache =
         [layers, of_keys, width].into_iter().try_fold(2_u64, |all, part| all.checked_mul(part?));
-    // Of Mamba: the state and the last inputs of the convolution.
+    // For Mamba: the state and the last inputs of the convolution.
     let inner = first_number(text, &["intermediate_size"])
         .or_else(|| Some(hidden? * first_number(text, &["expand"]).unwrap_or(2)));
     let kept = first_number(text, &["state_size"]).unwrap_or(16)
@@ -123,7 +125,7 @@ pub(super) fn shape(config: &Value, family: Family) -> ModelShape {
     }
 }
 
-/// The first of the fields `names` that is a number.
+/// Returns the first of the fields `names` that is a number.
 fn first_number(config: &Value, names: &[&str]) -> Option<u64> {
     names.iter().find_map(|name| config[*name].as_u64())
 }

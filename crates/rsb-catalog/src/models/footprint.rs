@@ -1,32 +1,32 @@
-//! What a model needs of memory: known before it is built.
+//! Memory needs of a model, computed before it is built.
 
 use rsb_model::Dtype;
 
 use super::catalogue::ModelRow;
 
-/// Bytes of Python with PyTorch and transformers loaded, before any model.
+/// Memory in bytes of Python with PyTorch and transformers loaded, without a model.
 const FRAMEWORK: u64 = 1_000_000_000;
 
-/// Vectors of a position's width that live at one time in a layer: those of attention and of the
-/// layer after it.
+/// Number of hidden-size vectors per position that are live at the same time in a layer, for
+/// attention and the layer after it.
 const VECTORS: u64 = 16;
 
-/// The memory of one pass, in bytes.
+/// Memory of one pass, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Footprint {
-    /// Of the weights: exact.
+    /// Weights (exact).
     pub weights_bytes: u64,
-    /// Of keys and values, or of the state: exact.
+    /// Keys and values, or the state (exact).
     pub cache_bytes: u64,
-    /// Of what lives between layers, with the result: an estimate.
+    /// Activations between layers and the result (estimate).
     pub activations_bytes: u64,
 }
 
 impl Footprint {
-    /// What `row` needs for `batch` sequences of `length` positions in `dtype`.
+    /// Returns the memory of `row` for `batch` sequences of `length` positions in `dtype`.
     pub fn of(row: &ModelRow, dtype: Dtype, batch: u64, length: u64) -> Self {
         let size = bytes_of(dtype);
-        // Whole numbers are for weights: what is computed from them stays in f32.
+        // Only weights are integers; activations stay in f32.
         let computed = if size < 2 { bytes_of(Dtype::F32) } else { size };
         let shape = &row.shape;
         let kept = shape.cache.unwrap_or(0) * length + shape.state.unwrap_or(0);
@@ -38,13 +38,14 @@ impl Footprint {
         }
     }
 
-    /// Everything together.
+    /// Returns the total in bytes.
     pub const fn total_bytes(self) -> u64 {
         self.weights_bytes.saturating_add(self.cache_bytes).saturating_add(self.activations_bytes)
     }
 
-    /// What the host must have to measure it on the CPU: the weights once in the precision of the
-    /// reference, again in its own where a runtime keeps a copy, and Python.
+    /// Returns the host memory in bytes needed to measure the model on the CPU: the model in the
+    /// precision of the reference, the model in `dtype` (for runtimes that keep a copy), and
+    /// Python.
     pub fn on_host(row: &ModelRow, dtype: Dtype, batch: u64, length: u64) -> u64 {
         let reference = if dtype == Dtype::F32 { Dtype::F64 } else { Dtype::F32 };
         let reference = Self::of(row, reference, batch, length).total_bytes();
@@ -54,7 +55,7 @@ impl Footprint {
     }
 }
 
-/// Bytes of an element; half a byte counts as one.
+/// Returns the size of an element in bytes; half a byte counts as one.
 pub const fn bytes_of(dtype: Dtype) -> u64 {
     match dtype {
         Dtype::F64 => 8,
@@ -74,7 +75,7 @@ mod tests {
         let llama = find("llama-2-7b", &[]).unwrap();
         let needed = Footprint::of(llama, Dtype::F16, 1, 4096);
         assert_eq!(needed.weights_bytes, 13_476_831_232);
-        // 32 layers, keys and values, 4096 wide: half a megabyte a position.
+        // 32 layers, keys and values, width 4096: half a megabyte per position.
         assert_eq!(needed.cache_bytes, 2 * 32 * 4096 * 2 * 4096);
         let twice = Footprint::of(llama, Dtype::F16, 2, 4096);
         assert_eq!(

@@ -1,7 +1,7 @@
-//! Which devices `auto` takes: each GPU once, through its native runtime where that is here, and
-//! the CPU as itself alone, not through the drivers of Vulkan and OpenCL that run on it.
+//! Device selection of `auto`: each GPU once, through its native runtime if available, and the CPU
+//! only as itself, not through Vulkan or OpenCL drivers that run on it.
 //!
-//! Which devices are one GPU, reached twice, is for `rsb-model` to say (`RunDevice`).
+//! `RunDevice` in `rsb-model` decides which devices are the same GPU.
 
 use std::cmp::Ordering;
 
@@ -9,9 +9,9 @@ use rsb_device::DeviceInfo;
 use rsb_model::run_device::HardwareMatch;
 use rsb_model::{BackendId, DeviceType, Reason, RunDevice};
 
-/// Whether `other` is to be measured rather than `device`, when one of them is enough: the runtime
-/// of the GPU's vendor goes first, then the backends in the order of their identifiers; of several
-/// drivers that one backend has for a GPU, the first.
+/// Returns whether to measure `other` instead of `device` if they are, or may be, the same GPU. The
+/// runtime of the GPU's vendor has priority, followed by the backends in the order of their
+/// identifiers. If one backend has several drivers for a GPU, the first one has priority.
 fn goes_before(other: &DeviceInfo, device: &DeviceInfo) -> bool {
     let (before, own) = (other.record(), device.record());
     let alike = before.alike(&own);
@@ -26,13 +26,13 @@ fn goes_before(other: &DeviceInfo, device: &DeviceInfo) -> bool {
     }
 }
 
-/// The less, the rather it is taken.
+/// Returns the sort key of a device; smaller is preferred.
 fn preference(device: &RunDevice) -> impl Ord {
     let backend = device.backend();
     (Some(backend) != device.vendor().native(), backend)
 }
 
-/// Whether `auto` takes `device`, one of all that are here.
+/// Returns whether `auto` selects `device` from `all` devices of the machine.
 pub(super) fn takes(device: &DeviceInfo, all: &[DeviceInfo]) -> bool {
     match (device.device.backend, device.device_type) {
         (BackendId::Cpu, _) => true,
@@ -41,7 +41,7 @@ pub(super) fn takes(device: &DeviceInfo, all: &[DeviceInfo]) -> bool {
     }
 }
 
-/// The backends that have devices of which `auto` takes none, each with the reason.
+/// Returns the backends whose devices `auto` does not select, each with the reason.
 pub(super) fn left_out(all: &[DeviceInfo]) -> Vec<(BackendId, Reason)> {
     let mut found = Vec::new();
     for backend in BackendId::ALL {
@@ -52,12 +52,12 @@ pub(super) fn left_out(all: &[DeviceInfo]) -> Vec<(BackendId, Reason)> {
         }
         let names = own.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
         let why = if own.iter().all(|device| device.device_type == DeviceType::Cpu) {
-            format!("{names} runs on the CPU, which auto measures as itself")
+            format!("{names} runs on the CPU, which auto measures directly")
         } else {
-            format!("{names} is measured once, through a runtime closer to it")
+            format!("{names} is already measured through a more direct backend")
         };
         let what = format!("devices of {backend}");
-        let cure = format!("ask for them: --backend {backend}");
+        let cure = format!("select them with --backend {backend}");
         found.push((backend, Reason::new(what, why, cure)));
     }
     found
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// An AMD GPU with an address, unless that is empty, and a driver.
+    /// Returns an AMD GPU with a driver, and with an address unless `address` is empty.
     fn at(id: &str, address: &str, driver: &str) -> DeviceInfo {
         DeviceInfo {
             pci_address: (!address.is_empty()).then(|| address.to_owned()),

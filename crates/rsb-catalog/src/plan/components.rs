@@ -1,5 +1,4 @@
-//! The cases of framework components: on the CPU and on GPUs that frameworks know, or why there are
-//! none. Pure.
+//! Planning of framework components, on the CPU and on GPUs that frameworks support. No I/O.
 
 use rsb_device::DeviceInfo;
 use rsb_model::{
@@ -12,11 +11,11 @@ use crate::frameworks::{self, Component, ComponentSelection};
 use crate::model_cases::{self, ModelSelection};
 use crate::{models, suites};
 
-/// Values that replace those of an axis.
+/// Values that replace the default values of an axis.
 type Axes = Vec<(String, Vec<String>)>;
 
-/// The components that are asked for, each with its axes: by name, as part of the suite, or as an
-/// entry of `custom`.
+/// Returns the selected components and their axes. A component can be selected by name, by the
+/// suite, or by an entry of `custom`.
 pub(super) fn select(selection: &Selection) -> Result<Vec<(&'static Component, Axes)>, PlanError> {
     if selection.names.is_empty() && selection.suite == Suite::Custom {
         let known = selection
@@ -36,7 +35,8 @@ pub(super) fn select(selection: &Selection) -> Result<Vec<(&'static Component, A
         .collect())
 }
 
-/// An entry that names no workload means those that have all of its axes.
+/// Returns the component and axes of an entry. If the entry names no workload, all workloads that
+/// have its axes are selected.
 fn of_entry(
     component: &'static Component,
     entry: &CustomEntry,
@@ -51,8 +51,8 @@ fn of_entry(
     Ok((component, axes))
 }
 
-/// Plans `component` on the chosen devices, or on those of a backend that frameworks reach without
-/// our help.
+/// Adds the cases of `component` on the chosen devices to the plan, or on devices of a backend that
+/// frameworks access without this program.
 pub(super) fn add(
     plan: &mut Plan,
     component: &'static Component,
@@ -62,11 +62,11 @@ pub(super) fn add(
     devices: &[&DeviceInfo],
     breadth: Breadth,
 ) -> Result<(), PlanError> {
-    // A mistake is one wherever it is made: a machine without the component does not hide it.
+    // Invalid values are reported even if the component is not installed.
     frameworks::check_values(component, axes)?;
     if let Err(reason) = (machine.readiness)(component.name) {
         let skipped = absent(component.name, &reason);
-        // Several entries may be of one component.
+        // Several entries can refer to one component.
         if plan.skipped.iter().all(|(case, _)| case.id != skipped.0.id) {
             plan.skipped.push(skipped);
         }
@@ -76,7 +76,7 @@ pub(super) fn add(
     if places.is_empty() {
         let asked = selection.backend.map_or("auto", BackendId::as_str);
         let why = format!(
-            "frameworks run on cpu, rocm and cuda, and --backend {asked} has no device of these \
+            "frameworks run only on cpu, rocm and cuda, and --backend {asked} has no such device \
              here"
         );
         plan.skipped.push(absent(
@@ -106,7 +106,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Plans the models of `wish`, one case once.
+/// Adds the model cases of `wish` to the plan, without duplicates.
 fn add_models(
     plan: &mut Plan,
     component: &Component,
@@ -126,8 +126,8 @@ fn add_models(
     Ok(())
 }
 
-/// Models none of which there is are a mistake; beside others, which are measured, they are
-/// skipped.
+/// Returns an error if none of the named models exists. If other models are measured, unknown names
+/// are only skipped.
 pub(super) fn refuse_wrong_names(plan: &Plan) -> Result<(), PlanError> {
     let mut wrong =
         plan.skipped.iter().map(|(case, reason)| Some((model_cases::wrong_name(case)?, reason)));
@@ -140,7 +140,8 @@ pub(super) fn refuse_wrong_names(plan: &Plan) -> Result<(), PlanError> {
     })
 }
 
-/// A framework brings a runtime of its own: a GPU of a backend asked for is left to it to find.
+/// Returns the devices for frameworks. A framework has its own runtime, so for a requested GPU
+/// backend without known devices, the framework looks for the GPU itself.
 fn places(selection: &Selection, devices: &[&DeviceInfo]) -> Vec<DeviceRef> {
     let knows =
         |backend: BackendId| matches!(backend, BackendId::Cpu | BackendId::Rocm | BackendId::Cuda);
@@ -155,7 +156,8 @@ fn places(selection: &Selection, devices: &[&DeviceInfo]) -> Vec<DeviceRef> {
     }
 }
 
-/// The entry of `list` and of a run for a component that cannot be measured here.
+/// Returns the entry of a component that cannot be measured on this machine, as shown in `list` and
+/// stored in a run.
 pub fn absent(component: &str, reason: &Reason) -> (Case, Reason) {
     let case = Case {
         id: CaseId::from_segments(&[BenchmarkType::ComponentSpecific.as_str(), component]),

@@ -1,4 +1,4 @@
-//! Plans of small machines.
+//! Tests of plans for small machines.
 
 use rsb_model::DeviceRef;
 

@@ -1,6 +1,6 @@
-//! The suite `hardware-acceleration`: the same points on every backend of each GPU, and of the CPU,
-//! so that their figures stand side by side. Sizes are fixed, whatever a backend knows of the GPU's
-//! caches and memory.
+//! The suite `hardware-acceleration`: the same points on every backend of each GPU and on the CPU,
+//! so that their results can be compared. Sizes are fixed and do not depend on the caches and
+//! memory that a backend reports.
 
 use rsb_device::DeviceInfo;
 use rsb_model::DeviceType;
@@ -8,16 +8,16 @@ use rsb_workloads::Benchmark;
 
 use crate::selection::CustomEntry;
 
-/// On which hardware an entry is worth having.
+/// Hardware for which an entry is useful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryHardware {
-    /// Small enough for drivers that run on a CPU.
+    /// All hardware. Small enough for drivers that run on a CPU.
     Every,
-    /// Large enough to fill a GPU.
+    /// GPUs only. Large enough to fill one.
     Gpus,
 }
 
-/// A benchmark with the values of its axes, separated by commas.
+/// Benchmark, hardware, and comma-separated values of its axes.
 type Entry = (&'static str, EntryHardware, &'static [(&'static str, &'static str)]);
 
 const ENTRIES: &[Entry] = &[
@@ -53,7 +53,7 @@ const ENTRIES: &[Entry] = &[
     ("launch-latency", EntryHardware::Every, &[("launch_mode", "single")]),
 ];
 
-/// Each entry, as one of the suite `custom` is written.
+/// Returns the entries in the form of the suite `custom`.
 pub fn entries() -> Vec<CustomEntry> {
     let mut entries = Vec::new();
     for (benchmark, _, points) in ENTRIES {
@@ -66,16 +66,16 @@ pub fn entries() -> Vec<CustomEntry> {
     entries
 }
 
-/// The benchmarks in it, each once.
+/// Returns the names of the benchmarks of the suite, without duplicates.
 pub(super) fn benchmarks() -> Vec<&'static str> {
     let mut names: Vec<&str> = ENTRIES.iter().map(|(name, ..)| *name).collect();
     names.dedup();
     names
 }
 
-/// The axes of entry `index` on `device`, every one of them, so that a profile adds no points;
-/// nothing where it is not worth having. The CPU itself works with every thread, as drivers that
-/// run on it do.
+/// Returns the values of all axes of entry `index` on `device`, so that a profile adds no points.
+/// `None` if the entry is not useful for the device. The CPU backend uses all threads, as drivers
+/// that run on the CPU do.
 pub fn axes_on(
     index: usize,
     benchmark: &dyn Benchmark,
@@ -100,7 +100,7 @@ pub fn axes_on(
     Some(all)
 }
 
-/// The axis of the CPU's threads.
+/// Axis with the number of CPU threads.
 const THREADS: &str = "threads";
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Attention in one kernel: a block of scores stays in a cache and is gone when the next is made.
-//! Each row keeps the largest score so far and the sum of powers below it; a larger score later
-//! scales down what is there (online softmax).
+//! Fused attention: a block of scores stays in a cache and is overwritten by the next. Each row
+//! keeps the running maximum of its scores and the sum of exponentials; a larger score rescales the
+//! previous sums (online softmax).
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -20,13 +20,13 @@ use rsb_device::device::DeviceError;
 use rsb_device::operation::{Attention, Gemm};
 use rsb_gemm::convert;
 
-/// Queries that a thread takes at once, of heads that share keys.
+/// Queries that a thread takes at once, from heads that share keys.
 const QUERIES: usize = 64;
 
 /// Positions whose scores are held at once.
 const POSITIONS: usize = 128;
 
-/// Where one thread works. What is widened is not used for f32.
+/// Scratch memory of one thread. `wide` is not used for f32.
 #[derive(Default)]
 struct Scratch {
     wide: [Vec<f32>; 3],
@@ -34,20 +34,20 @@ struct Scratch {
     sums: Vec<f32>,
 }
 
-/// A row under way.
+/// Softmax state of a row.
 #[derive(Clone, Copy)]
 struct Row {
     largest: f32,
     total: f32,
 }
 
-/// Everything a block of queries needs.
+/// Inputs of the kernel, shared by all threads.
 struct Work {
     op: Attention,
     format: Option<HalfFormat>,
     inputs: [Span; 3],
     y: Span,
-    /// Of which each block of products is the work of one thread.
+    /// Single-threaded pool: each block of products is computed by one thread.
     alone: ThreadPool,
 }
 
@@ -61,8 +61,7 @@ pub(super) fn kernel(op: Attention, bound: Bound) -> Result<CpuKernel, DeviceErr
     let scratch: Vec<Mutex<Scratch>> =
         (0..bound.pool.threads()).map(|_| Mutex::default()).collect();
     Ok(CpuKernel::native(move || {
-        // Under a mask blocks are unlike in size, so that shares made beforehand would end one
-        // after another.
+        // With a mask, blocks differ in size, so static shares would end at different times.
         let next = AtomicUsize::new(0);
         let (pool, work): (&ThreadPool, &Work) = (&bound.pool, &work);
         pool.each(|index| {
@@ -75,7 +74,7 @@ pub(super) fn kernel(op: Attention, bound: Bound) -> Result<CpuKernel, DeviceErr
                     return;
                 }
                 // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and
-                // each item is one thread's.
+                // each item belongs to one thread.
                 unsafe { work.block(item / blocks, item % blocks * QUERIES, &mut scratch) };
             }
         });
@@ -83,10 +82,10 @@ pub(super) fn kernel(op: Attention, bound: Bound) -> Result<CpuKernel, DeviceErr
 }
 
 impl Work {
-    /// Rows of `y` of head `head` of keys, from its row `first` on.
+    /// Computes rows of `y` for key head `head`, starting at its row `first`.
     ///
     /// # Safety
-    /// The spans must outlive the call, the output overlap no input, and nobody else touch these
+    /// The spans outlive the call, the output overlaps no input, and nothing else accesses these
     /// rows of it.
     unsafe fn block(&self, head: usize, first: usize, scratch: &mut Scratch) {
         let (op, width) = (&self.op, self.op.head_dim as usize);
@@ -98,7 +97,7 @@ impl Work {
         let mut states = [Row { largest: f32::MIN, total: 0.0 }; QUERIES];
         sums.clear();
         sums.resize(rows.len() * width, 0.0);
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         let queries =
             unsafe { self.numbers(0, rows.start * width..rows.end * width, wide_queries) };
         for start in (0..most).step_by(POSITIONS) {
@@ -109,8 +108,8 @@ impl Work {
             let alpha = 1.0 / (width as f64).sqrt();
             let of_scores = Gemm { transpose_b: true, alpha, ..product(rows.len(), count, width) };
             let of_values = Gemm { beta: 1.0, ..product(rows.len(), width, count) };
-            // SAFETY: by the promise of the caller; the scratch is this thread's, and as large as
-            // the products.
+            // SAFETY: guaranteed by the caller; the scratch memory belongs to this thread and has
+            // the size of the products.
             unsafe {
                 let keys = self.numbers(1, cached.clone(), wide_keys);
                 self.multiply(of_scores, [queries, keys, Span::of_slice(scores)]);
@@ -131,7 +130,7 @@ impl Work {
             }
         }
         let elements = rows.start * width..rows.end * width;
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.format {
                 None => self.y.slice_mut(&elements).copy_from_slice(sums),
@@ -140,7 +139,7 @@ impl Work {
         }
     }
 
-    /// Elements of an input as f32: where they lie, or widened.
+    /// Returns elements of an input as f32: in place, or widened.
     ///
     /// # Safety
     /// As [`Work::block`].
@@ -148,15 +147,17 @@ impl Work {
         let input = self.inputs.get(input).copied().unwrap_or(Span::EMPTY);
         let Some(format) = self.format else { return input.from::<f32>(elements.start) };
         wide.resize(elements.len(), 0.0);
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         convert::widen(format, unsafe { input.slice(&elements) }, wide);
         Span::of_slice(wide)
     }
 
+    /// Computes one product on this thread.
+    ///
     /// # Safety
-    /// The spans must be as large as the product says, and C be nobody else's.
+    /// The spans have the sizes of the product, and nothing else uses C.
     unsafe fn multiply(&self, op: Gemm, [a, b, c]: [Span; 3]) {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { plain_product(&Product { op, a, b, c }, &self.alone) };
     }
 }
@@ -165,8 +166,8 @@ fn product(m: usize, n: usize, k: usize) -> Gemm {
     Gemm::new(Dtype::F32, m as u64, n as u64, k as u64)
 }
 
-/// Makes powers of the first `seen` scores and zeros of the others, and brings `sums` to the same
-/// scale.
+/// Replaces the first `seen` scores by exponentials and the others by zeros, and rescales `sums` to
+/// match.
 #[multiversion::multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
     "x86_64+avx2+fma"

@@ -1,5 +1,5 @@
-//! Convolution as a matrix product: the patches under the kernel become the columns of a matrix,
-//! image by image and group by group. Kernels of one point need no patches.
+//! Convolution as GEMM: the patches under the kernel become the columns of a matrix, image by image
+//! and group by group. 1 × 1 kernels need no patches.
 
 use rsb_model::Dtype;
 
@@ -26,8 +26,8 @@ pub(super) fn kernel(op: &Convolution, bound: Bound) -> Result<CpuKernel, Device
     let patches = Memory::new_zeroed(shape.patch_bytes()).ok_or_else(|| {
         unsupported_error(
             "convolution of this shape",
-            "there is no memory for its patches",
-            "choose a smaller one",
+            "not enough memory for its patches",
+            "choose a smaller shape",
         )
     })?;
     let (input, weights, output) = (bound.span(0), bound.span(1), bound.span(2));
@@ -35,7 +35,7 @@ pub(super) fn kernel(op: &Convolution, bound: Bound) -> Result<CpuKernel, Device
         for image in 0..shape.batch {
             for group in 0..shape.groups {
                 // SAFETY: `bound` keeps the three buffers and the closure keeps the patches; all
-                // are distinct, as large as the shape says, and nobody else uses them during a
+                // are distinct and have the sizes of the shape, and nothing else uses them during a
                 // launch.
                 unsafe {
                     one(
@@ -51,7 +51,7 @@ pub(super) fn kernel(op: &Convolution, bound: Bound) -> Result<CpuKernel, Device
     }))
 }
 
-/// The sizes of a convolution, of one group where that matters.
+/// Dimensions of a convolution, per group if they depend on it.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     batch: usize,
@@ -84,17 +84,17 @@ impl Shape {
         }
     }
 
-    /// Rows of the matrix of patches.
+    /// Returns the number of rows of the patch matrix.
     fn taps(&self) -> usize {
         self.in_channels * self.kernel.0 * self.kernel.1
     }
 
-    /// Columns of the matrix of patches.
+    /// Returns the number of columns of the patch matrix.
     fn points(&self) -> usize {
         self.out.0 * self.out.1
     }
 
-    /// Whether the input itself is the matrix of patches.
+    /// Returns whether the input itself is the patch matrix.
     fn is_pointwise(&self) -> bool {
         self.kernel == (1, 1) && self.stride == 1 && self.padding == 0
     }
@@ -108,9 +108,11 @@ impl Shape {
     }
 }
 
+/// Computes one group of one image.
+///
 /// # Safety
-/// The spans (input, weights, output, patches) must be distinct, as large as the shape says,
-/// outlive the call and be nobody else's.
+/// The spans (input, weights, output, patches) are distinct, have the sizes of the shape and
+/// outlive the call, and nothing else uses them.
 unsafe fn one(
     shape: &Shape,
     bound: &Bound,
@@ -128,7 +130,7 @@ unsafe fn one(
         pool.each(|thread| {
             let taps = pool.share(thread, all_taps, 1);
             let share = taps.start * shape.points()..taps.end * shape.points();
-            // SAFETY: by the promise of the caller; shares are disjoint.
+            // SAFETY: guaranteed by the caller; shares are disjoint.
             let (source, target) =
                 unsafe { (input.slice::<f32>(&part), patches.slice_mut::<f32>(&share)) };
             for (tap, row) in taps.zip(target.chunks_exact_mut(shape.points())) {
@@ -144,11 +146,11 @@ unsafe fn one(
         b: columns,
         c: output.from::<f32>(index * m * n),
     };
-    // SAFETY: by the promise of the caller; each span has a whole matrix from its start on.
+    // SAFETY: guaranteed by the caller; each span has a whole matrix at its start.
     unsafe { plain_product(&product, &bound.pool) };
 }
 
-/// One row of the matrix of patches: what tap `tap` of the kernel sees at each point of the output.
+/// Fills one row of the patch matrix: the inputs of kernel tap `tap` at each output point.
 fn gather(shape: &Shape, input: &[f32], tap: usize, row: &mut [f32]) {
     let (tap, tap_column) = (tap / shape.kernel.1, tap % shape.kernel.1);
     let (channel, tap_row) = (tap / shape.kernel.0, tap % shape.kernel.0);
@@ -166,11 +168,11 @@ fn gather(shape: &Shape, input: &[f32], tap: usize, row: &mut [f32]) {
     }
 }
 
-/// The part of one input line that a tap sees, `offset` to the right of each point, with zeros
-/// beyond its ends.
+/// Copies the part of one input line that a tap reads, `offset` to the right of each point, with
+/// zeros beyond its ends.
 fn gather_line(shape: &Shape, line: &[f32], offset: usize, points: &mut [f32]) {
     if shape.stride == 1 {
-        // Three stretches, the middle one a plain copy.
+        // Three ranges, of which the middle one is a plain copy.
         let before = shape.padding.saturating_sub(offset).min(points.len());
         let first = (offset + before).saturating_sub(shape.padding);
         let inside = line.len().saturating_sub(first).min(points.len() - before);

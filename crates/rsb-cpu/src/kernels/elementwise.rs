@@ -1,4 +1,4 @@
-//! Element by element: one pass over the inputs, one over the output.
+//! Element-wise operations: one pass over the inputs and one over the output.
 
 use std::ops::Range;
 
@@ -14,10 +14,11 @@ use rsb_device::device::DeviceError;
 use rsb_device::operation::{Elementwise, ElementwiseOp};
 use rsb_gemm::convert::{self, BLOCK};
 
-/// f(x, z) over equally long slices; functions of one argument are given x twice.
+/// f(x, z) over slices of equal length; unary functions receive x twice.
 pub(super) type Function = fn(&[f32], &[f32], &mut [f32]);
 
-/// Threads take whole lines of the narrowest type, so that no two of them write to the same one.
+/// Shares of threads are whole cache lines of the narrowest type, so that no two threads write to
+/// the same line.
 const GRAIN: usize = 64;
 
 pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, DeviceError> {
@@ -40,9 +41,11 @@ pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, Device
     }))
 }
 
+/// Applies `function` to a share of the elements.
+///
 /// # Safety
-/// The spans must outlive the call, the third must overlap neither of the others, and nobody else
-/// may touch this share.
+/// The spans outlive the call, the third overlaps neither of the others, and nothing else accesses
+/// this share.
 pub(super) unsafe fn run(
     function: Function,
     format: Option<HalfFormat>,
@@ -50,10 +53,10 @@ pub(super) unsafe fn run(
     share: &Range<usize>,
 ) {
     match format {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         None => unsafe { function(x.slice(share), z.slice(share), y.slice_mut(share)) },
         Some(format) => {
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 run_sixteen(function, format, x.slice(share), z.slice(share), y.slice_mut(share));
             };
@@ -129,7 +132,8 @@ mod tests {
     use super::ElementwiseOp::{Add, Gelu, Multiply, Relu, Sigmoid};
     use super::*;
 
-    /// `.cargo/config.toml` says so: else what one edit moves, another pays for.
+    /// Checks the alignment set in `.cargo/config.toml`. Without it, an edit to one function
+    /// changes the speed of others.
     #[test]
     fn functions_begin_at_cache_lines() {
         if option_env!("RUSTFLAGS").or(option_env!("CARGO_ENCODED_RUSTFLAGS")).is_some() {

@@ -1,5 +1,5 @@
-//! Matrix products: the crate `gemm`, the crate `rsb-gemm` of this workspace, and OpenBLAS, oneMKL
-//! and oneDNN if they are installed.
+//! GEMM by the `gemm` crate, the `rsb-gemm` crate of this workspace, and, if installed, OpenBLAS,
+//! oneMKL and oneDNN.
 #![allow(unsafe_code)]
 
 mod blas;
@@ -20,13 +20,14 @@ use onednn::OneDnn;
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Gemm;
 
-/// Who can do it, in the order in which they are preferred.
+/// Providers in order of preference.
 const PROVIDERS: [&str; 5] = ["gemm", "native", "openblas", "mkl", "onednn"];
 
-/// Whether the crate has f16: on `x86_64` it is built without, since our own kernels have it.
+/// Whether the `gemm` crate supports f16. On `x86_64` it is built without f16, since `rsb-gemm`
+/// supports it.
 const CRATE_HAS_F16: bool = cfg!(not(target_arch = "x86_64"));
 
-/// A product, who does it, and on how many threads.
+/// A product and its matrices.
 #[derive(Clone, Copy)]
 pub(super) struct Product {
     pub(super) op: Gemm,
@@ -35,21 +36,21 @@ pub(super) struct Product {
     pub(super) c: Span,
 }
 
-/// One way to do it.
+/// A library that computes one matrix of the batch per call.
 #[derive(Clone, Copy)]
 enum Library {
     Crate,
     Blas(&'static Blas),
 }
 
-/// Who does it.
+/// A provider of products.
 #[derive(Clone, Copy)]
 enum Provider {
-    /// In one call for each matrix of the batch.
+    /// One call for each matrix of the batch.
     Library(Library),
-    /// By what it made ready before.
+    /// A prepared oneDNN primitive.
     OneDnn(&'static OneDnn),
-    /// By `rsb-gemm`, by one of its names.
+    /// `rsb-gemm`, by provider name.
     Native(&'static str),
 }
 
@@ -66,14 +67,14 @@ pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKe
         Provider::Native(name) => return prepare_native(name, &product, bound),
     };
     Ok(CpuKernel::new(library.name(), move || {
-        // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation
-        // says, and nobody else uses them during a launch.
+        // SAFETY: `bound` keeps the three buffers, which are distinct and have the sizes of the
+        // operation, and nothing else uses them during a launch.
         unsafe { library.run(&product, &bound.pool) };
         Ok(())
     }))
 }
 
-/// Prepares a product by `rsb-gemm`.
+/// Prepares a product with `rsb-gemm`.
 fn prepare_native(name: &str, product: &Product, bound: Bound) -> Result<CpuKernel, DeviceError> {
     let prepared =
         PreparedGemm::new(name, product.op, bound.pool.threads()).map_err(|error| match error {
@@ -87,23 +88,23 @@ fn prepare_native(name: &str, product: &Product, bound: Bound) -> Result<CpuKern
     };
     Ok(CpuKernel::new(prepared.name(), move || {
         bound.pool.each(|thread| {
-            // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the
-            // operation says, and nothing else uses them during a launch.
+            // SAFETY: `bound` keeps the three buffers, which are distinct and have the sizes of the
+            // operation, and nothing else uses them during a launch.
             unsafe { prepared.compute(thread, &matrices) };
         });
         Ok(())
     }))
 }
 
-/// Prepares a product that oneDNN keeps between launches.
+/// Prepares a oneDNN product that is reused between launches.
 fn prepare_onednn(
     library: &'static OneDnn,
     product: &Product,
     bound: Bound,
 ) -> Result<CpuKernel, DeviceError> {
     let matrices = [product.a, product.b, product.c].map(Span::start);
-    // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation
-    // says, as long as the kernel.
+    // SAFETY: `bound` keeps the three buffers, which are distinct and have the sizes of the
+    // operation, for the lifetime of the kernel.
     let prepared = unsafe { library.prepare(&product.op, matrices) };
     let dtype = product.op.dtype;
     let mut work = prepared.map_err(|why| onednn_error(dtype, why))?;
@@ -128,12 +129,14 @@ impl Library {
         }
     }
 
+    /// Computes the product of every matrix in the batch.
+    ///
     /// # Safety
-    /// The spans must be as large as the operation says and outlive the call, and C must overlap
-    /// neither A nor B and be nobody else's.
+    /// The spans have the sizes of the operation and outlive the call. C overlaps neither A nor B,
+    /// and nothing else uses it.
     unsafe fn run(self, product: &Product, pool: &ThreadPool) {
         for batch in 0..product.op.batch as usize {
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 match self {
                     Self::Crate => crate_product(product, batch, pool),
@@ -154,7 +157,7 @@ impl Provider {
     }
 }
 
-/// The library of that name, if it can do `op`.
+/// Returns the provider named `name`, if it supports `op`.
 fn find(name: &str, op: &Gemm) -> Result<Provider, DeviceError> {
     check_type(op)?;
     let provider = match name {
@@ -178,14 +181,10 @@ fn unknown(name: &str) -> DeviceError {
         PROVIDERS.join(", "),
         rsb_gemm::PROVIDERS[1..].join(", ")
     );
-    unsupported_error(
-        format!("provider {name}"),
-        why,
-        "choose one of these, or leave it to the device",
-    )
+    unsupported_error(format!("provider {name}"), why, "choose one of these, or omit the provider")
 }
 
-/// Refuses the types that no library of products has.
+/// Rejects data types that no provider supports.
 fn check_type(op: &Gemm) -> Result<(), DeviceError> {
     match op.dtype {
         Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8 => Ok(()),
@@ -204,16 +203,16 @@ fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
         }
     };
     if op.is_narrowed() {
-        let why = format!("its products of {} are wider than their inputs", op.dtype);
+        let why = format!("its products of {} have wider results than inputs", op.dtype);
         return Err(lacks_error(provider, op, why));
     }
     match (library, op.dtype) {
         (Library::Crate, Dtype::F16) if !CRATE_HAS_F16 => {
-            let why = "the crate is built without f16 on x86_64, where provider=native has it";
+            let why = "the crate is built without f16 on x86_64; provider=native supports it there";
             Err(lacks_error(provider, op, why.to_owned()))
         }
         (Library::Crate, Dtype::Bf16 | Dtype::I8) => {
-            Err(lacks_error(provider, op, format!("the crate has no {}", op.dtype)))
+            Err(lacks_error(provider, op, format!("the crate does not support {}", op.dtype)))
         }
         (Library::Crate, _) => Ok(()),
         (Library::Blas(blas), dtype) => {
@@ -240,16 +239,16 @@ fn lacks_error(provider: Provider, op: &Gemm, why: String) -> DeviceError {
     DeviceError::Unsupported(Reason::new(
         format!("{} product by {}", op.dtype, provider.name()),
         why,
-        "choose another provider, or f32, which all have",
+        "choose another provider, or f32, which all providers support",
     ))
 }
 
-/// The first that can do it. Choosing by a trial run would be a choice by noise: the same case
-/// would have one library in one run and another in the next. On server CPUs with AVX2 and with
-/// AVX-512 the crate was within 4 % of the best of all for f32, on every shape tried; on others
-/// `provider=gemm,native,openblas,mkl,onednn` tells. Of few rows, where B is transposed, as in
-/// decode of several sequences, the crate packs B and our own kernels do not, which makes them 1.6
-/// to 20 times as fast.
+/// Returns the first provider that supports `op`. Choosing by a trial run would depend on noise:
+/// the same case could use different libraries in different runs. On server CPUs with AVX2 and with
+/// AVX-512 the `gemm` crate was within 4 % of the fastest provider for f32 on every shape tried;
+/// use `provider=gemm,native,openblas,mkl,onednn` to compare them on other CPUs. With few rows and
+/// a transposed B, as in decoding several sequences, the crate packs B and `rsb-gemm` does not,
+/// which makes the latter 1.6 to 20 times as fast.
 fn choose_provider(op: &Gemm) -> Result<Provider, DeviceError> {
     check_type(op)?;
     let first = if rsb_gemm::reads_b_once(op) { "native" } else { PROVIDERS[0] };
@@ -259,7 +258,7 @@ fn choose_provider(op: &Gemm) -> Result<Provider, DeviceError> {
         .ok_or_else(|| no_provider_error(op))
 }
 
-/// No library can: why each cannot, once.
+/// Returns the error if no provider supports `op`, with the reason of each.
 fn no_provider_error(op: &Gemm) -> DeviceError {
     let mut reasons = Vec::new();
     for name in PROVIDERS {
@@ -271,11 +270,11 @@ fn no_provider_error(op: &Gemm) -> DeviceError {
     unsupported_error(
         format!("matrix product of {}", op.dtype),
         reasons.join("; "),
-        "choose f32, or install a library that has it",
+        "choose f32, or install a library that supports the data type",
     )
 }
 
-/// Rows and columns of A, B and C of one matrix of the batch, and where they begin.
+/// Row and column strides of A, B and C, and the first elements of one matrix of the batch.
 struct Strides {
     a: (isize, isize),
     b: (isize, isize),
@@ -295,15 +294,17 @@ impl Strides {
     }
 }
 
-/// From row to row and from column to column of a matrix that is stored row by row, or turned.
+/// Returns the row and column strides of a row-major matrix that may be transposed.
 fn row_major(transposed: bool, rows: usize, columns: usize) -> (isize, isize) {
     if transposed { (1, rows.cast_signed()) } else { (columns.cast_signed(), 1) }
 }
 
+/// Computes one product with the `gemm` crate.
+///
 /// # Safety
 /// As [`Library::run`].
 unsafe fn crate_product(product: &Product, batch: usize, pool: &ThreadPool) {
-    // SAFETY: by the promise of the caller, and the type is that of the buffers.
+    // SAFETY: guaranteed by the caller, and the type is that of the buffers.
     unsafe {
         match product.op.dtype {
             Dtype::F64 => typed_product(product, batch, pool, |value| value),
@@ -313,6 +314,8 @@ unsafe fn crate_product(product: &Product, batch: usize, pool: &ThreadPool) {
     }
 }
 
+/// Computes one product of `T` with the `gemm` crate.
+///
 /// # Safety
 /// As [`Library::run`], with buffers of `T`.
 unsafe fn typed_product<T: 'static + Send + Copy>(
@@ -328,11 +331,11 @@ unsafe fn typed_product<T: 'static + Send + Copy>(
         threads => gemm::Parallelism::Rayon(threads),
     };
     let product = *product;
-    // The crate names the factor of C `alpha` and that of the product `beta`.
+    // The `gemm` crate names the factor of C `alpha` and that of the product `beta`.
     let (factor_of_c, factor) = (to(op.beta), to(op.alpha));
     pool.install(move || {
         let product = product;
-        // SAFETY: each matrix lies in its buffer with these strides, by the promise of the caller.
+        // SAFETY: the caller guarantees that each matrix is within its buffer with these strides.
         unsafe {
             gemm::gemm(
                 op.m as usize,
@@ -359,6 +362,8 @@ unsafe fn typed_product<T: 'static + Send + Copy>(
     });
 }
 
+/// Computes one product with a BLAS library.
+///
 /// # Safety
 /// As [`Library::run`]; `check` found the function for this type.
 unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: usize) {
@@ -372,7 +377,7 @@ unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: us
     macro_rules! call {
         ($function:expr, $element:ty, $result:ty) => {
             if let Some(function) = $function {
-                // SAFETY: by the promise of the caller, and sizes fit by `check`.
+                // SAFETY: guaranteed by the caller, and `check` made sure that the sizes fit.
                 unsafe {
                     function(
                         ROW_MAJOR,
@@ -401,7 +406,7 @@ unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: us
     }
 }
 
-/// `CBLAS_TRANSPOSE`.
+/// Returns the `CBLAS_TRANSPOSE` value.
 fn transposition(transposed: bool) -> c_int {
     if transposed { 112 } else { 111 }
 }
@@ -410,12 +415,12 @@ fn to_c_int(value: u64) -> c_int {
     c_int::try_from(value).unwrap_or(c_int::MAX)
 }
 
-/// C ← A·B in f32 on `pool`, for kernels that are made of products.
+/// Computes C ← A·B in f32 on `pool`, for kernels that use products.
 ///
 /// # Safety
 /// As [`Library::run`].
 pub(super) unsafe fn plain_product(product: &Product, pool: &ThreadPool) {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { crate_product(product, 0, pool) };
 }
 

@@ -1,6 +1,6 @@
-//! The heap as a benchmark: the cost of large blocks, and what is held after long use.
+//! Heap benchmarks: the cost of large blocks, and the memory held after long use.
 //!
-//! Whatever allocator the program has is what is measured.
+//! They measure the global allocator of the program.
 
 #![allow(unsafe_code)]
 
@@ -20,7 +20,7 @@ pub(super) fn allocate_kernel(op: Allocate) -> CpuKernel {
         if op.touch == Touch::Written {
             block.resize(bytes, 1);
         }
-        // The compiler may leave out an allocation that nobody looks at.
+        // Prevents the compiler from removing an unused allocation.
         black_box(block.as_mut_ptr());
         Ok(())
     })
@@ -34,7 +34,7 @@ pub(super) fn churn_kernel(op: Churn, bound: Bound) -> Result<CpuKernel, DeviceE
     let Some(before) = resident_bytes() else {
         return Err(unsupported_error(
             "memory-fragmentation",
-            "this system does not tell how much memory a process holds",
+            "this system does not report the memory of a process",
             "run it on Linux with /proc mounted",
         ));
     };
@@ -42,7 +42,7 @@ pub(super) fn churn_kernel(op: Churn, bound: Bound) -> Result<CpuKernel, DeviceE
         let _keeps_the_buffer = &bound;
         for step in steps.iter() {
             let Some(slot) = slots.get_mut(step.slot) else { continue };
-            // Freed first, as a program that replaces a tensor does.
+            // Freed first, as in a program that replaces a tensor.
             *slot = Vec::new();
             slot.try_reserve_exact(step.bytes).map_err(|_| refused_memory(step.bytes as u64))?;
             touch_pages(slot);
@@ -59,7 +59,7 @@ pub(super) fn churn_kernel(op: Churn, bound: Bound) -> Result<CpuKernel, DeviceE
     }))
 }
 
-/// Writes to every page of a block: one that is never written to is not held at all.
+/// Writes to every page of a block; untouched pages would not be resident.
 fn touch_pages(block: &mut Vec<u8>) {
     const PAGE: usize = 4096;
     for byte in block.spare_capacity_mut().iter_mut().step_by(PAGE) {
@@ -68,7 +68,7 @@ fn touch_pages(block: &mut Vec<u8>) {
     black_box(block.as_mut_ptr());
 }
 
-/// Memory of this process that is in place.
+/// Returns the resident memory of this process in bytes.
 #[cfg(target_os = "linux")]
 fn resident_bytes() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
@@ -81,15 +81,15 @@ fn resident_bytes() -> Option<u64> {
     None
 }
 
-/// Asks the C library for its free pages back, where it is one that can: what was held before is
-/// then not counted.
+/// Makes the C library release free pages, if it supports that, so that memory held before is not
+/// counted.
 fn give_back_what_is_free() {
     #[cfg(target_os = "linux")]
     {
         type Trim = unsafe extern "C" fn(usize) -> std::ffi::c_int;
         let program = libloading::os::unix::Library::this();
-        // SAFETY: `malloc_trim` has this signature in every C library that has it, and any argument
-        // is valid.
+        // SAFETY: `malloc_trim` has this signature in every C library that provides it, and any
+        // argument is valid.
         unsafe {
             if let Ok(trim) = program.get::<Trim>(b"malloc_trim\0") {
                 trim(0);

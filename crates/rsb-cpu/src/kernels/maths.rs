@@ -1,16 +1,16 @@
-//! Functions of one f32 that the compiler can vectorize: no tables, no branches, no calls.
-// A function that stays a call would not be compiled with the vector instructions of its caller.
+//! Functions of one f32 that the compiler can vectorize: no tables, branches or calls.
+// A function that is not inlined would be compiled without the vector instructions of its caller.
 #![allow(clippy::inline_always)]
 
-/// eˣ to 2 units in the last place; x is limited to where the result is a normal number.
+/// Returns eˣ, accurate to 2 ULP. x is clamped so that the result is a normal number.
 ///
 /// x is split into n·ln 2 + r with |r| ≤ ½ ln 2. The Taylor series of eʳ to the seventh power is
-/// then good to 5·10⁻⁹, and 2ⁿ goes straight into the exponent.
+/// accurate to 5·10⁻⁹, and 2ⁿ is built directly from exponent bits.
 #[inline(always)]
 pub(super) fn exp<const FUSED: bool>(x: f32) -> f32 {
-    /// 1.5·2²³: adding it leaves the nearest whole number in the low bits.
+    /// 1.5·2²³: adding it leaves the nearest integer in the low bits.
     const ROUND: f32 = 12_582_912.0;
-    /// ln 2 in two parts, the first with enough trailing zeros that n times it is exact.
+    /// ln 2 in two parts; the first has enough trailing zeros that n times it is exact.
     const LN_2_HIGH: f32 = 0.693_359_4;
     const LN_2_LOW: f32 = -2.121_944_4e-4;
     let x = x.clamp(-87.0, 88.0);
@@ -25,20 +25,20 @@ pub(super) fn exp<const FUSED: bool>(x: f32) -> f32 {
     series * power
 }
 
-/// a·b + c. The fused instruction must only be asked for where the function that this is inlined in
-/// is compiled for a CPU that has it: elsewhere it is a slow call.
+/// Returns a·b + c. `FUSED` must be set only if the function that this is inlined into is compiled
+/// with FMA; otherwise it is a slow library call.
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// 1 / (1 + e⁻ˣ).
+/// Returns 1 / (1 + e⁻ˣ).
 #[inline(always)]
 pub(super) fn sigmoid<const FUSED: bool>(x: f32) -> f32 {
     1.0 / (1.0 + exp::<FUSED>(-x))
 }
 
-/// GELU in its tanh form: ½(1 + tanh u) is the sigmoid of 2u.
+/// Returns GELU in its tanh form, using ½(1 + tanh u) = sigmoid(2u).
 #[inline(always)]
 pub(super) fn gelu<const FUSED: bool>(x: f32) -> f32 {
     /// −2·√(2/π), and that times 0.044715.

@@ -1,5 +1,5 @@
-//! Softmax, layer norm and RMS norm, a row at a time: a row is read from memory once and stays in
-//! the first caches.
+//! Softmax, layer norm and RMS norm, one row at a time: a row is read from memory once and stays in
+//! L1 or L2.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ use rsb_gemm::convert;
 /// Independent sums of a row.
 const LANES: usize = 32;
 
-/// Where one thread widens what it works on. Not used for f32.
+/// Buffers in which one thread widens its data. Not used for f32.
 struct Scratch {
     x: Vec<f32>,
     y: Vec<f32>,
@@ -26,7 +26,7 @@ struct Scratch {
     bias: Vec<f32>,
 }
 
-/// Everything a share of the rows needs.
+/// Inputs of the kernel, shared by all threads.
 #[derive(Clone, Copy)]
 struct Work {
     op: NormalizeOp,
@@ -72,14 +72,16 @@ pub(super) fn kernel(op: &Normalize, bound: Bound) -> Result<CpuKernel, DeviceEr
     }))
 }
 
+/// Normalizes rows of f32.
+///
 /// # Safety
-/// The spans must outlive the call, the output overlap no input, and nobody else touch these rows
+/// The spans outlive the call, the output overlaps no input, and nothing else accesses these rows
 /// of it.
 unsafe fn run(work: &Work, rows: &Range<usize>) {
     let elements = rows.start * work.columns..rows.end * work.columns;
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     let (x, y) = unsafe { (work.x.slice::<f32>(&elements), work.y.slice_mut::<f32>(&elements)) };
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     let (gain, bias): (&[f32], &[f32]) =
         unsafe { (work.gain.slice(&(0..work.columns)), work.bias.slice(&(0..work.columns))) };
     for (x, y) in x.chunks_exact(work.columns).zip(y.chunks_exact_mut(work.columns)) {
@@ -87,16 +89,18 @@ unsafe fn run(work: &Work, rows: &Range<usize>) {
     }
 }
 
+/// Normalizes rows of 16-bit elements.
+///
 /// # Safety
 /// As [`run`].
 unsafe fn run_sixteen(work: &Work, format: HalfFormat, rows: &Range<usize>, scratch: &mut Scratch) {
     let elements = rows.start * work.columns..rows.end * work.columns;
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     let (x, y) = unsafe { (work.x.slice::<u16>(&elements), work.y.slice_mut::<u16>(&elements)) };
     for (from, to) in [(work.gain, &mut scratch.gain), (work.bias, &mut scratch.bias)] {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         let from: &[u16] = unsafe { from.slice(&(0..work.columns)) };
-        // What the operation has none of stays empty.
+        // Stays empty for an operation without this input.
         to.resize(from.len(), 0.0);
         convert::widen(format, from, to);
     }
@@ -116,7 +120,7 @@ fn row(op: NormalizeOp, x: &[f32], gain: &[f32], bias: &[f32], y: &mut [f32]) {
 }
 
 /// Folds x in independent lanes.
-// Inlined, or it would not be compiled with the vector instructions of its caller.
+// Inlined so that it is compiled with the vector instructions of its caller.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 pub(super) fn lanes(x: &[f32], f: impl Fn(f32, f32) -> f32, start: f32) -> [f32; LANES] {
@@ -133,7 +137,7 @@ pub(super) fn lanes(x: &[f32], f: impl Fn(f32, f32) -> f32, start: f32) -> [f32;
     lanes
 }
 
-/// The larger one; unlike `f32::max` a single instruction.
+/// Returns the larger value; unlike `f32::max`, this is a single instruction.
 #[allow(clippy::inline_always)] // As `lanes`.
 #[inline(always)]
 pub(super) fn larger(a: f32, b: f32) -> f32 {

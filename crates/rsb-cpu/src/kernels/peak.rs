@@ -1,9 +1,8 @@
-//! The highest arithmetic rate: multiply-adds in registers, in twelve independent chains to hide
-//! their latency.
+//! Peak arithmetic rate: multiply-adds in registers, in twelve independent chains to hide latency.
 //!
-//! Each chain goes `x ← u·x + v`, `x ← a·x + x` by turns, with random u and v and an a from -3/4 to
-//! -1/2: full mantissas, bounded, unlike in every chain and lane. It ends where f64 says it does,
-//! however many turns it made.
+//! Each chain alternates `x ← u·x + v` and `x ← a·x + x`, with random u and v and an a from -3/4 to
+//! -1/2: full mantissas, bounded, different in every chain and lane. It converges to a fixed point
+//! computed in f64, for any number of iterations.
 
 #[cfg(target_arch = "x86_64")]
 mod dots;
@@ -26,26 +25,26 @@ use rsb_device::random::{Distribution, Values};
 /// Seed of the operands.
 const SEED: u64 = 0x7065_616b;
 
-/// Chains in flight: latency times units is eight to ten on the CPUs of the last ten years.
+/// Chains in flight. Latency times units is eight to ten on the CPUs of the last ten years.
 const CHAINS: usize = 12;
 
-/// Does `units` times [`PeakArithmetic::UNIT`] operations and gives max|x − ref| / max|ref| over
-/// all chains and lanes.
+/// Function that executes `units` × [`PeakArithmetic::UNIT`] operations and returns max|x − ref| /
+/// max|ref| over all chains and lanes.
 type Burst = fn(units: usize) -> f64;
 
-/// A burst that the CPU has, and what it is called.
+/// A burst that the CPU supports, and its name.
 #[derive(Clone, Copy)]
 struct BurstKernel {
     burst: Burst,
     name: &'static str,
-    /// Units that it does at once.
+    /// Multiple of units that it can execute.
     grain: usize,
 }
 
-/// The widest burst of `dtype`.
+/// Returns the widest burst of `dtype`.
 ///
 /// # Errors
-/// When the CPU has no unit for it.
+/// If the CPU has no unit for the data type.
 fn find(dtype: Dtype) -> Result<BurstKernel, DeviceError> {
     let vectors = |(burst, name)| Ok(BurstKernel { burst, name, grain: 1 });
     match dtype {
@@ -91,14 +90,13 @@ pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, Dev
             let share = pool.share(index, units, grain).len();
             if share > 0 {
                 let error = burst(share);
-                // What is no number stays none.
-                set(&largest, |largest| if error <= largest { largest } else { error });
+                set(&largest, |largest| larger_error(largest, error));
             }
         });
-        // The output is 1 and the largest error of any thread.
+        // The output is 1 plus the largest error of any thread.
         let end = 1.0 + largest.lock().map_or(f64::NAN, |largest| *largest);
-        // SAFETY: the output is one element of this type, kept by `bound`, and only this thread is
-        // at work now.
+        // SAFETY: the output is one element of this type, kept by `bound`, and only this thread
+        // runs now.
         unsafe {
             match dtype {
                 Dtype::F64 => output.slice_mut::<f64>(&(0..1)).fill(end),
@@ -118,7 +116,7 @@ fn set(largest: &Mutex<f64>, value: impl FnOnce(f64) -> f64) {
     }
 }
 
-/// The four operands of each lane, before they are rounded: sizes from 1/2 to 3/4, the latter two
+/// Returns four operands per lane before rounding: magnitudes from 1/2 to 3/4, the latter two
 /// negative.
 fn operands<const LANES: usize>() -> [[f64; LANES]; 4] {
     std::array::from_fn(|which| {
@@ -133,26 +131,32 @@ fn operands<const LANES: usize>() -> [[f64; LANES]; 4] {
     })
 }
 
-/// The operands u, v and a of each chain, of four: six pairs by two factors, no two alike.
+/// Returns the operands u, v and a of each chain, built from four vectors: six pairs by two
+/// factors, all different.
 fn order<V: Copy>([r, s, a, b]: [V; 4]) -> [[V; 3]; CHAINS] {
     let half = |a, b| [[r, s, a], [a, b, b], [r, a, a], [s, b, b], [r, b, a], [s, a, b]];
     let ([c, d, e, f, g, h], [i, j, k, l, m, n]) = (half(a, b), half(b, a));
     [c, d, e, f, g, h, i, j, k, l, m, n]
 }
 
-/// What a chain with these operands comes to: `x = (1 + a)·(u·x + v)`.
+/// Returns the fixed point of a chain with these operands: `x = (1 + a)·(u·x + v)`.
 fn end_of(u: f64, v: f64, a: f64) -> f64 {
     (1.0 + a) * v / (1.0 - (1.0 + a) * u)
 }
 
-/// max|x − ref| / max|ref| of where the chains ended.
+/// Returns the larger of two errors; NaN if one of them is.
+fn larger_error(a: f64, b: f64) -> f64 {
+    if a.is_nan() || a >= b { a } else { b }
+}
+
+/// Returns max|x − ref| / max|ref| for the final values of the chains.
 fn error<const LANES: usize>(operands: [[f64; LANES]; 4], ends: &[[f64; LANES]; CHAINS]) -> f64 {
     let (mut off, mut scale) = (0.0, 0.0_f64);
     for ([u, v, a], ends) in order(operands).iter().zip(ends) {
         for (((u, v), a), end) in u.iter().zip(v).zip(a).zip(ends) {
             let right = end_of(*u, *v, *a);
             let difference = (end - right).abs();
-            off = if difference <= off { off } else { difference };
+            off = larger_error(off, difference);
             scale = scale.max(right.abs());
         }
     }
@@ -163,12 +167,12 @@ fn burst_f32() -> (Burst, &'static str) {
     #[cfg(target_arch = "x86_64")]
     {
         if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: AVX-512F was just found.
+            // SAFETY: AVX-512F was detected.
             return (|units| unsafe { x86::f32_avx512(units) }, "native-avx512");
         }
         if std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("fma")
         {
-            // SAFETY: AVX and FMA were just found.
+            // SAFETY: AVX and FMA were detected.
             return (|units| unsafe { x86::f32_avx(units) }, "native-fma");
         }
         // SAFETY: every CPU of this architecture has SSE2.
@@ -182,12 +186,12 @@ fn burst_f64() -> (Burst, &'static str) {
     #[cfg(target_arch = "x86_64")]
     {
         if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: AVX-512F was just found.
+            // SAFETY: AVX-512F was detected.
             return (|units| unsafe { x86::f64_avx512(units) }, "native-avx512");
         }
         if std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("fma")
         {
-            // SAFETY: AVX and FMA were just found.
+            // SAFETY: AVX and FMA were detected.
             return (|units| unsafe { x86::f64_avx(units) }, "native-fma");
         }
         // SAFETY: every CPU of this architecture has SSE2.
@@ -197,7 +201,7 @@ fn burst_f64() -> (Burst, &'static str) {
     (plain_f64, "native")
 }
 
-/// A burst in vectors of `$lanes` numbers. `$multiply_add` is a·b + c.
+/// Defines a burst in vectors of `$lanes` numbers. `$multiply_add` computes a·b + c.
 #[cfg(target_arch = "x86_64")]
 macro_rules! burst {
     ($(#[$features:meta])* $name:ident, $number:ty, $lanes:literal, $load:expr, $multiply_add:expr, $store:expr) => {
@@ -205,8 +209,8 @@ macro_rules! burst {
         pub(super) fn $name(units: usize) -> f64 {
             let operands = operands::<$lanes>().map(|lanes| lanes.map(|value| value as $number));
             let order = order(std::hint::black_box(operands).map($load));
-            // Each chain begins at a value that the compiler cannot see, or it would merge them
-            // all.
+            // Each chain starts at a value unknown to the compiler, which would merge the chains
+            // otherwise.
             let mut chains = [$load([0.0; $lanes]); CHAINS].map(std::hint::black_box);
             for _ in 0..units * (PeakArithmetic::UNIT as usize / (4 * CHAINS * $lanes)) {
                 for (x, [u, v, _]) in chains.iter_mut().zip(&order) {
@@ -221,8 +225,8 @@ macro_rules! burst {
     };
 }
 
-/// A multiply and an add for each lane, as the compiler vectorizes them: it does so where chains
-/// lie side by side.
+/// Defines a burst with a multiply and an add per lane. The compiler vectorizes it because chains
+/// are adjacent in memory.
 #[cfg(not(target_arch = "x86_64"))]
 macro_rules! plain {
     ($name:ident, $number:ty, $lanes:literal) => {
@@ -272,7 +276,7 @@ mod x86 {
                 $name,
                 $number,
                 $lanes,
-                // SAFETY: a vector is its lanes, and any bits are numbers.
+                // SAFETY: a vector consists of its lanes, and all bit patterns are valid numbers.
                 |lanes: [$number; $lanes]| unsafe {
                     transmute::<[$number; $lanes], $vector>(lanes)
                 },
@@ -289,7 +293,7 @@ mod x86 {
     vectors!(f32_sse2, "sse2", f32, 4, __m128, apart_ps);
     vectors!(f64_sse2, "sse2", f64, 2, __m128d, apart_pd);
 
-    /// Two instructions, where there is no single one.
+    /// Multiplies and adds in two instructions, for CPUs without FMA.
     #[inline]
     #[target_feature(enable = "sse2")]
     fn apart_ps(a: __m128, b: __m128, c: __m128) -> __m128 {
@@ -306,6 +310,19 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn not_a_number_in_one_lane_is_never_lost() {
+        let operands = operands::<4>();
+        let right =
+            order(operands).map(|[u, v, a]| std::array::from_fn(|l| end_of(u[l], v[l], a[l])));
+        for (chain, lane) in [(0, 0), (1, 2), (CHAINS - 1, 3)] {
+            let mut ends: [[f64; 4]; CHAINS] = right;
+            ends[chain][lane] = f64::NAN;
+            assert!(error(operands, &ends).is_nan(), "chain {chain}, lane {lane}");
+        }
+        assert!(larger_error(f64::NAN, 1.0).is_nan() && larger_error(1.0, f64::NAN).is_nan());
+    }
 
     #[test]
     fn every_version_ends_where_the_reference_does_and_a_lost_step_shows() {
@@ -333,7 +350,7 @@ mod tests {
         assert!(error(operands, &half_a_turn) > 0.1);
     }
 
-    /// Every burst of other types that this CPU has, be there wider ones.
+    /// Tests every burst of other types that this CPU supports, even if it has wider ones.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn sums_of_products_end_where_they_should_and_those_that_never_moved_do_not() {

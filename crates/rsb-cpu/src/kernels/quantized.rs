@@ -1,6 +1,6 @@
-//! Products with weights of few bits. Of a few rows, as of a token, each weight is read once, made
-//! a number in a register and multiplied with all of them there; of many rows, panels of weights
-//! are made numbers in a cache and multiplied as any others are.
+//! Products with quantized weights. With few rows, as for one token, each weight is read once,
+//! dequantized in a register and multiplied with all rows. With many rows, panels of weights are
+//! dequantized in a cache and multiplied by a regular GEMM.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -19,46 +19,46 @@ use rsb_gemm::convert;
 
 mod numbers;
 
-/// So many rows of A are multiplied in registers: of fewer, products of the crate `gemm` take
-/// longer than that.
+/// Maximum rows of A for multiplication in registers. Up to this number, the `gemm` crate takes
+/// longer.
 const FEW: u64 = 48;
 
 /// Rows of weights whose scales are widened at once.
 const BLOCK: usize = 32;
 
-/// Rows of weights that are made numbers at once.
+/// Rows of weights that are dequantized at once.
 const PANEL: usize = 64;
 
-/// Where one thread works.
+/// Scratch memory of one thread.
 #[derive(Default)]
 struct Scratch {
     scales: Vec<f32>,
-    /// Weights as numbers, where many rows of A are multiplied with them.
+    /// Dequantized weights, for many rows of A.
     panel: Vec<f32>,
-    /// Columns of C, row by row.
+    /// Columns of C, row-major.
     sums: Vec<f32>,
 }
 
-/// Everything a share of the weights needs.
+/// Inputs of the kernel, shared by all threads.
 struct Work {
     op: QuantizedProduct,
     format: Option<HalfFormat>,
-    /// A as it is multiplied: in f32.
+    /// A in f32.
     a: Span,
     weights: Span,
     scales: Span,
     c: Span,
-    /// Of which each panel is the work of one thread.
+    /// Single-threaded pool: each panel is computed by one thread.
     alone: ThreadPool,
 }
 
 pub(super) fn kernel(op: QuantizedProduct, bound: Bound) -> Result<CpuKernel, DeviceError> {
     op.check()?;
-    let format = format_of("products with weights of few bits", op.dtype)?;
+    let format = format_of("products with quantized weights", op.dtype)?;
     let few = op.m <= FEW;
     let sorted = few && op.weights == Dtype::I4;
     let from = bound.span(0);
-    // A is widened, and put into the order in which halves of bytes are met, once for all threads.
+    // A is widened and sorted into the order of unpacked half bytes once for all threads.
     let mut made =
         vec![0.0_f32; if format.is_some() || sorted { (op.m * op.k) as usize } else { 0 }];
     let a = if made.is_empty() { from } else { Span::of_slice(&mut made) };
@@ -72,8 +72,8 @@ pub(super) fn kernel(op: QuantizedProduct, bound: Bound) -> Result<CpuKernel, De
             let units = made.len() / UNIT;
             pool.each(|index| {
                 let share = pool.share(index, units, 1);
-                // SAFETY: `bound` keeps the buffer, the closure what is made of it, and shares are
-                // disjoint.
+                // SAFETY: `bound` keeps the buffer, the closure keeps the converted A, and shares
+                // are disjoint.
                 unsafe { work.make(from, share.start * UNIT..share.end * UNIT, sorted) };
             });
         }
@@ -82,7 +82,7 @@ pub(super) fn kernel(op: QuantizedProduct, bound: Bound) -> Result<CpuKernel, De
             let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else {
                 return;
             };
-            // SAFETY: `bound` keeps the buffers, C is distinct from what is read, and shares of its
+            // SAFETY: `bound` keeps the buffers, C is distinct from the inputs, and shares of its
             // columns are disjoint.
             unsafe {
                 if few {
@@ -96,17 +96,17 @@ pub(super) fn kernel(op: QuantizedProduct, bound: Bound) -> Result<CpuKernel, De
 }
 
 impl Work {
-    /// Elements of A as they are multiplied.
+    /// Converts elements of A for the multiplication.
     ///
     /// # Safety
-    /// The spans must outlive the call, and nobody else touch these elements of what is made.
+    /// The spans outlive the call, and nothing else accesses these elements of the result.
     unsafe fn make(&self, from: Span, elements: Range<usize>, sorted: bool) {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         let to: &mut [f32] = unsafe { self.a.slice_mut(&elements) };
         match self.format {
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             None => to.copy_from_slice(unsafe { from.slice(&elements) }),
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             Some(format) => convert::widen(format, unsafe { from.slice(&elements) }, to),
         }
         if sorted {
@@ -114,19 +114,19 @@ impl Work {
         }
     }
 
-    /// Columns of C, of a few rows of A.
+    /// Computes columns of C for few rows of A.
     ///
     /// # Safety
-    /// The spans must outlive the call, C overlap nothing else, and nobody else touch these columns
+    /// The spans outlive the call, C overlaps nothing else, and nothing else accesses these columns
     /// of it.
     unsafe fn few(&self, columns: Range<usize>, scratch: &mut Scratch) {
         let (bytes, m) = (self.op.row_bytes() as usize, self.op.m as usize);
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         let a: &[f32] = unsafe { self.a.slice(&(0..m * self.op.k as usize)) };
         for first in columns.clone().step_by(BLOCK) {
             let block = first..columns.end.min(first + BLOCK);
             scratch.sums.resize(m * block.len(), 0.0);
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 self.widen_scales(&block, &mut scratch.scales);
                 let weights: &[u8] = self.weights.slice(&(block.start * bytes..block.end * bytes));
@@ -136,7 +136,7 @@ impl Work {
         }
     }
 
-    /// Columns of C, of many rows of A.
+    /// Computes columns of C for many rows of A.
     ///
     /// # Safety
     /// As [`Work::few`].
@@ -147,8 +147,8 @@ impl Work {
             scratch.panel.resize(block.len() * k, 0.0);
             scratch.sums.resize(self.op.m as usize * block.len(), 0.0);
             let product = Gemm::new(Dtype::F32, self.op.m, block.len() as u64, self.op.k);
-            // SAFETY: by the promise of the caller; the scratch is this thread's, and as large as
-            // the product.
+            // SAFETY: guaranteed by the caller; the scratch memory belongs to this thread and has
+            // the size of the product.
             unsafe {
                 self.widen_scales(&block, &mut scratch.scales);
                 let weights: &[u8] = self.weights.slice(&(block.start * bytes..block.end * bytes));
@@ -162,12 +162,14 @@ impl Work {
         }
     }
 
+    /// Widens the scales of `rows` to f32.
+    ///
     /// # Safety
     /// As [`Work::few`].
     unsafe fn widen_scales(&self, rows: &Range<usize>, scales: &mut Vec<f32>) {
         let groups = self.op.groups() as usize;
         scales.resize(rows.len() * groups, 0.0);
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         convert::widen(
             HalfFormat::F16,
             unsafe { self.scales.slice(&(rows.start * groups..rows.end * groups)) },
@@ -175,7 +177,7 @@ impl Work {
         );
     }
 
-    /// Writes columns of C, of which `sums` has row after row.
+    /// Writes columns of C from the row-major `sums`.
     ///
     /// # Safety
     /// As [`Work::few`].
@@ -183,7 +185,7 @@ impl Work {
         for (row, sums) in sums.chunks_exact(columns.len()).enumerate() {
             let first = row * self.op.n as usize;
             let elements = first + columns.start..first + columns.end;
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 match self.format {
                     None => self.c.slice_mut(&elements).copy_from_slice(sums),

@@ -1,4 +1,4 @@
-//! Rows in another order: each is copied as it is, whatever its type, or turned by the angles of
+//! Rows in another order: each is copied unchanged, whatever its type, or rotated by the angles of
 //! its position.
 
 use super::elementwise::{self, Function};
@@ -9,11 +9,11 @@ use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Gather, Rearrange};
 
-/// What is done with a row on its way.
+/// Operation applied to a row.
 #[derive(Clone, Copy)]
 enum RowAction {
     Copied,
-    /// Turned by its row of angles, of this format.
+    /// Rotated by its row of angles, in this format.
     Turned(Span, Option<HalfFormat>),
 }
 
@@ -21,9 +21,9 @@ pub(super) fn kernel(op: Rearrange, bound: Bound) -> Result<CpuKernel, DeviceErr
     if !op.fits() || !op.dtype.bits().is_multiple_of(8) {
         return Err(unsupported_error(
             "rearrange",
-            "its rows do not fit where they shall go, are no pairs to be turned, or do not end at \
-             a byte",
-            "choose a larger capacity, or a type of whole bytes",
+            "its rows do not fit into the capacity, have an odd length for a rotation, or do not \
+             end at a byte",
+            "choose a larger capacity, an even row length, or a data type of whole bytes",
         ));
     }
     let way = if op.rotary {
@@ -37,18 +37,18 @@ pub(super) fn kernel(op: Rearrange, bound: Bound) -> Result<CpuKernel, DeviceErr
         let pool: &ThreadPool = &bound.pool;
         pool.each(|index| {
             for row in pool.share(index, rows, 1) {
-                // SAFETY: `bound` keeps all buffers, which are distinct, and no two threads have a
-                // row of `x` in common, nor therefore a place in `y`.
+                // SAFETY: `bound` keeps all buffers, which are distinct; no two threads share a row
+                // of `x`, and therefore none share a position in `y`.
                 unsafe { put(&op, way, row as u64, x, y) };
             }
         });
     }))
 }
 
-/// Brings row `row` of `x`, counted over the whole batch, to its places.
+/// Writes row `row` of `x`, counted over the whole batch, to its positions in `y`.
 ///
 /// # Safety
-/// The spans must outlive the call and not overlap, and nobody else touch these places of `y`.
+/// The spans outlive the call and do not overlap, and nothing else accesses these positions of `y`.
 unsafe fn put(op: &Rearrange, way: RowAction, row: u64, x: Span, y: Span) {
     let width = op.dtype.bytes(op.width) as usize;
     let (batch, row_of_batch) = (row / op.rows, row % op.rows);
@@ -58,7 +58,7 @@ unsafe fn put(op: &Rearrange, way: RowAction, row: u64, x: Span, y: Span) {
         let to = ((batch * op.columns + column) * op.capacity + place) as usize * width;
         match way {
             RowAction::Copied => {
-                // SAFETY: by the promise of the caller.
+                // SAFETY: guaranteed by the caller.
                 let (x, y) = unsafe {
                     (x.slice::<u8>(&(from..from + width)), y.slice_mut::<u8>(&(to..to + width)))
                 };
@@ -67,21 +67,21 @@ unsafe fn put(op: &Rearrange, way: RowAction, row: u64, x: Span, y: Span) {
             RowAction::Turned(angles, format) => {
                 let angles = angles.from::<u8>(row_of_batch as usize * width);
                 let spans = [x.from::<u8>(from), angles, y.from::<u8>(to)];
-                // SAFETY: by the promise of the caller.
+                // SAFETY: guaranteed by the caller.
                 unsafe { elementwise::run(TURN, format, spans, &(0..op.width as usize)) };
             }
         }
     }
 }
 
-/// Rows of a table one after another, by their indices; one that is not in the table leaves its row
-/// as it was.
+/// Prepares the kernel that gathers rows of a table by index. An index outside the table leaves its
+/// output row unchanged.
 pub(super) fn gather(op: Gather, bound: Bound) -> Result<CpuKernel, DeviceError> {
     if !op.dtype.bits().is_multiple_of(8) {
         return Err(unsupported_error(
             "gather",
             "its rows do not end at a byte",
-            "choose a type of whole bytes",
+            "choose a data type of whole bytes",
         ));
     }
     let [x, indices, y] = [0, 1, 2].map(|index| bound.span(index));
@@ -102,14 +102,14 @@ pub(super) fn gather(op: Gather, bound: Bound) -> Result<CpuKernel, DeviceError>
                 indices.iter().zip(y.chunks_exact_mut(width)).filter(|(index, _)| **index < op.of)
             {
                 let from = index as usize * width;
-                // SAFETY: as above; nobody writes to `x`.
+                // SAFETY: as above; nothing writes to `x`.
                 to.copy_from_slice(unsafe { x.slice(&(from..from + width)) });
             }
         });
     }))
 }
 
-/// Products of complex numbers, each two neighbors.
+/// Complex products; two adjacent elements form a complex number.
 const TURN: Function = |x, angles, y| {
     let ((x, _), (angles, _), (y, _)) =
         (x.as_chunks::<2>(), angles.as_chunks::<2>(), y.as_chunks_mut::<2>());

@@ -1,4 +1,5 @@
-//! All elements to one: blocks are reduced in f32 lanes, and blocks are put together in f64.
+//! Reductions to one element: blocks are reduced in f32 lanes, and block results are combined in
+//! f64.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -14,10 +15,10 @@ use rsb_device::device::DeviceError;
 use rsb_device::operation::{Reduce, ReduceOp};
 use rsb_gemm::convert::{self, BLOCK};
 
-/// Independent sums or maxima: enough vectors to hide the latency of an addition.
+/// Independent sums or maxima, enough vectors to hide the latency of an addition.
 const LANES: usize = 64;
 
-/// How the elements lie in memory.
+/// Storage format of the elements.
 #[derive(Clone, Copy)]
 enum ElementFormat {
     F32,
@@ -25,7 +26,7 @@ enum ElementFormat {
     Whole(IntegerFormat),
 }
 
-/// What is known of a stretch of the input.
+/// Partial result for a range of the input.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Partial {
     pub(super) sum: f64,
@@ -36,7 +37,7 @@ pub(super) struct Partial {
 impl Partial {
     pub(super) const NONE: Self = Self { sum: 0.0, largest: f32::NEG_INFINITY, at: 0 };
 
-    /// Of equal ones the first counts: `other` comes later in memory.
+    /// Combines two partial results. Of equal maxima the first wins; `other` comes later in memory.
     fn and(self, other: Self) -> Self {
         let sum = self.sum + other.sum;
         if other.largest > self.largest { Self { sum, ..other } } else { Self { sum, ..self } }
@@ -59,7 +60,7 @@ pub(super) fn kernel(op: &Reduce, bound: Bound) -> Result<CpuKernel, DeviceError
         let pool: &ThreadPool = &bound.pool;
         pool.each(|index| {
             let share = pool.share(index, elements, BLOCK);
-            // SAFETY: `bound` keeps the buffer, and nobody writes to it during a launch.
+            // SAFETY: `bound` keeps the buffer, and nothing writes to it during a launch.
             let partial = unsafe { run(kind, form, input, &share) };
             if let Some(mut slot) = partials.get(index).and_then(|slot| slot.lock().ok()) {
                 *slot = partial;
@@ -67,18 +68,19 @@ pub(super) fn kernel(op: &Reduce, bound: Bound) -> Result<CpuKernel, DeviceError
         });
         let known = partials.iter().filter_map(|slot| slot.lock().ok().map(|slot| *slot));
         let total = known.fold(Partial::NONE, Partial::and);
-        // SAFETY: the output is a buffer of its own, kept by `bound`, and only this thread is at
-        // work now.
+        // SAFETY: the output is a separate buffer, kept by `bound`, and only this thread runs now.
         unsafe { write(kind, total, elements, output) };
     }))
 }
 
+/// Writes the result of the reduction.
+///
 /// # Safety
-/// `output` must be at least one element long and nobody else's.
+/// `output` has at least one element, and nothing else uses it.
 unsafe fn write(kind: ReduceOp, total: Partial, elements: usize, output: Span) {
     let value = match kind {
         ReduceOp::Argmax => {
-            // SAFETY: by the promise of the caller; a position is a word.
+            // SAFETY: guaranteed by the caller; a position is a word.
             unsafe { output.slice_mut::<u8>(&(0..8)) }
                 .copy_from_slice(&(total.at as u64).to_le_bytes());
             return;
@@ -87,23 +89,25 @@ unsafe fn write(kind: ReduceOp, total: Partial, elements: usize, output: Span) {
         ReduceOp::Mean => (total.sum / elements as f64) as f32,
         ReduceOp::Max => total.largest,
     };
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { output.slice_mut::<f32>(&(0..1)) }.fill(value);
 }
 
+/// Reduces a share of the input.
+///
 /// # Safety
-/// The input must outlive the call, and nobody may write to it.
+/// The input outlives the call, and nothing writes to it.
 unsafe fn run(kind: ReduceOp, form: ElementFormat, input: Span, share: &Range<usize>) -> Partial {
     match form {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         ElementFormat::Whole(form) => unsafe { whole::partial(kind, form, input, share) },
         ElementFormat::F32 => {
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             let x = unsafe { input.slice::<f32>(share) };
             fold(kind, share.start, x.chunks(BLOCK))
         }
         ElementFormat::Sixteen(format) => {
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             let x = unsafe { input.slice::<u16>(share) };
             let mut wide = [0.0; BLOCK];
             let mut total = Partial::NONE;
@@ -117,7 +121,7 @@ unsafe fn run(kind: ReduceOp, form: ElementFormat, input: Span, share: &Range<us
     }
 }
 
-/// The blocks that follow one another from position `first` on.
+/// Reduces consecutive blocks starting at position `first`.
 fn fold<'a>(kind: ReduceOp, first: usize, blocks: impl Iterator<Item = &'a [f32]>) -> Partial {
     let mut total = Partial::NONE;
     let mut best: &[f32] = &[];

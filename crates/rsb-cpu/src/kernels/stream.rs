@@ -1,8 +1,8 @@
-//! Memory traffic: read, write, copy, triad and what is read and written in place, through the
-//! caches or around them.
+//! Memory traffic: read, write, copy, triad and read-write in place, with cached or non-temporal
+//! stores.
 //!
-//! The loops carry a compiler fence: without one the compiler turns them into `memcpy` and
-//! `memset`, which choose between temporal and non-temporal stores on their own.
+//! The loops contain a compiler fence. Without it the compiler turns them into `memcpy` and
+//! `memset`, which choose between temporal and non-temporal stores themselves.
 
 use std::sync::Mutex;
 
@@ -18,15 +18,15 @@ use rsb_device::device::DeviceError;
 use rsb_device::operation::{MemoryStream, STREAM_SCALAR, Stores, StreamPattern};
 use rsb_gemm::convert::{self, BLOCK};
 
-/// Threads take whole lines, so that no two of them write to the same one.
+/// Shares of threads are whole cache lines, so that no two threads write to the same line.
 const LINE: usize = 64;
 
 pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, DeviceError> {
     if op.stores == Stores::NonTemporal && !vector::HAS_NON_TEMPORAL {
         return Err(unsupported_error(
             "non-temporal stores",
-            format!("there is no kernel with them for {}", std::env::consts::ARCH),
-            "measure with stores=temporal",
+            format!("no kernel uses them on {}", std::env::consts::ARCH),
+            "choose stores=temporal",
         ));
     }
     let bytes = op.dtype.bytes(op.elements) as usize;
@@ -50,7 +50,7 @@ pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, Devic
             });
         }),
         StreamPattern::ReadWrite => {
-            // A product with -1 turns the sign, the highest bit of an element.
+            // Multiplying by -1 flips the sign, the highest bit of an element.
             let bits = 8 * op.dtype.bytes(1);
             let signs = (u64::MAX / (u64::MAX >> (64 - bits))) << (bits - 1);
             CpuKernel::native(move || {
@@ -85,20 +85,19 @@ fn read(bound: Bound, bytes: usize) -> CpuKernel {
             *total = 0;
         }
         each_share(&bound.pool, bytes, |share| {
-            // SAFETY: `bound` keeps the buffer, and nobody writes to it during a launch.
+            // SAFETY: `bound` keeps the buffer, and nothing writes to it during a launch.
             let sum = vector::checksum(unsafe { source.slice(&share) });
             if let Ok(mut total) = total.lock() {
                 *total ^= sum;
             }
         });
         let total = total.lock().map_or(0, |total| *total);
-        // SAFETY: the second buffer is one word, kept by `bound`, and only this thread is at work
-        // now.
+        // SAFETY: the second buffer is one word, kept by `bound`, and only this thread runs now.
         unsafe { result.slice_mut::<u8>(&(0..8)) }.copy_from_slice(&total.to_le_bytes());
     })
 }
 
-/// The scalar as often as it fits in a word, whichever type it has.
+/// Returns a word filled with copies of the scalar in `dtype`.
 fn word_of_scalar(dtype: Dtype) -> Option<u64> {
     Some(match dtype {
         Dtype::F64 => STREAM_SCALAR.to_bits(),
@@ -113,7 +112,7 @@ fn word_of_scalar(dtype: Dtype) -> Option<u64> {
     })
 }
 
-/// Straight where it is; around the caches, by way of a block that stays in the first one.
+/// Flips signs in place, or, for non-temporal stores, through a block that stays in L1.
 fn turn(signs: u64, all: &mut [u8], stores: Stores) {
     if stores == Stores::Temporal {
         return vector::turn(signs, all);
@@ -127,10 +126,10 @@ fn turn(signs: u64, all: &mut [u8], stores: Stores) {
     }
 }
 
-/// c ← a + s·b over the bytes `share`.
+/// Computes c ← a + s·b over the bytes `share`.
 ///
 /// # Safety
-/// The three spans are distinct buffers that outlive the call, and nobody else touches this share
+/// The three spans are distinct buffers that outlive the call, and nothing else accesses this share
 /// of the third.
 unsafe fn triad(
     dtype: Dtype,
@@ -141,7 +140,7 @@ unsafe fn triad(
     let size = dtype.bytes(1) as usize;
     let elements = share.start / size..share.end / size;
     match dtype {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         Dtype::F64 => unsafe {
             blocks(
                 stores,
@@ -151,7 +150,7 @@ unsafe fn triad(
                 triad_f64,
             );
         },
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         Dtype::F32 => unsafe {
             blocks(
                 stores,
@@ -163,7 +162,7 @@ unsafe fn triad(
         },
         _ => {
             let format = if dtype == Dtype::F16 { HalfFormat::F16 } else { HalfFormat::Bf16 };
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             let (a, b, c) =
                 unsafe { (a.slice(&elements), b.slice(&elements), c.slice_mut(&elements)) };
             blocks(stores, a, b, c, |a: &[u16], b: &[u16], c: &mut [u16]| {
@@ -173,7 +172,7 @@ unsafe fn triad(
     }
 }
 
-/// Straight into c through the caches; around them, over a block that stays in the first cache.
+/// Writes directly to c, or, for non-temporal stores, through a block that stays in L1.
 fn blocks<T: Copy + PlainNumber>(
     stores: Stores,
     a: &[T],
@@ -228,7 +227,7 @@ fn triad_sixteen(format: HalfFormat, a: &[u16], b: &[u16], c: &mut [u16]) {
     convert::narrow(format, wide_c, c);
 }
 
-/// Reads and rewrites all of `memory`, so that what was in the caches before no longer is.
+/// Reads and rewrites all of `memory`, which evicts previous data from the caches.
 pub(crate) fn evict(memory: &Memory) {
     // SAFETY: the memory is borrowed for the call, and only this thread uses it.
     let bytes = unsafe { Span::of(memory).slice_mut::<u8>(&(0..memory.bytes())) };

@@ -1,18 +1,18 @@
-//! Wide loads and stores. On `x86_64` the loops are written with intrinsics, since only these can
-//! go around the caches; elsewhere they are plain.
+//! Wide loads and stores. On `x86_64` the non-temporal loops use intrinsics, since only these
+//! bypass the caches; other loops are plain Rust.
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use rsb_device::operation::Stores;
 
-/// Whether there are stores that go around the caches.
+/// Whether non-temporal stores are available.
 pub(super) const HAS_NON_TEMPORAL: bool = cfg!(target_arch = "x86_64");
 
-/// A block that begins at a cache line.
+/// A value aligned to a cache line.
 #[repr(align(64))]
 pub(super) struct Aligned<T>(pub(super) T);
 
-/// Plain numbers as bytes.
+/// Numbers that can be viewed as bytes.
 pub(super) trait PlainNumber: Sized {
     const ZERO: Self;
     fn bytes(of: &[Self]) -> &[u8];
@@ -24,11 +24,11 @@ macro_rules! line {
         impl PlainNumber for $number {
             const ZERO: Self = 0 as $number;
             fn bytes(of: &[Self]) -> &[u8] {
-                // SAFETY: any number is its bytes, and bytes need no alignment.
+                // SAFETY: numbers have no padding, and bytes need no alignment.
                 unsafe { std::slice::from_raw_parts(of.as_ptr().cast(), size_of_val(of)) }
             }
             fn bytes_mut(of: &mut [Self]) -> &mut [u8] {
-                // SAFETY: as above, and any bytes are a number.
+                // SAFETY: as above, and all bit patterns are valid numbers.
                 unsafe { std::slice::from_raw_parts_mut(of.as_mut_ptr().cast(), size_of_val(of)) }
             }
         }
@@ -36,7 +36,7 @@ macro_rules! line {
 }
 line!(f32, f64, u16);
 
-/// Fills `to` with `word` after `word`.
+/// Fills `to` with repetitions of `word`.
 pub(super) fn write(word: u64, to: &mut [u8], stores: Stores) {
     let rest = match stores {
         #[cfg(target_arch = "x86_64")]
@@ -48,7 +48,7 @@ pub(super) fn write(word: u64, to: &mut [u8], stores: Stores) {
     to.iter_mut().skip(from).zip(bytes).for_each(|(to, byte)| *to = byte);
 }
 
-/// Copies `from` to `to`, which are equally long.
+/// Copies `from` to `to`, which have the same length.
 pub(super) fn copy(from: &[u8], to: &mut [u8], stores: Stores) {
     let length = from.len().min(to.len());
     let rest = match stores {
@@ -62,14 +62,14 @@ pub(super) fn copy(from: &[u8], to: &mut [u8], stores: Stores) {
     }
 }
 
-/// Turns the bits of `word` in word after word of `all`.
+/// XORs every word of `all` with `word`.
 pub(super) fn turn(word: u64, all: &mut [u8]) {
     let from = all.len() - wide::turn(word, all);
     let bytes = word.to_le_bytes().into_iter().cycle().skip(from % 8);
     all.iter_mut().skip(from).zip(bytes).for_each(|(to, byte)| *to ^= byte);
 }
 
-/// The exclusive-or of all words of `from`, the last one padded with zeros.
+/// Returns the XOR of all words of `from`, the last one padded with zeros.
 pub(super) fn checksum(from: &[u8]) -> u64 {
     let (blocks, rest) = from.as_chunks::<256>();
     let (words, rest) = rest.as_chunks::<8>();
@@ -90,18 +90,18 @@ fn checksum_blocks(blocks: &[[u8; 256]]) -> u64 {
         for (sum, word) in sums.iter_mut().zip(block.as_chunks::<8>().0) {
             *sum ^= u64::from_ne_bytes(*word);
         }
-        // Without it LLVM works on eight blocks at once where there are gathers (AVX-512), 13 times
-        // slower.
+        // Without the fence, LLVM processes eight blocks at once with gathers on AVX-512, which is
+        // 13 times slower.
         compiler_fence(Ordering::SeqCst);
     }
     u64::from_le(sums.iter().fold(0, |all, sum| all ^ sum))
 }
 
-/// Stores through the caches, by the compiler's own widest moves.
+/// Cached stores with the widest moves of the compiler.
 mod wide {
     use super::{Ordering, compiler_fence};
 
-    /// Gives the bytes at the end that are left to do.
+    /// Writes whole blocks. Returns the number of bytes left at the end.
     #[multiversion::multiversion(targets(
         "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
         "x86_64+avx2+fma"
@@ -117,7 +117,7 @@ mod wide {
         rest.len()
     }
 
-    /// Likewise.
+    /// XORs whole blocks. Returns the number of bytes left at the end.
     #[multiversion::multiversion(targets(
         "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
         "x86_64+avx2+fma"
@@ -133,7 +133,7 @@ mod wide {
         rest.len()
     }
 
-    /// Likewise.
+    /// Copies whole blocks. Returns the number of bytes left at the end.
     #[multiversion::multiversion(targets(
         "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
         "x86_64+avx2+fma"
@@ -156,24 +156,26 @@ mod x86 {
         _mm256_set1_epi64x, _mm256_stream_si256,
     };
 
-    /// Bytes handled in one turn of a loop: two cache lines.
+    /// Bytes per loop iteration: two cache lines.
     const TURN: usize = 128;
 
-    /// Bytes before the first cache line that begins in `to`, or all of it.
+    /// Returns the number of bytes before the first cache line boundary in `to`, at most its
+    /// length.
     fn to_alignment(to: &[u8]) -> usize {
         to.as_ptr().align_offset(64).min(to.len())
     }
 
-    /// Gives the bytes at the end that are left to do.
+    /// Writes with non-temporal stores. Returns the number of bytes left at the end.
     pub(super) fn write_around(word: u64, to: &mut [u8]) -> usize {
         let head = to_alignment(to);
         let (start, body) = to.split_at_mut(head);
         start.iter_mut().zip(word.to_le_bytes().iter().cycle()).for_each(|(to, &byte)| *to = byte);
-        // After a head that is no multiple of eight the word goes on in its middle.
+        // If the head is not a multiple of eight bytes, the next word starts in the middle of
+        // `word`.
         let word = word.rotate_right((head % 8 * 8) as u32);
         let (blocks, rest) = body.as_chunks_mut::<TURN>();
         if std::arch::is_x86_feature_detected!("avx") {
-            // SAFETY: AVX was just found.
+            // SAFETY: AVX was detected.
             unsafe { write_avx(word, blocks) };
         } else {
             // SAFETY: SSE2 is part of x86_64.
@@ -188,11 +190,12 @@ mod x86 {
         for block in blocks {
             let to = block.as_mut_ptr();
             for part in 0..4 {
-                // SAFETY: four vectors of 32 bytes are one block; blocks begin at a cache line.
+                // SAFETY: four vectors of 32 bytes fill one block; blocks are aligned to cache
+                // lines.
                 unsafe { _mm256_stream_si256(to.add(32 * part).cast(), value) };
             }
         }
-        // Streaming stores are ordered with nothing until they are fenced.
+        // Streaming stores are unordered until a fence.
         _mm_sfence();
     }
 
@@ -202,14 +205,15 @@ mod x86 {
         for block in blocks {
             let to = block.as_mut_ptr();
             for part in 0..8 {
-                // SAFETY: eight vectors of 16 bytes are one block; blocks begin at a cache line.
+                // SAFETY: eight vectors of 16 bytes fill one block; blocks are aligned to cache
+                // lines.
                 unsafe { _mm_stream_si128(to.add(16 * part).cast(), value) };
             }
         }
         _mm_sfence();
     }
 
-    /// Gives the bytes at the end that are left to do.
+    /// Copies with non-temporal stores. Returns the number of bytes left at the end.
     pub(super) fn copy_around(from: &[u8], to: &mut [u8]) -> usize {
         let length = from.len().min(to.len());
         let head = to_alignment(to).min(length);
@@ -222,7 +226,7 @@ mod x86 {
         let (source, _) = body.as_chunks::<TURN>();
         let (target, rest) = body_to.as_chunks_mut::<TURN>();
         if std::arch::is_x86_feature_detected!("avx") {
-            // SAFETY: AVX was just found.
+            // SAFETY: AVX was detected.
             unsafe { copy_avx(source, target) };
         } else {
             // SAFETY: SSE2 is part of x86_64.
@@ -231,15 +235,16 @@ mod x86 {
         rest.len()
     }
 
-    /// Reads are left to the CPU's own prefetching: asked for past the caches, they take its few
-    /// line fill buffers, and the copy twice as long (a Xeon with AMX), or a tenth longer (Zen 5).
+    /// Copies blocks with AVX. Reads rely on the hardware prefetcher: non-temporal reads occupy its
+    /// few line fill buffers and make the copy take twice as long (a Xeon with AMX) or a tenth
+    /// longer (Zen 5).
     #[target_feature(enable = "avx")]
     fn copy_avx(source: &[[u8; TURN]], target: &mut [[u8; TURN]]) {
         for (from, to) in source.iter().zip(target) {
             let (from, to) = (from.as_ptr(), to.as_mut_ptr());
             for part in 0..4 {
-                // SAFETY: four vectors of 32 bytes are one block on both sides; targets begin at a
-                // cache line.
+                // SAFETY: four vectors of 32 bytes are one block on both sides; targets are aligned
+                // to cache lines.
                 unsafe {
                     let value = _mm256_loadu_si256(from.add(32 * part).cast());
                     _mm256_stream_si256(to.add(32 * part).cast(), value);
@@ -254,8 +259,8 @@ mod x86 {
         for (from, to) in source.iter().zip(target) {
             let (from, to) = (from.as_ptr(), to.as_mut_ptr());
             for part in 0..8 {
-                // SAFETY: eight vectors of 16 bytes are one block on both sides; targets begin at a
-                // cache line.
+                // SAFETY: eight vectors of 16 bytes are one block on both sides; targets are
+                // aligned to cache lines.
                 unsafe {
                     let value = _mm_loadu_si128(from.add(16 * part).cast());
                     _mm_stream_si128(to.add(16 * part).cast(), value);

@@ -1,6 +1,5 @@
-//! Whole numbers of 8 and 4 bits: element by element, and all to one. Those of 4 bits lie two in a
-//! byte, the first in its lower half; blocks of them are unpacked, worked on and packed in the
-//! first cache.
+//! 8-bit and 4-bit integers: element-wise operations and reductions. 4-bit integers are stored two
+//! per byte, the first in the lower half; blocks of them are unpacked, processed and packed in L1.
 
 use std::ops::Range;
 
@@ -14,13 +13,14 @@ use rsb_device::device::DeviceError;
 use rsb_device::operation::{Elementwise, ElementwiseOp, ReduceOp};
 use rsb_gemm::convert::BLOCK;
 
-/// f(x, z) over equally long slices; a function of one argument is given x twice.
+/// f(x, z) over slices of equal length; unary functions receive x twice.
 type Function = fn(&[i8], &[i8], &mut [i8]);
 
-/// Threads take whole lines of either type, so that no two of them write to the same one.
+/// Shares of threads are whole cache lines of either type, so that no two threads write to the same
+/// line.
 const GRAIN: usize = 128;
 
-/// How whole numbers lie in memory.
+/// Storage format of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IntegerFormat {
     Bytes,
@@ -48,7 +48,7 @@ pub(super) fn kernel(
         ElementwiseOp::Multiply | ElementwiseOp::Gelu | ElementwiseOp::Sigmoid => {
             return Err(unsupported_error(
                 format!("{} of {}", op.op, op.dtype),
-                "without a scale a whole number cannot hold its result",
+                "an integer cannot hold its result without a scale",
                 "choose add or relu, or f32, f16 or bf16",
             ));
         }
@@ -68,7 +68,7 @@ pub(super) fn kernel(
                 },
                 IntegerFormat::Halves => {
                     let bytes = bytes_of(&share);
-                    // SAFETY: as above; a share begins at an even element.
+                    // SAFETY: as above; a share starts at an even element.
                     unsafe {
                         run_halves(function, x.slice(&bytes), z.slice(&bytes), y.slice_mut(&bytes));
                     };
@@ -116,14 +116,14 @@ by_width! {
         }
     }
 
-    /// Two numbers of each byte, the lower half first.
+    /// Unpacks two numbers from each byte, the lower half first.
     fn unpack(from: &[u8], to: &mut [i8]) {
         for (to, &byte) in to.as_chunks_mut::<2>().0.iter_mut().zip(from) {
             *to = [(byte << 4).cast_signed() >> 4, byte.cast_signed() >> 4];
         }
     }
 
-    /// The other way; what 4 bits cannot hold is the nearest that they can.
+    /// Packs two numbers into each byte, saturating to 4 bits.
     fn pack(from: &[i8], to: &mut [u8]) {
         for (to, &[low, high]) in to.iter_mut().zip(from.as_chunks::<2>().0) {
             let half = |number: i8| number.clamp(-8, 7).cast_unsigned() & 15;
@@ -150,10 +150,10 @@ fn relu(x: &[i8], _: &[i8], y: &mut [i8]) {
     }
 }
 
-/// What is known of a share of the input.
+/// Returns the partial result for a share of the input.
 ///
 /// # Safety
-/// The input must outlive the call, and nobody may write to it.
+/// The input outlives the call, and nothing writes to it.
 pub(super) unsafe fn partial(
     kind: ReduceOp,
     form: IntegerFormat,
@@ -173,7 +173,7 @@ pub(super) unsafe fn partial(
     };
     match form {
         IntegerFormat::Bytes => {
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             let x = unsafe { input.slice::<i8>(share) };
             x.chunks(BLOCK)
                 .zip((share.start..).step_by(BLOCK))
@@ -181,11 +181,11 @@ pub(super) unsafe fn partial(
         }
         IntegerFormat::Halves => {
             let mut wide = [0; BLOCK];
-            // SAFETY: by the promise of the caller; a share begins at an even element.
+            // SAFETY: guaranteed by the caller; a share starts at an even element.
             let x = unsafe { input.slice::<u8>(&bytes_of(share)) };
             for (bytes, first) in x.chunks(BLOCK / 2).zip((share.start..).step_by(BLOCK)) {
                 unpack(bytes, &mut wide);
-                // The last byte may have one number alone.
+                // The last byte may hold only one number.
                 let block =
                     wide.get(..(2 * bytes.len()).min(share.end - first)).unwrap_or_default();
                 look(block, first);

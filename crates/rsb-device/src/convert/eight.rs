@@ -1,25 +1,25 @@
-//! The 8-bit floating-point format with four bits of exponent and three of mantissa, as the Open
-//! Compute Project has it: no infinity, one NaN of each sign, 448 at most.
+//! 8-bit floating-point format with four exponent bits and three mantissa bits, as defined by the
+//! Open Compute Project: no infinity, one NaN of each sign, largest value 448.
 //!
-//! The units of gfx940 to gfx942 have another (FNUZ): the same bits are half of the number there,
-//! and a negative zero is a NaN, which is why none is ever written. Whoever multiplies there takes
-//! a factor for it.
+//! The units of gfx940 to gfx942 use another format (FNUZ): the same bits mean half of the number,
+//! and negative zero is NaN, which is why negative zero is never written. Products on those units
+//! are corrected by a factor.
 
-/// 448.
+/// Largest value.
 const LARGEST: f32 = 448.0;
 
-/// `value` rounded to nearest even; what is too large becomes the largest.
+/// Rounds `value` to nearest even; values out of range become the largest.
 pub(super) fn to_e4m3(value: f32) -> u8 {
     if value.is_nan() {
         return 0x7f;
     }
     let magnitude = value.abs().min(LARGEST);
     let code = if magnitude < 0.015_625 {
-        // Below 2⁻⁶ the steps are all 2⁻⁹.
+        // Below 2⁻⁶ all steps are 2⁻⁹.
         (magnitude * 512.0).round_ties_even() as u8
     } else {
-        // The upper 12 bits of an f32, with half a step added, and its exponent counted from 7 in
-        // place of 127.
+        // The upper 12 bits of an f32, with half a step added and the exponent bias changed from
+        // 127 to 7.
         let bits = magnitude.to_bits();
         let rounded = (bits + 0x7_ffff + ((bits >> 20) & 1)) >> 20;
         (rounded - (120 << 3)) as u8
@@ -27,7 +27,7 @@ pub(super) fn to_e4m3(value: f32) -> u8 {
     if value.is_sign_negative() && code != 0 { code | 0x80 } else { code }
 }
 
-/// The number that `code` stands for.
+/// Returns the number encoded by `code`.
 pub(super) fn from_e4m3(code: u8) -> f64 {
     let (exponent, mantissa) = (i32::from((code >> 3) & 15), f64::from(code & 7));
     let magnitude = match (exponent, code & 7) {

@@ -1,9 +1,9 @@
-//! The two 16-bit floating-point formats, many numbers at a time.
+//! The two 16-bit floating-point formats, converted many numbers at a time.
 
 use half::f16;
 use half::slice::{HalfBitsSliceExt, HalfFloatSliceExt};
 
-/// Which of the two formats.
+/// A 16-bit floating-point format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HalfFormat {
     /// IEEE 754 binary16.
@@ -13,7 +13,7 @@ pub enum HalfFormat {
 }
 
 impl HalfFormat {
-    /// The f32 values of `from`; both are equally long.
+    /// Converts `from` to f32. Both slices have the same length.
     #[inline]
     pub fn widen(self, from: &[u16], to: &mut [f32]) {
         match self {
@@ -22,7 +22,7 @@ impl HalfFormat {
         }
     }
 
-    /// `from` rounded to nearest even; both are equally long.
+    /// Rounds `from` to nearest even. Both slices have the same length.
     #[inline]
     pub fn narrow(self, from: &[f32], to: &mut [u16]) {
         match self {
@@ -50,7 +50,7 @@ fn narrow_bf16(from: &[f32], to: &mut [u16]) {
     for (to, &from) in to.iter_mut().zip(from) {
         let bits = from.to_bits();
         let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
-        // Rounding could turn a NaN into infinity: keep it quiet instead.
+        // Rounding could turn a NaN into infinity: return a quiet NaN instead.
         *to = if from.is_nan() { (bits >> 16) as u16 | 0x40 } else { rounded as u16 };
     }
 }

@@ -1,24 +1,23 @@
-//! What several devices send one another at once. Sizes and bandwidths are counted as nccl-tests
-//! count them.
+//! Collective communication of several devices. Sizes and bandwidths are counted as in nccl-tests.
 
 use rsb_model::Dtype;
 
 use super::named;
 
-/// Who has what in the end.
+/// Type of collective, defined by the result on each device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CollectiveKind {
-    /// Every device has the sum of all.
+    /// Every device receives the sum of all.
     AllReduce,
-    /// Every device has the parts of all, one after another.
+    /// Every device receives the parts of all, one after another.
     AllGather,
-    /// Every device has its own part of the sum of all.
+    /// Every device receives its own part of the sum of all.
     ReduceScatter,
-    /// Every device has what the first had.
+    /// Every device receives the data of the first.
     Broadcast,
-    /// Every device has its own part of what each of the others had.
+    /// Every device receives its own part of the data of each other device.
     AllToAll,
-    /// Every device has what the one before it had, the first what the last had.
+    /// Every device receives the data of its predecessor, the first device that of the last.
     SendReceive,
 }
 
@@ -33,63 +32,62 @@ named!(
     SendReceive = "send-receive"
 );
 
-/// Where the result goes.
+/// Destination of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// Into memory of its own.
+    /// A separate buffer.
     OutOfPlace,
-    /// Where the numbers are that are sent.
+    /// The buffer that holds the data sent.
     InPlace,
 }
 
 named!(Placement, "placement", OutOfPlace = "out-of-place", InPlace = "in-place");
 
-/// Where among the work of its devices a collective goes on.
+/// Order of a collective relative to other work of its devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CollectiveLane {
-    /// After what was launched before, and before what is launched next.
+    /// After all previous launches, and before all subsequent ones.
     InLine,
-    /// After what was launched before, and beside what is launched next, until it is
+    /// After all previous launches, and concurrent with subsequent ones until it is
     /// [joined](crate::Kernel::join).
     Beside,
 }
 
-/// Who calls the library.
+/// Threads that call the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CollectiveLauncher {
     /// One thread, for all devices in one group.
     OneThread,
-    /// A thread for each device, all at once.
+    /// One thread per device, all at once.
     Threads,
 }
 
 named!(CollectiveLauncher, "launcher", OneThread = "one-thread", Threads = "threads");
 
 impl CollectiveKind {
-    /// Whether each device has one part of as many as there are devices, of what it sends or
-    /// receives.
+    /// Returns whether the data sent or received is divided into one part per device.
     pub const fn is_in_parts(self) -> bool {
         matches!(self, Self::AllGather | Self::ReduceScatter | Self::AllToAll)
     }
 
-    /// Whether numbers are added.
+    /// Returns whether the collective adds numbers.
     pub const fn adds(self) -> bool {
         matches!(self, Self::AllReduce | Self::ReduceScatter)
     }
 
-    /// Whether the result may go where the numbers came from: a part that was overwritten cannot be
-    /// sent any more.
+    /// Returns whether the result may overwrite the input. An overwritten part can no longer be
+    /// sent.
     pub const fn can_be_in_place(self) -> bool {
         !matches!(self, Self::AllToAll | Self::SendReceive)
     }
 
-    /// Whether every device has the same in the end.
+    /// Returns whether every device receives the same data.
     pub const fn is_alike(self) -> bool {
         matches!(self, Self::AllReduce | Self::AllGather | Self::Broadcast)
     }
 
-    /// What the slowest link carries over what the operation as a whole does, on so many devices,
-    /// as nccl-tests define it.
+    /// Returns the ratio of the slowest link's bandwidth to the bandwidth of the whole operation on
+    /// `devices` devices, as defined by nccl-tests.
     pub fn bus_factor(self, devices: u32) -> f64 {
         let (devices, others) = (f64::from(devices), f64::from(devices.saturating_sub(1)));
         match self {
@@ -103,37 +101,38 @@ impl CollectiveKind {
 /// One collective over several devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Collective {
-    /// Which.
+    /// Type of collective.
     pub kind: CollectiveKind,
     /// Type of an element.
     pub dtype: Dtype,
-    /// Elements in the larger of what a device sends and receives.
+    /// Elements that a device sends or receives, whichever is more.
     pub elements: u64,
-    /// How many take part, above zero.
+    /// Number of devices, above zero.
     pub devices: u64,
-    /// Where the result goes.
+    /// Destination of the result.
     pub placement: Placement,
-    /// When it goes on.
+    /// Order relative to other work of the devices.
     pub lane: CollectiveLane,
-    /// Who calls the library for it.
+    /// Threads that call the library.
     pub launcher: CollectiveLauncher,
 }
 
-/// A stretch of what a device has in the end.
+/// A contiguous part of the result on one device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CollectivePart {
-    /// The device whose numbers they are; `None` for the sum of all.
+    /// Device that the data comes from; `None` for the sum of all.
     pub from: Option<u64>,
-    /// Where it begins in what was sent.
+    /// Start in the data sent.
     pub sent_at: u64,
-    /// Where it begins in what is received.
+    /// Start in the data received.
     pub received_at: u64,
-    /// Elements.
+    /// Number of elements.
     pub elements: u64,
 }
 
 impl Collective {
-    /// With as many elements as fit in `bytes`, whole parts where there are parts.
+    /// Creates a collective with as many elements as fit in `bytes`, in whole parts if it has
+    /// parts.
     pub fn of_bytes(kind: CollectiveKind, dtype: Dtype, bytes: u64, devices: u64) -> Self {
         let elements = bytes / dtype.bytes(1);
         let rest = if kind.is_in_parts() { elements % devices } else { 0 };
@@ -148,28 +147,28 @@ impl Collective {
         }
     }
 
-    /// Bytes that count, which are those of the larger side.
+    /// Returns the bytes of the larger side, which count for bandwidths.
     pub fn bytes(&self) -> u64 {
         self.dtype.bytes(self.elements)
     }
 
-    /// Elements of one part.
+    /// Returns the number of elements of one part.
     pub fn part(&self) -> u64 {
         self.elements / self.devices
     }
 
-    /// Elements that each device sends.
+    /// Returns the number of elements that each device sends.
     pub fn elements_sent(&self) -> u64 {
         if self.kind == CollectiveKind::AllGather { self.part() } else { self.elements }
     }
 
-    /// Elements that each device receives.
+    /// Returns the number of elements that each device receives.
     pub fn elements_received(&self) -> u64 {
         if self.kind == CollectiveKind::ReduceScatter { self.part() } else { self.elements }
     }
 
-    /// Where in one buffer of all elements device `rank` has what it sends, and what it receives,
-    /// in place.
+    /// Returns the offsets, in elements, of the data that device `rank` sends and receives in one
+    /// buffer of all elements; 0 unless in place.
     pub fn places(&self, rank: u64) -> [u64; 2] {
         match (self.placement, self.kind) {
             (Placement::InPlace, CollectiveKind::AllGather) => [rank * self.part(), 0],
@@ -178,7 +177,7 @@ impl Collective {
         }
     }
 
-    /// What device `rank` has in the end.
+    /// Returns the parts of the result on device `rank`.
     pub fn parts(&self, rank: u64) -> Vec<CollectivePart> {
         let whole =
             |from| CollectivePart { from, sent_at: 0, received_at: 0, elements: self.elements };
@@ -202,7 +201,7 @@ impl Collective {
         }
     }
 
-    /// A part from each device, all of them sent from `sent_at` on.
+    /// Returns one part from each device, each sent from offset `sent_at`.
     fn part_of_each(&self, sent_at: u64) -> Vec<CollectivePart> {
         let elements = self.part();
         (0..self.devices)
@@ -220,8 +219,8 @@ impl Collective {
 mod tests {
     use super::*;
 
-    /// The factors of the published page (`doc/PERFORMANCE.md` of nccl-tests) as fractions of n;
-    /// that of send and receive stands in its `src/sendrecv.cu` alone.
+    /// Factors of the published page (`doc/PERFORMANCE.md` of nccl-tests) as fractions of n; the
+    /// factor of send and receive is only in its `src/sendrecv.cu`.
     #[test]
     fn the_bus_carries_what_nccl_tests_say_for_every_number_of_ranks() {
         for n in 1..=16_u32 {
@@ -237,7 +236,7 @@ mod tests {
                 assert!((kind.bus_factor(n) - published).abs() < 1e-12, "{kind} of {n}");
             }
         }
-        // What their programs print for eight ranks.
+        // Values that their programs print for eight ranks.
         let eight = CollectiveKind::ALL.iter().map(|kind| kind.bus_factor(8)).collect::<Vec<_>>();
         assert_eq!(eight, [1.75, 0.875, 0.875, 1.0, 0.875, 1.0]);
     }

@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{BufferSpec, Role, named};
 
-/// Bytes from one place to another. Both buffers are of the device: the first is what is sent, the
-/// second shows after the first launch what has arrived. Where the way begins or ends on the host,
-/// the kernel has memory of its own there.
+/// A copy of bytes from one place to another. Both buffers are on the device: the first is the data
+/// sent, the second contains the data received after the first launch. If the host is one end, the
+/// kernel has its own memory there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// From where to where.
+    /// Source and destination.
     pub direction: TransferDirection,
-    /// The kind of memory on the host's side; of no matter between devices.
+    /// Type of memory on the host; irrelevant for copies within the device.
     pub host_memory: HostMemory,
-    /// How much in one launch, a multiple of four; each way where there are two.
+    /// Bytes per launch, a multiple of four; per direction if bidirectional.
     pub bytes: u64,
 }
 
-/// From where to where a [`Transfer`] goes.
+/// Source and destination of a [`Transfer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransferDirection {
@@ -28,8 +28,8 @@ pub enum TransferDirection {
     DeviceToHost,
     /// Within the device.
     DeviceToDevice,
-    /// From the host to the device and from the device to the host at once, in two queues: as much
-    /// each way.
+    /// Host to device and device to host at once, in two streams: the same number of bytes each
+    /// way.
     Bidirectional,
 }
 
@@ -42,17 +42,17 @@ named!(
     Bidirectional = "bidirectional"
 );
 
-/// Memory of the host.
+/// Type of host memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostMemory {
-    /// Locked in place, so that the device reaches it on its own.
+    /// Page-locked, so that the device can access it directly.
     Pinned,
-    /// As any program has it.
+    /// Ordinary pageable memory.
     Pageable,
 }
 
-named!(HostMemory, "kind of host memory", Pinned = "pinned", Pageable = "pageable");
+named!(HostMemory, "type of host memory", Pinned = "pinned", Pageable = "pageable");
 
 impl Transfer {
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {
@@ -63,8 +63,8 @@ impl Transfer {
         ]
     }
 
-    /// Within the device each byte is read and written there; over a link it passes once, and both
-    /// ways count.
+    /// Returns the bytes moved: within the device each byte is read and written; over a link it
+    /// counts once, and both directions count.
     pub(super) fn bytes_moved(&self) -> f64 {
         match self.direction {
             TransferDirection::DeviceToDevice | TransferDirection::Bidirectional => {
@@ -75,22 +75,22 @@ impl Transfer {
     }
 }
 
-/// Kernels that do nothing, one after the other: what a launch costs.
+/// Empty kernels, launched one after another, which measure launch overhead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
-    /// Kernels in one launch of the operation.
+    /// Kernels per launch of the operation.
     pub kernels: u32,
-    /// How they are handed over.
+    /// How the kernels are launched.
     pub mode: LaunchMode,
 }
 
-/// How kernels are handed to a device.
+/// How kernels are submitted to a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LaunchMode {
-    /// One call for each.
+    /// One call per kernel.
     Stream,
-    /// All together as a graph that was recorded before.
+    /// All together, as a graph recorded before.
     Graph,
 }
 

@@ -1,4 +1,4 @@
-//! Products with weights of few bits, as quantized language models have them.
+//! Products with low-bit weights, as in quantized language models.
 
 use rsb_model::{Dtype, Reason};
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use super::tensor::product;
 use super::{BufferSpec, Role};
 use crate::error::DeviceError;
 
-/// C = A · Wᵀ, row-major: A is m×k, C m×n, both of one type. W is n×k whole numbers with sign, each
-/// times the scale of its group: so many neighbors of a row. Sums are made in at least f32. The
-/// scales are f16, n × groups of a row.
+/// C = A · Wᵀ, row-major: A is m×k, C m×n, both of one type. W is n×k signed integers, each
+/// multiplied by the scale of its group of adjacent weights in a row. Sums are accumulated in at
+/// least f32. The scales are f16, n × groups per row.
 ///
-/// Numbers of 4 bits lie two in a byte, the earlier one in the lower half.
+/// 4-bit weights are packed two in a byte, the earlier one in the lower half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuantizedProduct {
     /// Type of an element of A and of C.
@@ -24,43 +24,43 @@ pub struct QuantizedProduct {
     pub n: u64,
     /// Length of the sums: a multiple of [`QuantizedProduct::UNIT`].
     pub k: u64,
-    /// Weights with one scale: a multiple of [`QuantizedProduct::UNIT`]. The last group of a row
-    /// may be shorter.
+    /// Weights per scale: a multiple of [`QuantizedProduct::UNIT`]. The last group of a row may be
+    /// shorter.
     pub group: u64,
 }
 
 impl QuantizedProduct {
-    /// Weights that kernels take at once.
+    /// Number of weights that kernels load at once.
     pub const UNIT: u64 = 32;
 
     /// Type of a scale.
     pub const SCALE: Dtype = Dtype::F16;
 
-    /// Scales of a row of W.
+    /// Returns the number of scales of a row of W.
     pub const fn groups(&self) -> u64 {
         self.k.div_ceil(if self.group == 0 { 1 } else { self.group })
     }
 
-    /// Bytes of a row of W; saturated for an absurd size.
+    /// Returns the bytes of a row of W; saturated for sizes that fit no device.
     pub const fn row_bytes(&self) -> u64 {
         BufferSpec::new(Role::Input, self.weights, self.k).bytes()
     }
 
-    /// Bytes of W and its scales; saturated for an absurd size.
+    /// Returns the bytes of W and its scales; saturated for sizes that fit no device.
     pub fn weight_bytes(&self) -> u64 {
         let scales = BufferSpec::new(Role::Input, Self::SCALE, self.groups()).bytes();
         product(&[self.n, self.row_bytes().saturating_add(scales)])
     }
 
-    /// Refuses what no kernel here has.
+    /// Checks that a kernel supports the types and sizes.
     ///
     /// # Errors
-    /// `Unsupported`, with what is wrong.
+    /// `Unsupported`, with the reason.
     pub fn check(&self) -> Result<(), DeviceError> {
         if !matches!(self.weights, Dtype::I8 | Dtype::I4) {
             return Err(DeviceError::Unsupported(Reason::new(
                 format!("weights of {}", self.weights),
-                "they are whole numbers here",
+                "quantized weights must be integers",
                 "choose i8 or i4",
             )));
         }
@@ -76,7 +76,7 @@ impl QuantizedProduct {
         }
         Err(DeviceError::Unsupported(Reason::new(
             format!("{} weights of {} in groups of {}", self.k, self.weights, self.group),
-            "they are read by vectors of 32, which rows and groups are made of",
+            "weights are read in vectors of 32, so rows and groups must be multiples of 32",
             "choose a width that is a multiple of 32, such as heads of 64 or 128",
         )))
     }
@@ -90,12 +90,13 @@ impl QuantizedProduct {
         ]
     }
 
-    /// As of any product: what it takes to make numbers of weights is not counted.
+    /// Returns the operations of the product, without those that convert the weights.
     pub(super) fn flops(&self) -> f64 {
         2.0 * self.m as f64 * self.n as f64 * self.k as f64
     }
 
-    /// The whole number that is weight `at` of `bytes`, from the first of a row on.
+    /// Returns the integer value of weight `at`, counted from the start of a row whose bytes `byte`
+    /// returns.
     pub fn weight(&self, byte: impl Fn(u64) -> u8, at: u64) -> f64 {
         let whole = if self.weights == Dtype::I4 {
             let byte = byte(at / 2);
@@ -107,7 +108,7 @@ impl QuantizedProduct {
         f64::from(whole)
     }
 
-    /// What a row of W stands for.
+    /// Dequantizes a row of W.
     pub fn numbers(&self, weights: &[u8], scales: &[f64]) -> Vec<f64> {
         let mut numbers = Vec::with_capacity(self.k as usize);
         for at in 0..self.k {
@@ -119,7 +120,7 @@ impl QuantizedProduct {
     }
 }
 
-/// The bytes of whole numbers that fit in `weights`, and of an even count.
+/// Packs integers, which must fit in the type `weights` and have an even count, into bytes.
 pub fn pack_weights(weights: Dtype, numbers: &[i8]) -> Vec<u8> {
     if weights == Dtype::I4 {
         return numbers

@@ -1,5 +1,4 @@
-//! Operations that bring rows to other places: into the order of attention and its cache, and out
-//! of a table.
+//! Operations that move rows: into the order of attention and its cache, and out of a table.
 
 use rsb_model::Dtype;
 use rsb_model::random::mix64;
@@ -8,54 +7,54 @@ use serde::{Deserialize, Serialize};
 use super::tensor::product;
 use super::{BufferSpec, Role};
 
-/// `y[b][j][position + i] = x[b][i][j]`, each a row of `width` elements: from token by token to
-/// head by head and back, and into a cache that has room for `capacity` rows. What `y` holds beside
-/// these rows stays. Where positions are `rotary`, each two neighbors of a row are a complex
-/// number, multiplied by that of their place in row i of a second input.
+/// `y[b][j][position + i] = x[b][i][j]`, each a row of `width` elements: from token-major to
+/// head-major order and back, and into a cache of `capacity` rows. Other rows of `y` are unchanged.
+/// If `rotary`, each pair of adjacent elements of a row is a complex number, multiplied by the
+/// corresponding complex number in row i of a second input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rearrange {
     /// Type of an element.
     pub dtype: Dtype,
-    /// Outermost, in both.
+    /// Outermost dimension of both.
     pub batch: u64,
-    /// What comes second in `x`, and third in `y`.
+    /// Second dimension of `x`, third of `y`.
     pub rows: u64,
-    /// What comes third in `x`, and second in `y`.
+    /// Third dimension of `x`, second of `y`.
     pub columns: u64,
-    /// Elements that stay together.
+    /// Elements of a row.
     pub width: u64,
-    /// Rows that `y` has room for.
+    /// Rows that `y` has space for.
     pub capacity: u64,
-    /// The first of them that is written.
+    /// First of these rows that is written.
     pub position: u64,
-    /// Whether rows are turned by a second input of `rows` by `width`: cosines and sines of their
+    /// Whether rows are rotated by a second input of `rows` by `width`: cosines and sines of their
     /// positions.
     pub rotary: bool,
 }
 
 impl Rearrange {
-    /// Elements of `x`.
+    /// Returns the number of elements of `x`.
     pub fn elements(&self) -> u64 {
         product(&[self.batch, self.rows, self.columns, self.width])
     }
 
-    /// Whether every row finds room, and is made of pairs where it is turned.
+    /// Returns whether every row fits, and has an even number of elements if rotated.
     pub const fn fits(&self) -> bool {
         self.position.saturating_add(self.rows) <= self.capacity
             && (!self.rotary || self.width.is_multiple_of(2))
     }
 
-    /// Which of its buffers is `y`, the last.
+    /// Returns the index of `y` among the buffers, the last.
     pub fn y_index(&self) -> usize {
         1 + usize::from(self.rotary)
     }
 
-    /// Elements of what rows are turned by.
+    /// Returns the number of elements of the second input, by which rows are rotated.
     pub fn angles(&self) -> u64 {
         if self.rotary { product(&[self.rows, self.width]) } else { 0 }
     }
 
-    /// Where element `at` of `y` comes from; nothing where it stays as it was.
+    /// Returns the source of element `at` of `y`, or `None` if it is unchanged.
     pub const fn source(&self, at: u64) -> Option<u64> {
         let (rest, within) = (at / self.width, at % self.width);
         let (rest, place) = (rest / self.capacity, rest % self.capacity);
@@ -83,8 +82,8 @@ impl Rearrange {
     }
 }
 
-/// `y[i] = x[index[i]]`, each a row of `width` elements: what turns words into numbers. The indices
-/// are words of 64 bits.
+/// `y[i] = x[index[i]]`, each a row of `width` elements, such as an embedding lookup. The indices
+/// are 64-bit words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gather {
     /// Type of an element.
@@ -98,12 +97,12 @@ pub struct Gather {
 }
 
 impl Gather {
-    /// Elements of `y`.
+    /// Returns the number of elements of `y`.
     pub const fn elements(&self) -> u64 {
         self.rows.saturating_mul(self.width)
     }
 
-    /// Which row of `x` row `row` of `y` is filled from, where inputs are made from `seed`.
+    /// Returns the row of `x` that fills row `row` of `y`, for inputs generated from `seed`.
     pub const fn index(&self, seed: u64, row: u64) -> u64 {
         mix64(seed.wrapping_add(row)) % self.of
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{BufferSpec, Options, Role, named};
 use crate::error::DeviceError;
 
-/// `y = f(x)` or `y = f(x, z)`. What a whole number cannot hold is the nearest that it can.
+/// `y = f(x)` or `y = f(x, z)`. Integer types saturate and round to the nearest value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Elementwise {
     /// The function.
@@ -44,7 +44,7 @@ named!(
 );
 
 impl ElementwiseOp {
-    /// One or two.
+    /// Returns the number of inputs, one or two.
     pub const fn inputs(self) -> usize {
         match self {
             Self::Add | Self::Multiply => 2,
@@ -52,7 +52,8 @@ impl ElementwiseOp {
         }
     }
 
-    /// As the formula is usually written with one exponential: x / (1 + e^(−2u)) for GELU.
+    /// Returns the operations of the usual formula with one exponential: x / (1 + e^(−2u)) for
+    /// GELU.
     pub(super) const fn flops_per_element(self) -> f64 {
         match self {
             Self::Add | Self::Multiply | Self::Relu => 1.0,
@@ -62,7 +63,7 @@ impl ElementwiseOp {
     }
 }
 
-/// All elements to one.
+/// Reduction of all elements to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduce {
     /// The function.
@@ -79,19 +80,19 @@ pub struct Reduce {
 pub enum ReduceOp {
     /// Σx.
     Sum,
-    /// The largest.
+    /// Largest element.
     Max,
     /// Σx / n.
     Mean,
-    /// Position of the largest.
+    /// Position of the largest element.
     Argmax,
 }
 
 named!(ReduceOp, "reduction", Sum = "sum", Max = "max", Mean = "mean", Argmax = "argmax");
 
 impl Reduce {
-    /// A word for a position. Sums of 16-bit elements overflow their own type, so the result is at
-    /// least f32.
+    /// Returns the output buffer: a word for a position, otherwise at least f32, since sums of
+    /// 16-bit elements overflow their own type.
     pub(super) const fn output(&self) -> BufferSpec {
         match (self.op, self.dtype) {
             (ReduceOp::Argmax, _) => BufferSpec::word(Role::Output),
@@ -101,14 +102,14 @@ impl Reduce {
     }
 }
 
-/// Along each row of a matrix of `rows` by `columns`.
+/// Normalization along each row of a matrix of `rows` by `columns`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Normalize {
     /// The function.
     pub op: NormalizeOp,
     /// Type of an element.
     pub dtype: Dtype,
-    /// Rows, each on its own.
+    /// Rows, normalized independently.
     pub rows: u64,
     /// Elements of a row.
     pub columns: u64,
@@ -118,7 +119,7 @@ pub struct Normalize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NormalizeOp {
-    /// eˣ / Σeˣ, with the largest taken out first.
+    /// eˣ / Σeˣ, after subtracting the largest element.
     Softmax,
     /// (x − mean) / √(variance + 10⁻⁵) · gain + bias. Gain and bias are the second and third
     /// buffer.
@@ -136,7 +137,8 @@ named!(
 );
 
 impl NormalizeOp {
-    /// The matrix, and rows of as many columns that each row is multiplied by or gets added.
+    /// Returns the number of inputs: the matrix, and the gain and bias rows with one element per
+    /// column.
     pub const fn inputs(self) -> usize {
         match self {
             Self::Softmax => 1,
@@ -145,8 +147,9 @@ impl NormalizeOp {
         }
     }
 
-    /// Softmax: compare, subtract, exponential, add, divide. Layer norm: two sums, difference,
-    /// square, and three to finish. RMS norm: square, sum, and two to finish.
+    /// Returns the operations per element. Softmax: compare, subtract, exponential, add, divide.
+    /// Layer norm: two sums, difference, square, and three to finish. RMS norm: square, sum, and
+    /// two to finish.
     pub(super) const fn flops_per_element(self) -> f64 {
         match self {
             Self::Softmax => 5.0,
@@ -157,7 +160,7 @@ impl NormalizeOp {
 }
 
 impl Normalize {
-    /// Of the whole matrix.
+    /// Returns the number of elements of the whole matrix.
     pub const fn elements(&self) -> u64 {
         self.rows.saturating_mul(self.columns)
     }
@@ -170,7 +173,7 @@ impl Normalize {
     }
 }
 
-/// 2-D convolution (cross-correlation, as every framework has it): input NCHW, weights (out, in /
+/// 2-D convolution (cross-correlation, as in every framework): input NCHW, weights (out, in /
 /// groups, height, width).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Convolution {
@@ -190,19 +193,19 @@ pub struct Convolution {
     pub kernel_height: u64,
     /// Columns of the kernel.
     pub kernel_width: u64,
-    /// Step between output points, both ways.
+    /// Step between output points, in both dimensions.
     pub stride: u64,
-    /// Zeros around the input, both ways.
+    /// Zeros added on each side of the input, in both dimensions.
     pub padding: u64,
-    /// Step between taps, both ways.
+    /// Step between kernel elements, in both dimensions.
     pub dilation: u64,
-    /// Groups of channels that do not mix.
+    /// Groups of channels that are convolved separately.
     pub groups: u64,
 }
 
 impl Convolution {
-    /// Rows and columns of the output; `None` when the kernel does not fit, the groups do not
-    /// divide the channels, or a size is zero.
+    /// Returns the rows and columns of the output; `None` if the kernel does not fit, the groups do
+    /// not divide the channels, or a size is zero.
     pub fn output_size(&self) -> Option<(u64, u64)> {
         let sizes = [
             self.batch,
@@ -232,12 +235,12 @@ impl Convolution {
         Some(padded.checked_sub(reach)? / self.stride + 1)
     }
 
-    /// Terms in the sum of one output element.
+    /// Returns the number of terms in the sum of one output element.
     pub fn terms(&self) -> u64 {
         (self.in_channels / self.groups.max(1)) * self.kernel_height * self.kernel_width
     }
 
-    /// Elements of the output; zero when it is impossible.
+    /// Returns the number of elements of the output; zero if the sizes are invalid.
     pub fn output_elements(&self) -> u64 {
         self.output_size()
             .map_or(0, |(rows, columns)| product(&[self.batch, self.out_channels, rows, columns]))
@@ -257,12 +260,12 @@ impl Convolution {
     }
 }
 
-/// C ← epilogue(alpha·op(A)·op(B) + beta·C) for each of `batch` matrices that follow one another in
-/// memory, all row-major. op(A) is m×k, op(B) is k×n, C is m×n.
+/// C ← epilogue(alpha·op(A)·op(B) + beta·C) for each of `batch` consecutive matrices, all
+/// row-major. op(A) is m×k, op(B) is k×n, C is m×n.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gemm {
-    /// Type of an element. With bf16, C is f32, with i8 it is i32 and with fp8 bf16, as in every
-    /// library that has them.
+    /// Type of an element of A and B. By default C is f32 for bf16, i32 for i8 and bf16 for fp8, as
+    /// in every library that supports these types.
     pub dtype: Dtype,
     /// Rows of C.
     pub m: u64,
@@ -272,87 +275,86 @@ pub struct Gemm {
     pub k: u64,
     /// Products in one launch.
     pub batch: u64,
-    /// Elements from one matrix of B to the next, where there is room between them: at least k·n.
+    /// Elements from one matrix of B to the next, if there are gaps between them: at least k·n.
     pub stride_b: Option<u64>,
     /// Whether A is stored as k×m.
     pub transpose_a: bool,
     /// Whether B is stored as n×k.
     pub transpose_b: bool,
-    /// Factor of the product.
+    /// Scale factor of the product.
     pub alpha: f64,
-    /// Factor of C. With zero, C is not read.
+    /// Scale factor of C. If zero, C is not read.
     pub beta: f64,
-    /// How wide an element of C is.
+    /// Width of an element of C.
     pub stored: OutputWidth,
-    /// What is done with each element before it is stored.
+    /// Operation on each element before it is stored.
     pub epilogue: Epilogue,
-    /// How precisely products of fp8 are summed.
+    /// Precision of sums of fp8 products.
     pub accumulation: Accumulation,
-    /// What A, B and C are filled with.
+    /// Initial contents of A, B and C.
     pub init: Init,
 }
 
-/// How wide the elements of a product are.
+/// Width of the elements of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutputWidth {
-    /// As libraries have it by default: bf16 as f32, i8 as i32, fp8 as bf16, all else as the
-    /// inputs.
+    /// Default of libraries: f32 for bf16, i32 for i8, bf16 for fp8, otherwise the input type.
     Wide,
-    /// As the inputs, so that the next operation can go on with it.
+    /// The input type, so that the next operation can use the result.
     AsInputs,
 }
 
-named!(OutputWidth, "width of a result", Wide = "wide", AsInputs = "as-inputs");
+named!(OutputWidth, "output width", Wide = "wide", AsInputs = "as-inputs");
 
-/// What a library does with an element of a product before it stores it.
+/// Operation that a library applies to an element of a product before storing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Epilogue {
-    /// Nothing.
+    /// No operation.
     None,
-    /// Adds the element of its column in a vector.
+    /// Adds the bias of the element's column.
     Bias,
-    /// Adds it, and takes [`ElementwiseOp::Gelu`] of the sum.
+    /// Adds the bias, and applies [`ElementwiseOp::Gelu`] to the sum.
     Gelu,
 }
 
 named!(Epilogue, "epilogue", None = "none", Bias = "bias", Gelu = "gelu");
 
-/// How a library sums products of fp8.
+/// How a library accumulates fp8 products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Accumulation {
-    /// In f32: sums of the matrix unit are promoted from time to time.
+    /// In f32: partial sums of the matrix unit are promoted at intervals.
     Full,
-    /// In the matrix unit alone.
+    /// Only in the matrix unit.
     Fast,
 }
 
 named!(Accumulation, "accumulation", Full = "full", Fast = "fast");
 
-/// What the matrices of a product hold. GPUs run at higher clocks where fewer bits change.
+/// Contents of the matrices of a product. GPUs run at higher clocks if fewer bits change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Init {
-    /// Numbers at random.
+    /// Random numbers.
     Random,
     /// Sines and cosines of the position.
     Trigonometric,
-    /// One number everywhere.
+    /// The same number everywhere.
     Constant,
 }
 
 named!(
     Init,
-    "kind of input",
+    "type of input",
     Random = "random",
     Trigonometric = "trigonometric",
     Constant = "constant"
 );
 
 impl Gemm {
-    /// One plain product: no transposes, alpha 1, beta 0.
+    /// Creates one plain product: no transposes, alpha 1, beta 0.
     pub const fn new(dtype: Dtype, m: u64, n: u64, k: u64) -> Self {
         Self {
             dtype,
@@ -372,10 +374,10 @@ impl Gemm {
         }
     }
 
-    /// Largest error that sums left to the matrix unit add to the result, over its largest value.
-    /// Hopper adds 32 products of fp8 at a time to a sum of about 14 bits and truncates it
-    /// ([DeepSeek-V3](https://arxiv.org/abs/2412.19437), section 3.3.2, which measured 2 % at k =
-    /// 4096).
+    /// Returns the largest error of accumulation in the matrix unit, relative to the largest value
+    /// of the result. Hopper adds 32 products of fp8 at a time to a sum of about 14 bits and
+    /// truncates it ([DeepSeek-V3](https://arxiv.org/abs/2412.19437), section 3.3.2, which measured
+    /// 2 % at k = 4096).
     pub fn accumulation_error(&self) -> f64 {
         match self.accumulation {
             Accumulation::Full => 0.0,
@@ -383,10 +385,10 @@ impl Gemm {
         }
     }
 
-    /// Type of an element of C.
+    /// Returns the type of an element of C.
     pub const fn output_dtype(&self) -> Dtype {
         match (self.stored, self.dtype) {
-            // tf32 is a way to multiply numbers that are f32 in memory.
+            // tf32 is f32 in memory; only the multiplication differs.
             (OutputWidth::Wide, Dtype::Bf16) | (_, Dtype::Tf32) => Dtype::F32,
             (OutputWidth::Wide, Dtype::I8) => Dtype::I32,
             (OutputWidth::Wide, Dtype::Fp8) => Dtype::Bf16,
@@ -394,23 +396,23 @@ impl Gemm {
         }
     }
 
-    /// Whether C is narrower than a product of this type usually is.
+    /// Returns whether C is narrower than the default for this type.
     pub fn is_narrowed(&self) -> bool {
         self.output_dtype() != (Self { stored: OutputWidth::Wide, ..*self }).output_dtype()
     }
 
-    /// Elements from one matrix of B to the next.
+    /// Returns the number of elements from one matrix of B to the next.
     pub fn stride_b(&self) -> u64 {
         self.stride_b.unwrap_or(product(&[self.k, self.n]))
     }
 
-    /// Whether C is read.
+    /// Returns whether C is read.
     pub fn reads_c(&self) -> bool {
         self.beta != 0.0
     }
 
-    /// Which of its buffers is C, the last: behind A, B and, where there is one, the bias of n
-    /// elements.
+    /// Returns the index of C among the buffers, the last: after A, B and, with an epilogue, the
+    /// bias of n elements.
     pub fn c_index(&self) -> usize {
         if self.epilogue == Epilogue::None { 2 } else { 3 }
     }
@@ -432,51 +434,54 @@ impl Gemm {
         all
     }
 
-    /// Refuses epilogues, algorithm searches and fast accumulation, for a provider (`who`) that
+    /// Rejects epilogues, algorithm searches and fast accumulation, for a provider (`who`) that
     /// supports only plain products.
     ///
     /// # Errors
-    /// When there is an epilogue, several algorithms are to be tried, or sums are to be fast.
+    /// If there is an epilogue, several algorithms are to be tried, or accumulation is fast.
     pub fn check_plain(&self, options: &Options, who: &str) -> Result<(), DeviceError> {
         if self.accumulation == Accumulation::Fast {
             let cure = "choose provider=cublaslt on an NVIDIA GPU, or accumulation=full";
             return Err(DeviceError::Unsupported(Reason::new(
                 "accumulation=fast",
-                format!("{who} have one way"),
+                format!("{who} have only one accumulation mode"),
                 cure,
             )));
         }
         let (what, why) = match (self.epilogue, options.algorithms) {
             (Epilogue::None, None) => return Ok(()),
-            (Epilogue::None, Some(_)) => ("several algorithms of gemm".to_owned(), "have one"),
-            (epilogue, _) => (format!("gemm with epilogue {epilogue}"), "make the product alone"),
+            (Epilogue::None, Some(_)) => {
+                ("gemm with several algorithms".to_owned(), "have only one algorithm")
+            }
+            (epilogue, _) => (format!("gemm with epilogue {epilogue}"), "do not support epilogues"),
         };
-        let cure = "choose provider=hipblaslt or cublaslt on a GPU that has it, or leave it out";
+        let cure = "choose provider=hipblaslt or cublaslt on a GPU that supports it, or omit the \
+                    option";
         Err(DeviceError::Unsupported(Reason::new(what, format!("{who} {why}"), cure)))
     }
 
-    /// The product alone, as is customary.
+    /// Returns the operations of the product only, as is customary.
     pub(super) fn flops(&self) -> f64 {
         2.0 * self.batch as f64 * self.m as f64 * self.n as f64 * self.k as f64
     }
 }
 
-/// Multiply-adds of random operands in registers, in as many independent chains as keep every unit
-/// busy. The one output is 1 where every chain ended as it should; on a CPU, plus the largest
-/// relative error.
+/// Multiply-adds of random operands in registers, in enough independent chains to keep every unit
+/// busy. The single output element is 1 if every chain ended with the expected value; on a CPU, the
+/// largest relative error is added to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeakArithmetic {
     /// Type of an element.
     pub dtype: Dtype,
-    /// Operations in one launch over all threads, a multiple of [`PeakArithmetic::UNIT`].
+    /// Operations per launch over all threads, a multiple of [`PeakArithmetic::UNIT`].
     pub operations: u64,
 }
 
 impl PeakArithmetic {
-    /// What one indivisible piece of work is a multiple of, for any width of vector.
+    /// Granularity of `operations`, valid for any vector width.
     pub const UNIT: u64 = 2 * 12 * 16 * 64;
 
-    /// Type of the one output: f32 where nothing else is made of the type itself.
+    /// Returns the type of the output element: f32 for types in which no results are computed.
     pub const fn result_dtype(&self) -> Dtype {
         match self.dtype {
             Dtype::Tf32 | Dtype::Fp8 | Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => {
@@ -487,7 +492,7 @@ impl PeakArithmetic {
     }
 }
 
-/// Saturates, so that an absurd size is refused for want of memory instead of overflowing.
+/// Multiplies sizes and saturates, so that an absurd size is rejected as too large.
 pub(super) fn product(sizes: &[u64]) -> u64 {
     sizes.iter().fold(1, |all, &size| all.saturating_mul(size))
 }

@@ -23,7 +23,7 @@ fn streams_count_bytes_as_mccalpin_does() {
     }
 }
 
-/// As large as what was measured on Hopper, and never so large that anything passes.
+/// Matches the error measured on Hopper, and is limited so that not everything passes.
 #[test]
 fn sums_of_the_matrix_unit_may_be_off_by_its_truncations() {
     let error = |accumulation, k| {
@@ -81,7 +81,7 @@ fn attention_counts_where_its_queries_look() {
     assert_eq!(Operation::Attention(op).flops().to_bits(), f64::to_bits(4.0 * 8.0 * 12.0 * 8.0));
     let all = Operation::Attention(Attention { causal: false, ..op });
     assert_eq!(all.flops().to_bits(), f64::to_bits(4.0 * 8.0 * 15.0 * 8.0));
-    // 24 rows in and out, and of 4 heads 5 keys and values each.
+    // 24 rows in and out, and 5 keys and values for each of 4 heads.
     assert_eq!(all.bytes_moved().to_bits(), f64::to_bits(2.0 * 8.0 * (2.0 * 24.0 + 2.0 * 20.0)));
     assert_eq!(all.buffers()[2].elements, 2 * 2 * 9 * 8);
     assert_eq!(
@@ -106,7 +106,7 @@ fn weights_of_few_bits_count_as_narrow_as_they_are() {
     for (weights, bytes) in [(Dtype::I8, 96.0), (Dtype::I4, 48.0)] {
         let product = Operation::Quantized(of(weights));
         assert_eq!(product.flops().to_bits(), f64::to_bits(2.0 * 2.0 * 5.0 * 96.0));
-        // Two rows in, two out, and of five rows of weights two scales each, the second of a
+        // Two rows in, two out, and two scales for each of five rows of weights, the second of a
         // shorter group.
         let moved = 2.0 * (192.0 + 10.0) + 5.0 * (bytes + 4.0);
         assert_eq!(product.bytes_moved().to_bits(), f64::to_bits(moved), "{weights}");

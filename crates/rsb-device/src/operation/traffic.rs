@@ -1,29 +1,29 @@
-//! Operations on memory itself: streams, pointer chases, allocations.
+//! Operations on memory: streams, pointer chases, allocations.
 
 use rsb_model::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::{BufferSpec, Role, named};
 
-/// Traffic over buffers of `elements` each.
+/// Memory traffic over buffers of `elements` each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryStream {
-    /// Which reads and writes.
+    /// Access pattern.
     pub pattern: StreamPattern,
     /// Type of an element.
     pub dtype: Dtype,
     /// Elements in each buffer.
     pub elements: u64,
-    /// How results are stored.
+    /// Type of stores for results.
     pub stores: Stores,
 }
 
-/// Reads and writes of a [`MemoryStream`].
+/// Access pattern of a [`MemoryStream`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamPattern {
-    /// The exclusive-or of all 64-bit words of a, the last one padded with zeros: one read. It
-    /// needs no arithmetic unit, is the same in any order and can be checked to the bit.
+    /// Exclusive-or of all 64-bit words of a, the last one padded with zeros: one read. Needs no
+    /// arithmetic unit, is independent of the order and can be verified exactly.
     Read,
     /// a ← s: one write.
     Write,
@@ -31,8 +31,8 @@ pub enum StreamPattern {
     Copy,
     /// c ← a + s·b: two reads, one write.
     Triad,
-    /// a ← −a, as a product with −1: one read, one write, of the same array. It is exact in every
-    /// type, and never grows.
+    /// a ← −a, as a product with −1: one read, one write, of the same array. Exact in every type,
+    /// and the magnitude never grows.
     #[serde(rename = "read_write")]
     ReadWrite,
 }
@@ -57,7 +57,7 @@ pub enum Stores {
     NonTemporal,
 }
 
-named!(Stores, "kind of store", Temporal = "temporal", NonTemporal = "non-temporal");
+named!(Stores, "store type", Temporal = "temporal", NonTemporal = "non-temporal");
 
 impl MemoryStream {
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {
@@ -76,15 +76,15 @@ impl MemoryStream {
 }
 
 /// One cycle through all nodes in random order, `line_bytes` apart. The first eight bytes of a node
-/// are the offset in bytes of the next one, as a little-endian word. The second buffer holds the
-/// offset at which the next launch goes on, so that launches walk the whole cycle and not the same
-/// stretch again.
+/// are the byte offset of the next one, as a little-endian word. The second buffer holds the offset
+/// at which the next launch continues, so that launches walk the whole cycle instead of repeating
+/// one part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointerChase {
     /// Nodes in the cycle.
     pub nodes: u64,
-    /// Bytes from one node to the next in memory: a cache line, so that every access needs a line
-    /// of its own.
+    /// Bytes from one node to the next in memory: a cache line, so that every access needs a
+    /// separate line.
     pub line_bytes: u64,
     /// Dependent reads in one launch.
     pub accesses: u64,
@@ -93,42 +93,41 @@ pub struct PointerChase {
 }
 
 impl PointerChase {
-    /// Size of the cycle in memory.
+    /// Returns the size of the cycle in memory.
     pub const fn bytes(&self) -> u64 {
         self.nodes.saturating_mul(self.line_bytes)
     }
 }
 
-/// Memory taken and given back: one launch does both.
+/// Memory allocated and freed in each launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocate {
-    /// How much at once.
+    /// Bytes per allocation.
     pub bytes: u64,
-    /// Whether it is used in between.
+    /// Whether the memory is written in between.
     pub touch: Touch,
 }
 
-/// What is done with memory between taking it and giving it back.
+/// Use of memory between allocation and free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Touch {
-    /// Nothing.
+    /// Not accessed.
     Untouched,
-    /// Every byte is written, so that the system has to provide each page, as any use of a tensor
-    /// does.
+    /// Every byte is written, so that the system must provide each page, as for a tensor in use.
     Written,
 }
 
-/// Blocks of random size (log-uniform) replaced at random: what a long-running program does to its
-/// heap. The output is two `f64`: bytes held from the system for the blocks, and bytes in live
-/// blocks, at the end of the churn.
+/// Blocks of random size (log-uniform) replaced at random, like the heap of a long-running program.
+/// The output is two `f64` at the end of the churn: bytes held from the system for the blocks, and
+/// bytes in live blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Churn {
     /// Smallest block.
     pub min_bytes: u64,
     /// Largest block.
     pub max_bytes: u64,
-    /// About how much is live at any time.
+    /// Approximate number of live bytes at any time.
     pub live_bytes: u64,
     /// Blocks replaced after the first filling.
     pub replacements: u64,
@@ -136,29 +135,29 @@ pub struct Churn {
     pub seed: u64,
 }
 
-/// One step of a [`Churn`]: what the slot held is freed, then a block of `bytes` is put there.
+/// One step of a [`Churn`]: frees the block in the slot, then allocates one of `bytes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChurnStep {
-    /// Which slot.
+    /// Index of the slot.
     pub slot: usize,
     /// Size of its new block.
     pub bytes: usize,
 }
 
 impl Churn {
-    /// Slots for blocks.
+    /// Returns the number of slots for blocks.
     pub fn slots(&self) -> usize {
         (self.live_bytes as f64 / self.mean_bytes()).ceil().max(1.0) as usize
     }
 
-    /// Mean of a log-uniform size.
+    /// Returns the mean of a log-uniform size.
     fn mean_bytes(&self) -> f64 {
         let (low, high) =
             (self.min_bytes.max(1) as f64, self.max_bytes.max(self.min_bytes).max(1) as f64);
         if high > low { (high - low) / (high / low).ln() } else { low }
     }
 
-    /// Every step, the first filling first.
+    /// Returns every step, starting with the first filling.
     pub fn steps(&self) -> impl Iterator<Item = ChurnStep> {
         let slots = self.slots();
         let mut random = rsb_model::random::Generator::new(self.seed);
@@ -172,7 +171,7 @@ impl Churn {
         })
     }
 
-    /// Bytes in live blocks at the end.
+    /// Returns the bytes in live blocks at the end.
     pub fn final_live_bytes(&self) -> u64 {
         let mut sizes = vec![0_usize; self.slots()];
         for step in self.steps() {

@@ -11,13 +11,12 @@ use crate::operation::{
     MemoryStream, Normalize, Operation, PointerChase, Reduce, ReduceOp, StreamPattern,
 };
 
-/// Does `operation` on `buffers`, which are in the order, of the types and of the sizes that
-/// [`Operation::buffers`] says. Buffers that are missing or of a type without a known form are left
-/// as they are.
+/// Runs `operation` on `buffers`, whose order, types and sizes [`Operation::buffers`] defines. If
+/// an input is missing or has an unsupported type, the buffers are unchanged.
 pub fn execute(operation: &Operation, buffers: &mut [Vec<u8>]) {
     let specs = operation.buffers();
     let Some(result) = compute(operation, buffers) else { return };
-    // Results go to the last buffer in every operation.
+    // Every operation writes its last buffer.
     if let (Some(spec), Some(buffer)) = (specs.last(), buffers.last_mut()) {
         *buffer = match result {
             Result::Numbers(numbers) => encode(spec.dtype, &numbers),
@@ -36,7 +35,7 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
     let number = |index: usize| -> Option<Vec<f64>> {
         let spec = specs.get(index)?;
         let mut numbers = decode(spec.dtype, buffers.get(index)?);
-        // The last byte of two numbers may have one.
+        // With an odd count, the last byte holds only one number.
         if spec.dtype.bits() < 8 {
             numbers.truncate(spec.elements as usize);
         }
@@ -100,7 +99,7 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
         }
         Operation::Gemm(op) => {
             let (a, b, c) = (number(0)?, number(1)?, number(op.c_index())?);
-            // Without an epilogue, what stands for its bias is C and not looked at.
+            // Without an epilogue, buffer 2 is C and `bias` is not used.
             let bias = number(2)?;
             let mut elements = Vec::with_capacity(c.len());
             for index in 0..c.len() as u64 {
@@ -162,7 +161,7 @@ fn stream(
     })
 }
 
-/// The exclusive-or of all words, the last one padded with zeros.
+/// Returns the exclusive-or of all words, the last one padded with zeros.
 pub(super) fn checksum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];

@@ -1,11 +1,11 @@
-//! Single elements and rows in f64. Operands are given as functions of the position in their
+//! Single elements and rows in f64. Operands are functions of the position in their buffer.
 //! buffer.
 
 use crate::operation::{
     Convolution, ElementwiseOp, Epilogue, Gemm, LAYER_NORM_EPSILON, NormalizeOp, Rearrange,
 };
 
-/// f(x) or f(x, z).
+/// Returns f(x) or f(x, z).
 pub fn elementwise(op: ElementwiseOp, x: f64, z: f64) -> f64 {
     match op {
         ElementwiseOp::Add => x + z,
@@ -19,7 +19,7 @@ pub fn elementwise(op: ElementwiseOp, x: f64, z: f64) -> f64 {
     }
 }
 
-/// Softmax of one row.
+/// Returns the softmax of one row.
 pub fn softmax_row(row: &[f64]) -> Vec<f64> {
     let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let powers: Vec<f64> = row.iter().map(|value| (value - largest).exp()).collect();
@@ -27,8 +27,8 @@ pub fn softmax_row(row: &[f64]) -> Vec<f64> {
     powers.iter().map(|power| power / total).collect()
 }
 
-/// What attention makes of one query: the values that it looks at, weighted by the softmax of its
-/// products with their keys.
+/// Returns the attention result for one query: the visible values, weighted by the softmax of the
+/// query's products with their keys.
 pub fn attended_row(query: &[f64], keys: &[f64], values: &[f64]) -> Vec<f64> {
     let width = query.len().max(1);
     let mut scores = Vec::with_capacity(keys.len() / width);
@@ -43,8 +43,7 @@ pub fn attended_row(query: &[f64], keys: &[f64], values: &[f64]) -> Vec<f64> {
     row
 }
 
-/// One row of a matrix that `op` normalizes, with what it is multiplied by and gets added, where
-/// there is any.
+/// Normalizes one row of a matrix with `op`, with the gain and bias that `op` uses.
 pub fn normalized_row(op: NormalizeOp, row: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
     match op {
         NormalizeOp::Softmax => softmax_row(row),
@@ -57,7 +56,7 @@ pub fn normalized_row(op: NormalizeOp, row: &[f64], gain: &[f64], bias: &[f64]) 
     }
 }
 
-/// What a rearrangement makes of element `at` of `y`; nothing where it stays as it was.
+/// Returns element `at` of `y` after a rearrangement, or `None` if it is unchanged.
 pub fn rearranged_element(
     op: &Rearrange,
     x: impl Fn(u64) -> f64,
@@ -79,7 +78,7 @@ pub fn rearranged_element(
     })
 }
 
-/// Layer norm of one row.
+/// Returns the layer norm of one row.
 fn layer_norm_row(row: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
     let count = row.len() as f64;
     let mean = row.iter().sum::<f64>() / count;
@@ -92,8 +91,8 @@ fn layer_norm_row(row: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Element `index` of C, counted over the whole batch, of A, B and what C held before: without its
-/// epilogue.
+/// Returns element `index` of C, counted over the whole batch, before the epilogue. `c` returns the
+/// previous contents of C.
 pub fn gemm_element(
     gemm: &Gemm,
     a: impl Fn(u64) -> f64,
@@ -116,7 +115,7 @@ pub fn gemm_element(
     gemm.alpha * sum + old
 }
 
-/// What `epilogue` makes of an element `x` whose column has `bias`.
+/// Applies `epilogue` to an element `x` in a column with bias `bias`.
 pub fn with_epilogue(epilogue: Epilogue, x: f64, bias: f64) -> f64 {
     match epilogue {
         Epilogue::None => x,
@@ -125,21 +124,21 @@ pub fn with_epilogue(epilogue: Epilogue, x: f64, bias: f64) -> f64 {
     }
 }
 
-/// Where an element of a convolution's output lies.
+/// Position of an element in a convolution's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConvolutionPoint {
-    /// Which image.
+    /// Index of the image.
     pub image: u64,
-    /// Which channel of the output.
+    /// Output channel.
     pub channel: u64,
-    /// Which row of the output.
+    /// Output row.
     pub row: u64,
-    /// Which column of the output.
+    /// Output column.
     pub column: u64,
 }
 
 impl ConvolutionPoint {
-    /// The point of element `index` of an output with rows and columns `size`.
+    /// Returns the point of element `index` of an output with rows and columns `size`.
     pub fn of(index: u64, convolution: &Convolution, size: (u64, u64)) -> Self {
         let (rows, columns) = size;
         let (rest, column) = (index / columns, index % columns);
@@ -153,7 +152,7 @@ impl ConvolutionPoint {
     }
 }
 
-/// One element of a convolution's output.
+/// Returns one element of a convolution's output.
 pub fn convolution_element(
     op: &Convolution,
     input: impl Fn(u64) -> f64,

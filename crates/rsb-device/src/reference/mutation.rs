@@ -1,8 +1,8 @@
-//! Wrong results on purpose: what verification must not accept.
+//! Deliberately wrong results, which verification must reject.
 //!
-//! Each mutation is a defect that kernels have had: a part of a sum left out, a stale buffer, a
-//! forgotten bias. It is made on the device itself, by its own kernel with changed inputs, or by
-//! changing what the kernel wrote, and verified like any result.
+//! Each mutation is a defect seen in kernels: a part of a sum left out, a stale buffer, a forgotten
+//! bias. It is produced on the device by its own kernel with changed inputs, or by changing the
+//! kernel's output, and then verified like any result.
 
 use rsb_model::Dtype;
 
@@ -23,27 +23,27 @@ pub enum Mutation {
     NotLaunched,
     /// The output is all zeros.
     Zeros,
-    /// The output is that of other inputs.
+    /// The output belongs to other inputs.
     Stale,
-    /// A twentieth of the terms of each sum is left out, at least one.
+    /// A twentieth of the terms of each sum is missing, at least one.
     MissingTerms,
     /// One row is 5 % too large.
     WrongRow,
     /// One element is off by a quarter of the largest, in an output of at most 4,096 elements.
     WrongElement,
-    /// A tile of 16 by 16 elements is zero, in a larger one.
+    /// A tile of 16 by 16 elements is zero, in an output of more than 4,096 elements.
     WrongTile,
-    /// One of eight neighbors repeats the one before it.
+    /// One of eight adjacent elements repeats the one before it.
     RepeatedLane,
     /// Two inputs of one size are swapped.
     SwappedOperands,
     /// The bias is not added.
     ForgottenBias,
-    /// What the output held before is not added.
+    /// The previous contents of the output are not added.
     ForgottenC,
-    /// A factor or scale is taken as one.
+    /// A factor or scale is replaced by one.
     ForgottenScale,
-    /// Each query of causal attention looks at one position too many.
+    /// Each query of causal attention sees one position too many.
     MaskOffByOne,
 }
 
@@ -65,30 +65,30 @@ named!(
     MaskOffByOne = "mask-off-by-one",
 );
 
-/// Outputs of up to that many elements are compared whole, so that a single wrong element must be
-/// found.
+/// Outputs of at most this many elements are compared completely, so that a single wrong element
+/// must be found.
 const WHOLE: u64 = 4096;
 
 /// Rows and columns of [`Mutation::WrongTile`].
 const TILE: u64 = 16;
 
-/// What verification made of an operation and its mutations.
+/// Verification results of an operation and its mutations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MutationReport {
-    /// The `accuracy_error` of the correct result.
+    /// `accuracy_error` of the correct result.
     pub accuracy_error: f64,
-    /// The largest that would have been accepted.
+    /// Largest accepted `accuracy_error`.
     pub accuracy_limit: f64,
-    /// The mutations that apply to the operation and change its result.
+    /// Mutations that apply to the operation and change its result.
     pub tried: Vec<Mutation>,
-    /// Those whose result was accepted.
+    /// Mutations whose result was accepted.
     pub survived: Vec<Mutation>,
 }
 
 /// Launches `operation` once on `device`, verifies it, and then verifies each mutation of it.
 ///
 /// # Errors
-/// If the device cannot do the operation, or its correct result is not accepted.
+/// If the device does not support the operation, or rejects the correct result.
 pub fn survivors(
     device: &dyn Device,
     operation: &Operation,
@@ -144,7 +144,7 @@ fn survivors_of(
     Ok(MutationReport { accuracy_error, accuracy_limit, tried, survived })
 }
 
-/// Changes inputs on the device after they were filled.
+/// Change of inputs on the device after they were filled.
 type Change<'c> = &'c mut dyn FnMut(&MutationRunner<'_>) -> Result<(), DeviceError>;
 
 struct MutationRunner<'b> {
@@ -158,7 +158,7 @@ struct MutationRunner<'b> {
 }
 
 impl MutationRunner<'_> {
-    /// The output of the operation on inputs that were changed.
+    /// Returns the output of the operation on changed inputs.
     fn launch_with(&mut self, change: Change<'_>) -> Result<Vec<u8>, DeviceError> {
         fill(self.device, self.operation, self.buffers, self.seed)?;
         change(self)?;
@@ -187,7 +187,7 @@ impl MutationRunner<'_> {
         Ok(decode(dtype, &self.read(index)?))
     }
 
-    /// Changes the elements of input `index`.
+    /// Replaces each element of input `index` with the result of `to`.
     fn change(
         &self,
         index: usize,
@@ -201,7 +201,7 @@ impl MutationRunner<'_> {
         self.device.write(buffer, 0, &encode(spec.dtype, &changed))
     }
 
-    /// Runs `operation`, which has the same buffers, instead of its own.
+    /// Runs `operation`, which has the same buffers, instead of the runner's operation.
     fn instead(&mut self, operation: &Operation) -> Result<Vec<u8>, DeviceError> {
         fill(self.device, self.operation, self.buffers, self.seed)?;
         let mut kernel = self.device.prepare(operation, self.options, self.buffers)?;
@@ -211,7 +211,7 @@ impl MutationRunner<'_> {
         self.read(self.buffers.len() - 1)
     }
 
-    /// The output with `mutation`; nothing if the operation has no such defect.
+    /// Returns the output with `mutation`, or `None` if it does not apply to the operation.
     fn apply_mutation(
         &mut self,
         mutation: Mutation,
@@ -242,7 +242,7 @@ impl MutationRunner<'_> {
             Mutation::WrongRow => {
                 let width = row_width(self.operation, output.elements) as usize;
                 let row = output.elements as usize / width.max(1) / 2;
-                // A twentieth is less than a step of these types.
+                // A twentieth is less than one step of these types.
                 let factor = if output.dtype.bits() < 16 { 1.25 } else { 1.05 };
                 edited(&mut |numbers| {
                     numbers.iter_mut().skip(row * width).take(width).for_each(|x| *x *= factor);
@@ -330,8 +330,8 @@ impl MutationRunner<'_> {
         })
     }
 
-    /// Attention whose queries look at one position too many, if there is one; no kernel here can
-    /// be made to do it.
+    /// Returns attention whose queries see one position too many, if there is one. Computed on the
+    /// host, since no kernel here can produce it.
     fn seen_too_far(&self, op: &Attention) -> Result<Vec<u8>, DeviceError> {
         fill(self.device, self.operation, self.buffers, self.seed)?;
         let (queries, keys, values) = (self.numbers(0)?, self.numbers(1)?, self.numbers(2)?);
@@ -354,8 +354,8 @@ const fn is_elementwise(operation: &Operation) -> bool {
     matches!(operation, Operation::Elementwise(_))
 }
 
-/// Elements of a row of the output, for [`Mutation::WrongRow`] and [`Mutation::WrongTile`]. Rows of
-/// a convolution are its channels.
+/// Returns the number of elements of an output row, for [`Mutation::WrongRow`] and
+/// [`Mutation::WrongTile`]. Rows of a convolution are its channels.
 fn row_width(operation: &Operation, elements: u64) -> u64 {
     let width = match operation {
         Operation::Gemm(op) => op.n,
@@ -370,11 +370,11 @@ fn row_width(operation: &Operation, elements: u64) -> u64 {
     width.clamp(1, elements.max(1))
 }
 
-/// The terms of the sums of an operation, as elements of one of its inputs.
+/// Terms of the sums of an operation, as elements of one of its inputs.
 struct Terms {
     input: usize,
     count: u64,
-    /// Which term an element of the input belongs to.
+    /// Returns the term that an element of the input belongs to.
     term: Box<dyn Fn(u64) -> u64>,
 }
 
@@ -383,7 +383,7 @@ fn terms(operation: &Operation) -> Option<Terms> {
         Operation::Gemm(op) => (0, op.k),
         Operation::Quantized(op) => (0, op.k),
         Operation::Convolution(op) => (1, op.terms()),
-        // Of the second product: values that are looked at.
+        // Terms of the second product: the values.
         Operation::Attention(op) => (2, op.positions),
         Operation::Reduce(Reduce { op: ReduceOp::Sum | ReduceOp::Mean, elements, .. }) => {
             (0, elements)
@@ -400,7 +400,7 @@ fn terms(operation: &Operation) -> Option<Terms> {
     Some(Terms { input, count, term })
 }
 
-/// Two inputs of one type and size that do not play the same part.
+/// Returns two inputs of one type and size with different roles.
 fn swappable(operation: &Operation, specs: &[BufferSpec]) -> Option<[usize; 2]> {
     let pair = match operation {
         Operation::Gemm(_) => [0, 1],
@@ -421,8 +421,8 @@ fn bias(operation: &Operation) -> Option<usize> {
     }
 }
 
-/// Operations of every kind in every type that has a reference, small enough to be verified in
-/// milliseconds: outputs that are compared whole, and larger ones of which samples are.
+/// Returns operations of every kind in every type with a reference, small enough to be verified in
+/// milliseconds: outputs that are compared completely, and larger ones that are sampled.
 pub fn operations() -> Vec<Operation> {
     let mut all = Vec::new();
     for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
@@ -526,7 +526,7 @@ pub fn operations() -> Vec<Operation> {
         [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8]
     {
         let alpha = if dtype == Dtype::I8 { 2.0 } else { 0.5 };
-        // Some libraries multiply fp8 in this form alone.
+        // Some libraries support fp8 only in this form.
         let transpose_b = dtype == Dtype::Fp8;
         for stored in [OutputWidth::Wide, OutputWidth::AsInputs] {
             all.push(Operation::Gemm(Gemm {
@@ -554,7 +554,7 @@ pub fn operations() -> Vec<Operation> {
     all
 }
 
-/// The name of `operation` in a table of mutations: its own and its sizes.
+/// Returns the label of `operation` in a table of mutations: its name and sizes.
 pub fn label(operation: &Operation) -> String {
     let dtype = operation.dtype().map(|dtype| format!(" {dtype}")).unwrap_or_default();
     let sizes = match operation {
@@ -578,16 +578,16 @@ pub fn label(operation: &Operation) -> String {
     format!("{}{dtype}{sizes}", operation.name())
 }
 
-/// What became of one operation by one provider over several seeds.
+/// Results of one operation with one provider over several seeds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationReport {
-    /// Its name and sizes.
+    /// Name and sizes of the operation.
     pub label: String,
-    /// Who did it, if it was asked for by name.
+    /// Provider, if one was requested by name.
     pub provider: Option<String>,
-    /// The largest `accuracy_error` of a correct result.
+    /// Largest `accuracy_error` of a correct result.
     pub largest_error: f64,
-    /// The largest that would have been accepted.
+    /// Largest accepted `accuracy_error`.
     pub accuracy_limit: f64,
     /// Mutations tried.
     pub tried: Vec<Mutation>,
@@ -595,12 +595,12 @@ pub struct OperationReport {
     pub survived: Vec<(Mutation, u64)>,
 }
 
-/// Runs all of [`operations`] on `device` by each of `providers`, `None` being its own choice:
-/// verified with each of `seeds`, and with all mutations for the first `mutated` of these. What the
-/// device cannot do is left out.
+/// Runs all of [`operations`] on `device` with each of `providers` (`None` for the device's
+/// choice). Verifies them with each of `seeds`, and with all mutations for the first `mutated`
+/// seeds. Operations that the device does not support are skipped.
 ///
 /// # Errors
-/// If a correct result is not accepted, or a launch or copy fails.
+/// If a correct result is rejected, or a launch or copy fails.
 pub fn check_device(
     device: &dyn Device,
     providers: &[Option<&str>],
@@ -610,7 +610,7 @@ pub fn check_device(
     let mut reports = Vec::new();
     for operation in operations() {
         for provider in providers {
-            // Providers differ in products alone.
+            // Providers differ only in products.
             if provider.is_some() && !matches!(operation, Operation::Gemm(_)) {
                 continue;
             }
@@ -659,12 +659,12 @@ fn check_operation(
     Ok(report)
 }
 
-/// Seeds of a slow test: a thousand, or as many as the environment variable `RSB_SEEDS` says.
+/// Returns the number of seeds for a slow test: the environment variable `RSB_SEEDS`, or 1000.
 pub fn seeds_of_slow_test() -> u64 {
     std::env::var("RSB_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1000)
 }
 
-/// The accepted mutations in `reports`, one line each.
+/// Lists the accepted mutations in `reports`, one per line.
 pub fn list_survivors(reports: &[OperationReport]) -> Vec<String> {
     let lines = reports.iter().flat_map(|report| {
         let provider =
@@ -676,8 +676,8 @@ pub fn list_survivors(reports: &[OperationReport]) -> Vec<String> {
     lines.collect()
 }
 
-/// A table of `reports` for people: the largest error as a share of its limit, and mutations tried
-/// and accepted. Operations of one name, type and provider share a row.
+/// Formats `reports` as a Markdown table: the largest error as a share of its limit, and the
+/// mutations tried and accepted. Operations of one name, type and provider share a row.
 pub fn table(reports: &[OperationReport]) -> String {
     use std::collections::BTreeMap;
     use std::fmt::Write;

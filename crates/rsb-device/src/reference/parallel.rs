@@ -1,20 +1,20 @@
-//! Dear elements of a reference, computed by every CPU that this process may use. Nothing is being
-//! timed meanwhile. (Filling and comparing whole arrays by several threads was slower: chunks that
-//! one thread handles stay in its second cache, and room for many at once is memory that must be
-//! cleared first.)
+//! Parallel computation of expensive reference elements, on every CPU that this process may use.
+//! Nothing is timed meanwhile. (Filling and comparing whole arrays by several threads was slower:
+//! chunks of a single thread stay in its second-level cache, and buffers for many chunks at once
+//! are memory that must first be cleared.)
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// More threads only wait for memory.
+/// Largest number of threads: more would only wait for memory.
 const MOST_THREADS: usize = 16;
 
-/// Threads that work at once.
+/// Returns the number of threads to use.
 pub(super) fn threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
 }
 
-/// What `make` makes of each of `pieces`, in their order.
+/// Returns the result of `make` for each of `pieces`, in order.
 pub(super) fn each<P: Sync, T: Send>(pieces: &[P], make: impl Fn(&P) -> T + Sync) -> Vec<T> {
     let threads = threads().min(pieces.len());
     if threads < 2 {
@@ -37,7 +37,7 @@ pub(super) fn each<P: Sync, T: Send>(pieces: &[P], make: impl Fn(&P) -> T + Sync
         for other in others {
             match other.join() {
                 Ok(done) => all.extend(done),
-                // Its panic is ours.
+                // Propagates the panic.
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }

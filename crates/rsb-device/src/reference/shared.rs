@@ -1,16 +1,17 @@
-//! What the reference gives for a case, kept for the other processes of a run: it is computed once,
-//! and every process compares its own result with it.
+//! Reference values shared by the processes of a run: they are computed once, and every process
+//! compares its own result with them.
 //!
-//! A file holds numbers in f64 and a checksum over them and what they are of. One that is missing,
-//! of another length or damaged is computed again; one that cannot be written costs time alone.
+//! A file contains numbers in f64 and a checksum over the numbers and their key. A missing or
+//! damaged file, or one of another length, is computed again; a file that cannot be written only
+//! costs time.
 
 use std::path::{Path, PathBuf};
 
 use rsb_model::protocol::REFERENCES;
 use rsb_model::random::mix64;
 
-/// The `count` numbers that `key` names: from the directory that the run shares, or else as
-/// `compute` makes them.
+/// Returns the `count` numbers for `key`, from the directory shared by the run or computed by
+/// `compute`.
 pub(super) fn numbers(key: &str, count: usize, compute: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
     let Some(directory) = std::env::var_os(REFERENCES) else { return compute() };
     let file = file_of(Path::new(&directory), key);
@@ -34,7 +35,7 @@ fn read(bytes: &[u8], key: &str, count: usize) -> Option<Vec<f64>> {
         .then(|| words.iter().map(|&word| f64::from_le_bytes(word)).collect())
 }
 
-/// Under another name first, so that nobody reads half of it.
+/// Writes under a temporary name first, so that no process reads a partial file.
 fn write(file: &Path, key: &str, numbers: &[f64]) -> std::io::Result<()> {
     let mut bytes = crate::convert::encode(rsb_model::Dtype::F64, numbers);
     bytes.extend(checksum_of(key, &bytes).to_le_bytes());

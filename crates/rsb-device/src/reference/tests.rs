@@ -11,7 +11,7 @@ use crate::operation::{
 use crate::scripted::{Fault, Script, ScriptedDevice};
 use crate::{Buffer, Device, DeviceError, Options};
 
-/// Does `operation` on f64 numbers and gives the numbers of its last buffer.
+/// Runs `operation` on f64 numbers and returns the numbers of its last buffer.
 fn done(operation: &Operation, inputs: &[&[f64]]) -> Vec<f64> {
     let specs = operation.buffers();
     let mut buffers: Vec<Vec<u8>> =
@@ -54,7 +54,7 @@ fn quantized(dtype: Dtype, weights: Dtype) -> QuantizedProduct {
 fn a_product_with_weights_of_few_bits_by_hand() {
     for weights in [Dtype::I8, Dtype::I4] {
         let op = QuantizedProduct { m: 1, n: 2, ..quantized(Dtype::F64, weights) };
-        // Of the first row the first number, and one of each group of the second.
+        // Column 0 uses the first weight, column 1 one weight of each group.
         let mut numbers = vec![0; 2 * 96];
         for (at, number) in [(0, -8), (96, 7), (96 + 63, -1), (96 + 64, 5)] {
             numbers[at] = number;
@@ -87,7 +87,7 @@ fn a_small_convolution_by_hand() {
         groups: 1,
     };
     let input: Vec<f64> = (1..=9).map(f64::from).collect();
-    // Padded, the four patches are [0 0; 0 1], [0 0; 2 3], [0 4; 0 7] and [5 6; 8 9].
+    // With padding, the four patches are [0 0; 0 1], [0 0; 2 3], [0 4; 0 7] and [5 6; 8 9].
     let found = done(&Operation::Convolution(op), &[&input, &[1.0, 10.0, 100.0, 1000.0]]);
     near(&found, &[1000.0, 3200.0, 7040.0, 9865.0]);
 }
@@ -122,7 +122,7 @@ fn rows_are_rearranged_by_hand() {
     let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
     let found = done(&Operation::Rearrange(op), &[&x, &[-1.0; 9]]);
     near(&found, &[-1.0, 1.0, 4.0, -1.0, 2.0, 5.0, -1.0, 3.0, 6.0]);
-    // The first row stays, the second is turned by a quarter.
+    // The first row is unchanged, the second is rotated by a quarter turn.
     let op = Rearrange { rows: 2, columns: 1, width: 2, rotary: true, ..op };
     let found = done(&Operation::Rearrange(op), &[&x[..4], &[1.0, 0.0, 0.0, 1.0], &[-1.0; 6]]);
     near(&found, &[-1.0, -1.0, 1.0, 2.0, -4.0, 3.0]);
@@ -141,8 +141,7 @@ fn attention_by_hand() {
         capacity: 3,
         causal: true,
     };
-    // Shares of 1/4 and 3/4 of the last position where a query looks at both; what there is only
-    // room for counts nothing.
+    // Shares of 1/4 and 3/4 if a query sees both positions; the unused capacity has no effect.
     let (q, k, v) = ([5.0, 3.0_f64.ln(), 0.0, 0.0], [0.0, 1.0, 9.0], [4.0, 8.0, 1e9]);
     near(&done(&Operation::Attention(op), &[&q, &k, &v]), &[4.0, 7.0, 4.0, 6.0]);
     let all = Attention { causal: false, ..op };
@@ -247,7 +246,7 @@ fn some_operations() -> Vec<Operation> {
                 .map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 33 })),
         );
     }
-    // What is spoiled is the last byte, of which both halves must be numbers.
+    // The last byte is changed, so both of its halves must be elements.
     for (dtype, elements) in [(Dtype::I8, 999), (Dtype::I4, 1000)] {
         all.extend(
             [ElementwiseOp::Add, ElementwiseOp::Relu]
@@ -335,8 +334,8 @@ fn results_that_are_no_numbers_do_not() {
     }
 }
 
-/// A large product of which one element in the middle is wrong by as much as the largest: no sample
-/// is likely to hit it, Freivalds' check must.
+/// A large product with one wrong element in the middle, off by as much as the largest. Samples are
+/// unlikely to hit it; Freivalds' check must find it.
 #[test]
 fn one_wrong_element_of_a_large_product_is_found() {
     let gemm = Gemm::new(Dtype::F32, 120, 130, 140);
@@ -357,7 +356,7 @@ fn one_wrong_element_of_a_large_product_is_found() {
     }
 }
 
-/// The same where weights are of few bits, whose numbers are made of bytes and scales.
+/// The same with low-bit weights, which consist of bytes and scales.
 #[test]
 fn one_wrong_element_of_a_large_product_with_few_bits_is_found() {
     for weights in [Dtype::I8, Dtype::I4] {

@@ -1,10 +1,10 @@
-//! Inputs for a device, and the check of what it made of them. A result that is not verified is
-//! never timed.
+//! Inputs for a device, and verification of its results. A result that is not verified is never
+//! timed.
 //!
-//! Inputs are made again from their seed instead of being kept. Cheap results are checked element
-//! by element; of expensive ones (matrix products, convolutions, transcendental functions on large
-//! buffers) every element must be finite and a fixed sample must agree, corners included, and a
-//! matrix product must pass Freivalds' check as a whole.
+//! Inputs are regenerated from their seed instead of being stored. Cheap results are checked
+//! element by element. For expensive ones (matrix products, convolutions, transcendental functions
+//! on large buffers) every element must be finite and a fixed sample must agree, corners included,
+//! and a matrix product must pass Freivalds' check as a whole.
 
 mod bounds;
 mod meter;
@@ -32,21 +32,21 @@ use crate::operation::{
 };
 use crate::random::{Distribution, Values, cycle};
 
-/// Elements handled at once: small enough to stay in a second-level cache.
+/// Elements processed at a time: small enough to stay in a second-level cache.
 const CHUNK: usize = 1 << 15;
 
-/// Outputs of up to that many elements are compared whole.
+/// Outputs of at most this many elements are compared completely.
 const WHOLE: u64 = 4096;
 
-/// Of larger outputs of functions that are expensive to compute, one of that many elements is
+/// Sampling interval for larger outputs of expensive functions: one of this many elements is
 /// compared.
 const SAMPLED: usize = 16;
 
-/// Every byte of an output before the first launch.
+/// Value of every byte of an output before the first launch.
 const UNWRITTEN: u8 = 0xff;
 
-/// How the inputs of `operation` are spread. Those of a sum are not negative, so that it does not
-/// cancel to nothing and its relative error means something.
+/// Returns the distribution of the inputs of `operation`. Inputs of sums are not negative, so that
+/// the sum does not cancel and its relative error is meaningful.
 pub const fn distribution(operation: &Operation) -> Distribution {
     match operation {
         Operation::Reduce(_) => Distribution::Unit,
@@ -56,8 +56,8 @@ pub const fn distribution(operation: &Operation) -> Distribution {
     }
 }
 
-/// What the record says of the inputs: how those of [`distribution`] are spread, or what stands for
-/// them.
+/// Returns the description of the inputs for the record: their [`distribution`], or how they are
+/// otherwise generated.
 pub const fn init(operation: &Operation) -> &'static str {
     match operation {
         Operation::PeakArithmetic(_) => "random sizes and signs, made in registers",
@@ -69,14 +69,14 @@ pub const fn init(operation: &Operation) -> &'static str {
     }
 }
 
-/// The largest `accuracy_error` that is accepted of a provider that makes short sums of products in
-/// `sums_in`, if that is narrower than f32. docs/methods/README.md derives it.
+/// Returns the largest accepted `accuracy_error` for a provider that accumulates short sums of
+/// products in `sums_in`, if that is narrower than f32. docs/methods/README.md derives it.
 pub fn tolerance(operation: &Operation, sums_in: Option<Dtype>) -> f64 {
     ErrorBound::new(operation, sums_in).total()
 }
 
-/// The largest accepted difference between a row of the result of `operation`, multiplied by random
-/// signs, and the same product of the reference (Freivalds' check). `row` is the row that was
+/// Returns the largest accepted difference between a row of the result of `operation`, multiplied
+/// by random signs, and the same product of the reference (Freivalds' check). `row` is the row
 /// found, `scale` the largest value of the reference.
 pub fn projection_limit(
     operation: &Operation,
@@ -88,17 +88,17 @@ pub fn projection_limit(
     ErrorBound::new(operation, sums_in).projection_limit(length, row.len() as u64, scale)
 }
 
-/// Whether the result of `operation` in this type can be told here.
+/// Returns whether results of `operation` in this type can be verified.
 const fn has_reference(operation: &Operation, dtype: Dtype) -> bool {
     let of_halves = matches!(operation, Operation::Elementwise(_) | Operation::Reduce(_));
     is_known(dtype) && (of_halves || !matches!(dtype, Dtype::I4))
 }
 
-/// Fills every buffer that `operation` reads, from `seed`, and marks every element of the others as
-/// unwritten, so that a kernel that never ran does not pass with the result of an earlier one.
+/// Fills every buffer that `operation` reads, from `seed`, and marks every element of the other
+/// buffers as unwritten, so that a kernel that never ran does not pass with an earlier result.
 ///
 /// # Errors
-/// When a copy fails, or the type has no form in memory that is known here.
+/// If a copy fails, or the type has no known representation in memory.
 pub fn fill(
     device: &dyn Device,
     operation: &Operation,
@@ -134,8 +134,7 @@ pub fn fill(
     Ok(())
 }
 
-/// Marks every element of an output as unwritten: NaN in every type of floating-point number, -1 in
-/// integers.
+/// Marks every element of an output as unwritten: NaN in every floating-point type, -1 in integers.
 ///
 /// # Errors
 /// If a copy fails.
@@ -166,13 +165,13 @@ fn fill_chase(
         let used = bytes.get(..nodes.len() * line).unwrap_or_default();
         device.write(memory, (part * lines_at_once * line) as u64, used)?;
     }
-    // A cycle of as many nodes as there are accesses ends where it began.
+    // The position starts at 0: a cycle with as many nodes as accesses ends at its start.
     device.write(position, 0, &0_u64.to_le_bytes())
 }
 
-/// Checks what one launch made of the inputs that [`fill`] wrote with the same `seed`, and returns
-/// the `accuracy_error`: max|x − ref| / max|ref|. `sums_in` is what
-/// [`Kernel::sums_in`](crate::Kernel::sums_in) returns.
+/// Verifies the result of one launch on the inputs that [`fill`] wrote with the same `seed`, and
+/// returns the `accuracy_error`: max|x − ref| / max|ref|. `sums_in` is the result of
+/// [`Kernel::sums_in`](crate::Kernel::sums_in).
 ///
 /// # Errors
 /// `Failed` if the result is wrong or not finite; the error of a copy that fails.
@@ -228,7 +227,7 @@ pub fn verify(
     check.judge(&error)
 }
 
-/// Inputs, made again from their seed.
+/// Inputs, regenerated from their seed.
 struct Inputs {
     specs: Vec<BufferSpec>,
     distribution: Distribution,
@@ -244,18 +243,18 @@ impl Inputs {
         Values::new(self.seed, index, self.distribution)
     }
 
-    /// Each element of input `index` as it was written.
+    /// Returns a function that computes each element of input `index` as written.
     fn element(&self, index: usize) -> impl Fn(u64) -> f64 + use<> {
         let (dtype, values) = (self.dtype(index), self.values(index));
         move |at| value(dtype, &values, at)
     }
 
-    /// Fills `out` with the elements of input `index` from `start` on, as they were written.
+    /// Fills `out` with the elements of input `index` from `start` on, as written.
     fn fill_rounded(&self, index: usize, start: u64, out: &mut [f64]) {
         rounded_values(self.dtype(index), &self.values(index), start, out);
     }
 
-    /// Elements of input `index` as they were written.
+    /// Returns elements of input `index` as written.
     fn numbers(&self, index: usize, elements: Range<u64>) -> Vec<f64> {
         let mut numbers = vec![0.0; (elements.end - elements.start) as usize];
         self.fill_rounded(index, elements.start, &mut numbers);
@@ -263,7 +262,7 @@ impl Inputs {
     }
 }
 
-/// One verification under way.
+/// State of one verification.
 struct Check<'a> {
     device: &'a dyn Device,
     operation: &'a Operation,
@@ -277,22 +276,21 @@ impl Check<'_> {
         let (relative, unexplained) = (error.relative(), error.unexplained_error());
         let ErrorBound { rounding, sums, .. } = self.bound;
         if error.not_finite {
-            return Err(self.wrong("it holds NaN or infinity"));
+            return Err(self.wrong("it contains NaN or infinity"));
         }
-        // Written so that NaN is refused too. As no element is larger than the largest, this
-        // includes the limit of `tolerance`.
+        // Written so that NaN is rejected too. This includes the limit of `tolerance`, since no
+        // element exceeds the largest.
         if unexplained <= sums {
             return Ok(relative);
         }
         let why = if rounding == 0.0 {
             format!(
-                "its error is {relative:.1e} of the largest value, above the {sums:.1e} allowed"
+                "its error is {relative:.1e} of the largest value, above the limit of {sums:.1e}"
             )
         } else {
             format!(
-                "an element is off by {unexplained:.1e} of the largest value beyond one rounding \
-                 of its own ({rounding:.1e}), above \
-                 the {sums:.1e} allowed"
+                "the error of an element, less one rounding ({rounding:.1e}), is {unexplained:.1e} \
+                 of the largest value, above the limit of {sums:.1e}"
             )
         };
         Err(self.wrong(&why))
@@ -320,8 +318,8 @@ impl Check<'_> {
         self.buffers.get(index).ok_or_else(wrong_buffers)
     }
 
-    /// What the reference says of this operation and seed, `what` of it: `count` numbers, computed
-    /// once in a run.
+    /// Returns `count` reference numbers for this operation and seed, named by `what`. They are
+    /// computed once per run.
     fn reference_values(
         &self,
         what: &str,
@@ -365,7 +363,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Walks buffer `index` from end to end.
+    /// Passes all of buffer `index` to `look`, chunk by chunk.
     fn each_chunk(
         &self,
         index: usize,
@@ -385,9 +383,9 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks an output that depends element by element on the two inputs before it, on one (which
-    /// then stands for both), on what was there, or on nothing. If `expected` is expensive, only
-    /// one element of each [`SAMPLED`] of a large output is.
+    /// Checks an element-wise output of two inputs, one input (passed as both arguments), its own
+    /// previous contents, or no input. If `expected` is expensive, only one of every [`SAMPLED`]
+    /// elements of a large output is checked.
     fn map(
         &self,
         error: &mut ErrorMeter,
@@ -418,8 +416,8 @@ impl Check<'_> {
             error.look_at(found);
             sampled.clear();
             for first in (0..found.len()).step_by(step) {
-                // Another place in each block: kernels work on several neighbors, of which any may
-                // be wrong.
+                // Varies the position in each block: kernels process several adjacent elements, any
+                // of which may be wrong.
                 let at = first + (mix64(start + first as u64) % step as u64) as usize;
                 if let (Some(&found), Some(&x), Some(&y)) = (found.get(at), x.get(at), y.get(at)) {
                     sampled.push(found);
@@ -431,8 +429,8 @@ impl Check<'_> {
         })
     }
 
-    /// Checks that the output is the first input: bytes against bytes, and number by number only
-    /// where they differ.
+    /// Checks that the output equals the first input: compares bytes, and numbers only if bytes
+    /// differ.
     fn check_copy(&self, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let (from, to) = (self.spec(0)?, self.output_index());
         let (mut expected, mut found) = (Vec::new(), Vec::new());
@@ -470,12 +468,12 @@ impl Check<'_> {
         if found == expected {
             return Ok(());
         }
-        Err(self
-            .wrong(&format!("the exclusive-or of what was read is {found:#x}, not {expected:#x}")))
+        Err(self.wrong(&format!(
+            "the exclusive-or of the values read is {found:#x}, not {expected:#x}"
+        )))
     }
 
-    /// Walks the cycle as it lies in the device's memory: making it again would take longer than
-    /// all else.
+    /// Walks the cycle in device memory: regenerating it would take longer than everything else.
     fn chase(&self, op: &PointerChase) -> Result<(), DeviceError> {
         let (memory, mut expected) = (self.buffer(0)?, 0);
         for _ in 0..op.accesses {
@@ -487,10 +485,8 @@ impl Check<'_> {
         if found == expected {
             return Ok(());
         }
-        Err(self.wrong(&format!(
-            "after {} accesses it stands at {found}, not at {expected}",
-            op.accesses
-        )))
+        Err(self
+            .wrong(&format!("after {} accesses it is at {found}, not at {expected}", op.accesses)))
     }
 
     fn reduce(&self, op: Reduce, error: &mut ErrorMeter) -> Result<(), DeviceError> {
@@ -517,14 +513,14 @@ impl Check<'_> {
                     return Err(self
                         .wrong(&format!("position {at} is outside the {} elements", op.elements)));
                 }
-                // Where several are the largest, any of them is right.
+                // If several elements are the largest, any of them is correct.
                 error.compare(value(op.dtype, &values, at), largest);
             }
         }
         Ok(())
     }
 
-    /// Every element is where it belongs, and what lies beside the rows is as it was written.
+    /// Checks that every element is in its place, and that elements outside the rows are unchanged.
     fn check_rearrange(&self, op: Rearrange, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let (new, angles, old) =
             (self.inputs.element(0), self.inputs.element(1), self.inputs.element(op.y_index()));
@@ -539,8 +535,9 @@ impl Check<'_> {
         })
     }
 
-    /// How much is live is known to the byte. Less cannot be held than is live, but for the grain
-    /// at which a system counts and what it had in hand before.
+    /// Compares the live bytes, which are known exactly. The held bytes are only checked to be
+    /// finite and not negative: they may be lower than the live bytes because of the system's
+    /// accounting granularity and of memory held before.
     fn churn(&self, live: f64, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let mut found = Vec::new();
         self.read_numbers(0, 0, 2, &mut found)?;
@@ -549,22 +546,22 @@ impl Check<'_> {
         if held.is_finite() && *held >= 0.0 {
             return Ok(());
         }
-        Err(self.wrong(&format!("{held} bytes are said to be held for {live} live ones")))
+        Err(self.wrong(&format!("the allocator reports {held} bytes held for {live} live bytes")))
     }
 }
 
 fn wrong_buffers() -> DeviceError {
     DeviceError::Failed(Reason::new(
         "buffers of an operation",
-        "they are not those that the operation works on",
-        "this is a defect of this program: please report it with the case's id",
+        "they do not match the operation",
+        "report this as a bug with the case id",
     ))
 }
 
 fn unknown_type(dtype: Dtype) -> DeviceError {
     DeviceError::Unsupported(Reason::new(
         format!("data type {dtype}"),
-        "its bits have no reference here yet",
+        "there is no reference implementation for it",
         "choose f64, f32, f16 or bf16",
     ))
 }

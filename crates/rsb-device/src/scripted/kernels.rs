@@ -1,4 +1,4 @@
-//! What a scripted device launches.
+//! Kernels of a scripted device.
 
 use std::rc::Rc;
 
@@ -11,9 +11,9 @@ pub(super) struct ScriptedKernel<'d> {
     pub(super) device: &'d ScriptedDevice,
     pub(super) operation: Operation,
     pub(super) memories: Vec<Rc<Memory>>,
-    /// How much had been copied to the device when the result was computed. Until more is, inputs
-    /// are the same (C of a product may change, but nobody looks at it again), so computing it once
-    /// is enough, and tests stay fast.
+    /// Number of copies to the device when the result was computed. Until there are more, inputs
+    /// are the same (C of a product may change, but is not read again), so the result is computed
+    /// only once and tests stay fast.
     pub(super) computed: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ impl ScriptedKernel<'_> {
             .device
             .has(|fault| matches!(fault, Fault::WrongResult { launch: first } if launch >= *first))
         {
-            // The second highest bit of the last element: far from any rounding, and never NaN.
+            // The second highest bit of the last element: far beyond any rounding, and never NaN.
             if let Some(last) = bytes.last_mut() {
                 *last ^= 0x40;
             }
@@ -68,7 +68,7 @@ impl Kernel for ScriptedKernel<'_> {
     }
 }
 
-/// One launch of each.
+/// A graph that launches each kernel once.
 pub(super) struct ScriptedGraph<'d>(pub(super) Vec<Box<dyn Kernel + 'd>>);
 
 impl Kernel for ScriptedGraph<'_> {
@@ -81,8 +81,8 @@ impl Kernel for ScriptedGraph<'_> {
     }
 }
 
-/// From one buffer to another, at 10 GB/s. It is done again each time: what it copies may be
-/// another result.
+/// A copy from one buffer to another, at 10 GB/s. Repeated at each launch, since its source may
+/// have changed.
 pub(super) struct ScriptedCopy<'d> {
     pub(super) device: &'d ScriptedDevice,
     pub(super) from: Rc<Memory>,

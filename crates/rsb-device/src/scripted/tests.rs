@@ -12,8 +12,8 @@ fn relu() -> Operation {
     })
 }
 
-/// Everything that a workload does, up to the first failure: the error of the result and the time
-/// of three launches.
+/// Runs all steps of a workload, up to the first failure. Returns the error of the result and the
+/// time of three launches.
 fn run(device: &ScriptedDevice) -> Result<(f64, f64), DeviceError> {
     let operation = relu();
     let buffers = operation

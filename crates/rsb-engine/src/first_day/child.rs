@@ -1,6 +1,6 @@
-//! What the first day does in a child of its own, since a compiler or a driver may crash or hang:
-//! one module is compiled, or mutants are tried on one device. The child is this program with
-//! [`ARGUMENT`]; its answer is a file, since vendors' libraries print to both streams.
+//! First-day tasks in a child process, because a compiler or a driver may crash or hang: compiling
+//! one module, or trying mutants on one device. The child is this program with [`ARGUMENT`]. It
+//! writes its answer to a file, because vendors' libraries print to both streams.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,17 +18,16 @@ use timed_child::Stderr;
 
 use super::evidence::OperationMutants;
 
-/// The first argument that makes a program such a child; the second is the task, the third the file
-/// for the answer.
+/// First argument of such a child, followed by the task and the path of the answer file.
 pub(crate) const ARGUMENT: &str = "__first-day";
 
 const COMPILE: &str = "compile";
 const MUTATE: &str = "mutate";
 
-/// The largest operation that mutants are tried on, in bytes of its buffers.
+/// Maximum size of an operation for mutants, in bytes of its buffers.
 const LARGEST: u64 = 16 << 20;
 
-/// Does the task that `arguments`, those after [`ARGUMENT`], name.
+/// Performs the task named by `arguments`, which follow [`ARGUMENT`].
 pub(crate) fn answer(backends: &Registry, mut arguments: impl Iterator<Item = String>) -> ExitCode {
     let (task, file) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
     let rest: Vec<String> = arguments.collect();
@@ -52,7 +51,7 @@ fn write(file: &str, answer: &impl Serialize) -> std::io::Result<()> {
 /// Runs `task` with `arguments` in a child of `program`.
 ///
 /// # Errors
-/// What the child answers; or how it ended, if it crashed or took longer than `limit`.
+/// The child's error; or how the child ended, if it crashed or took longer than `limit`.
 fn ask<T: DeserializeOwned>(
     program: &Path,
     task: &str,
@@ -69,11 +68,11 @@ fn ask<T: DeserializeOwned>(
     let ended = timed_child::run(&mut command, Stderr::Keep, limit).map_err(|error| {
         failure_of(&what, format!("cannot start {}: {error}", program.display()))
     })?;
-    // An answer counts, even if the driver hangs while it shuts down.
+    // An answer counts even if the driver hangs during shutdown.
     if let Ok(bytes) = std::fs::read(&file) {
         let answer: Result<Result<T, Reason>, _> = serde_json::from_slice(&bytes);
         return answer
-            .map_err(|error| failure_of(&what, format!("its answer cannot be read: {error}")))?;
+            .map_err(|error| failure_of(&what, format!("cannot parse its response: {error}")))?;
     }
     let last = ended.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let why = match ended.status {
@@ -89,10 +88,10 @@ fn failure_of(task: &str, why: String) -> Reason {
     Reason::new(task, why, "run the vendor's own tool; reinstall the driver if it fails")
 }
 
-/// Compiles the module `source` for `arch`, in a child of `program`, into the file `code`.
+/// Compiles the module `source` for `arch` into the file `code`, in a child of `program`.
 ///
 /// # Errors
-/// When it does not compile, or the compiler ends or blocks its process.
+/// If it does not compile, or the compiler crashes or hangs.
 pub(super) fn compile_in_child(
     program: &Path,
     device: DeviceRef,
@@ -115,7 +114,11 @@ fn compile(
     let device: DeviceRef = device.parse().map_err(|error| wrong_device(device, &error))?;
     let object = backends.compiler(device.backend)?.compile(&Job::cold(source, arch, Level::O3))?;
     std::fs::write(code, object.bytes).map_err(|error| {
-        Reason::new(source, format!("its code cannot be written: {error}"), "set TMPDIR")
+        Reason::new(
+            source,
+            format!("cannot write the compiled code: {error}"),
+            "set TMPDIR to a writable directory with free space",
+        )
     })
 }
 
@@ -130,13 +133,13 @@ fn wrong_device(device: &str, error: &rsb_model::ids::ParseIdError) -> Reason {
 /// Tries mutants of one operation of each kind and type on `device`, in a child of `program`.
 ///
 /// # Errors
-/// When the device cannot be opened, or the driver ends or blocks the process.
+/// If the device cannot be opened, or the driver crashes or hangs.
 pub(super) fn mutants(
     program: &Path,
     device: DeviceRef,
     limit: Duration,
 ) -> Result<Vec<OperationMutants>, Reason> {
-    // The child stops by itself before it is stopped, so that what it tried counts.
+    // The child stops before its limit, so that its results count.
     let seconds = (limit * 3 / 4).as_secs().to_string();
     ask(program, MUTATE, &[&device.to_string(), &seconds], limit)
 }
@@ -151,11 +154,11 @@ fn mutate(
     Ok(mutants_of(&*device, survivors, || Instant::now() < until))
 }
 
-/// Tries the mutants of one operation; returns how many were tried and which of them verification
-/// accepted.
+/// Function that tries the mutants of one operation, and returns the number tried and those that
+/// verification accepted.
 pub(super) type Survivors = fn(&dyn Device, &Operation) -> Result<OperationMutants, DeviceError>;
 
-/// Tries mutants of each of [`operations`] on `device`, while there is time.
+/// Tries mutants of each of [`operations`] on `device`, while `has_time` returns `true`.
 pub(super) fn mutants_of(
     device: &dyn Device,
     survivors: Survivors,
@@ -192,7 +195,7 @@ pub(super) fn mutants_of(
     found
 }
 
-/// One operation of each kind and type that the quick cases have, the smallest that they have.
+/// Returns the smallest operation of each kind and data type among the quick cases.
 fn operations(device: &dyn Device) -> Vec<Operation> {
     let mut smallest: BTreeMap<(String, String), Operation> = BTreeMap::new();
     for benchmark in rsb_workloads::all() {
@@ -221,7 +224,7 @@ fn operations(device: &dyn Device) -> Vec<Operation> {
     smallest.into_values().collect()
 }
 
-/// The mutants of `operation` on `device`, of one seed.
+/// Tries the mutants of `operation` on `device`, with one seed.
 fn survivors(device: &dyn Device, operation: &Operation) -> Result<OperationMutants, DeviceError> {
     const SEED: u64 = 1;
     let report = mutation::survivors(device, operation, &Options::default(), SEED)?;

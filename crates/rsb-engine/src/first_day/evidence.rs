@@ -1,46 +1,46 @@
-//! What the checks judge: records of cases, and what other programs said.
+//! Evidence that the checks judge: records of cases, and output of other programs.
 
 use rsb_device::DeviceInfo;
 use rsb_model::{BackendId, BenchmarkResult, DeviceRef, Finding, Reason, Unit};
 use serde::{Deserialize, Serialize};
 
-/// Everything that one check looks at. A check fills the parts that it needs.
+/// Evidence for one check. A check fills in only the parts that it needs.
 #[derive(Debug, Clone, Default)]
 pub struct CheckEvidence {
-    /// The devices that are checked.
+    /// Devices to check.
     pub devices: Vec<DeviceInfo>,
-    /// The cases of the check.
+    /// Cases of the check.
     pub results: Vec<BenchmarkResult>,
     /// The same cases, measured earlier.
     pub before: Vec<BenchmarkResult>,
-    /// What the vendors' tools list.
+    /// GPUs listed by the vendors' tools.
     pub inventories: Vec<Inventory>,
-    /// Backends whose library is here and broken.
+    /// Backends whose library is installed but broken.
     pub broken: Vec<(BackendId, Reason)>,
-    /// What `doctor` finds.
+    /// Findings of `doctor`.
     pub findings: Vec<Finding>,
-    /// The modules that were compiled.
+    /// Modules that were compiled.
     pub modules: Vec<CompiledModule>,
     /// How the pointer chase reads memory.
     pub chases: Vec<PointerChaseLoads>,
-    /// The mutants that verification was tried on.
+    /// Mutants on which verification was tested.
     pub mutants: Vec<DeviceMutants>,
-    /// The same work by other programs.
+    /// Results of other programs for the same work.
     pub rivals: Vec<VendorToolResult>,
-    /// Kernel times by a profiler.
+    /// Kernel times measured by a profiler.
     pub kernel_times: Vec<KernelTime>,
-    /// Why nothing was looked at.
+    /// Why there is no evidence.
     pub reason: Option<Reason>,
 }
 
 impl CheckEvidence {
-    /// The device called `device`.
+    /// Returns the device with this ID.
     pub(super) fn device(&self, device: DeviceRef) -> Option<&DeviceInfo> {
         self.devices.iter().find(|known| known.device == device)
     }
 }
 
-/// A GPU as a vendor's tool lists it.
+/// A GPU listed by a vendor's tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ListedGpu {
     /// Marketing name.
@@ -51,119 +51,119 @@ pub struct ListedGpu {
     pub units: Option<u32>,
     /// Highest clock in MHz.
     pub max_clock_mhz: Option<f64>,
-    /// Address on the bus, as sysfs writes it.
+    /// PCI address, formatted as in sysfs.
     pub pci_address: Option<String>,
 }
 
-/// What a vendor's tool lists, and what this program found through the same runtime.
+/// GPUs listed by a vendor's tool, and devices found by this program through the same runtime.
 #[derive(Debug, Clone)]
 pub struct Inventory {
     /// Name of the tool.
     pub tool: &'static str,
-    /// The runtime of the same vendor.
+    /// Backend that uses the runtime of the same vendor.
     pub backend: BackendId,
-    /// What it lists, or why it gave no list.
+    /// Listed GPUs, or why there is no list.
     pub listed: Result<Vec<ListedGpu>, Reason>,
-    /// The devices of the backend here.
+    /// Devices of the backend that this program found.
     pub here: Vec<DeviceInfo>,
-    /// Variables that hide GPUs and are set.
+    /// Environment variables that are set and hide GPUs.
     pub hidden_by: Vec<&'static str>,
 }
 
-/// One module of kernels for one device.
+/// Result of compiling one kernel module for one device.
 #[derive(Debug, Clone)]
 pub struct CompiledModule {
     /// The device.
     pub device: DeviceRef,
-    /// Its source file, without the ending.
+    /// Name of the source file without extension.
     pub source: &'static str,
-    /// Why it was not compiled.
+    /// Why compilation failed; `None` on success.
     pub error: Option<Reason>,
 }
 
-/// How the pointer chase reads memory, by its code.
+/// How the pointer chase reads memory, according to its machine code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoadPath {
     /// Through the vector caches.
     Vector,
-    /// Through the scalar cache alone.
+    /// Through the scalar cache only.
     Scalar,
-    /// It could not be found out.
+    /// Unknown, with the reason.
     Unknown(Reason),
 }
 
-/// How the pointer chase on one device reads memory.
+/// How the pointer chase reads memory on one device.
 #[derive(Debug, Clone)]
 pub struct PointerChaseLoads {
     /// The device.
     pub device: DeviceRef,
-    /// How.
+    /// Path of its loads.
     pub loads: LoadPath,
 }
 
-/// The mutants of one operation: how many were tried, and which of them verification accepted.
+/// Mutants of one operation: how many were tried, and which ones verification accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationMutants {
     /// The operation and its data type.
     pub operation: String,
-    /// How many were tried.
+    /// Number of mutants tried.
     pub tried: usize,
-    /// Those that passed, which none may.
+    /// Mutants that verification accepted; must be empty.
     pub survived: Vec<String>,
-    /// Why none was tried.
+    /// Why no mutant was tried.
     pub skipped: Option<Reason>,
-    /// What broke before any mutant was tried.
+    /// Failure before any mutant was tried.
     pub failed: Option<Reason>,
 }
 
-/// The mutants on one device, or why there is no answer.
+/// Mutants on one device.
 #[derive(Debug, Clone)]
 pub struct DeviceMutants {
     /// The device.
     pub device: DeviceRef,
-    /// By operation.
+    /// Results by operation, or why there are none.
     pub outcome: Result<Vec<OperationMutants>, Reason>,
 }
 
-/// The same work by another program.
+/// Result of another program for the same work.
 #[derive(Debug, Clone)]
 pub struct VendorToolResult {
     /// The device.
     pub device: DeviceRef,
-    /// The program.
+    /// Name of the program.
     pub tool: String,
-    /// What to compare it with.
+    /// Case of this program to compare with.
     pub own: OwnCase,
-    /// Its rate, in the unit of the field, or why there is none.
+    /// Rate in the unit of `own`, or why there is none.
     pub rate: Result<f64, Reason>,
-    /// How many percent our rate may be below it.
+    /// Percentage by which this program's rate may be lower.
     pub below_percent: f64,
-    /// How many percent our rate may be above it, if that matters.
+    /// Percentage by which this program's rate may be higher; `None` for no limit.
     pub above_percent: Option<f64>,
 }
 
-/// Which of our cases another program's rate is compared with.
+/// The case of this program with which another program's rate is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnCase {
-    /// The benchmark.
+    /// Name of the benchmark.
     pub benchmark: &'static str,
-    /// Values of axes that the case must have.
+    /// Parameters that the case must have.
     pub params: &'static [(&'static str, &'static str)],
-    /// The field with the rate.
+    /// Field with the rate.
     pub field: &'static str,
-    /// Its unit.
+    /// Unit of the field.
     pub unit: Unit,
 }
 
-/// What a profiler says that one kernel of a case takes.
+/// Time of one kernel of a case, measured by a profiler.
 #[derive(Debug, Clone)]
 pub struct KernelTime {
     /// The device.
     pub device: DeviceRef,
-    /// `hot` or `cold`.
+    /// State of the cache: `hot` or `cold`.
     pub cache: String,
-    /// The profiler.
+    /// Name of the profiler.
     pub tool: &'static str,
-    /// Microseconds, or why they are not known.
+    /// Time in microseconds, or why it is unknown.
     pub time_us: Result<f64, Reason>,
 }

@@ -1,5 +1,4 @@
-//! Expected ranges of cards: data, with the source of each range. A card without a row has no
-//! range.
+//! Expected ranges of cards, each with its source. A card that is not in the table has no ranges.
 
 use std::fmt::Write as _;
 
@@ -7,36 +6,36 @@ use rsb_device::DeviceInfo;
 use rsb_model::Unit;
 use rsb_model::record::ExpectedRange;
 
-/// The source of a range that no measurement backs.
+/// Source of a range that is not backed by a measurement.
 pub const AUTHOR: &str = "expected by the author, not measured";
 
-/// A card of which ranges are known.
+/// A card with known ranges.
 #[derive(Debug)]
 pub struct Card {
-    /// As people call it.
+    /// Common name.
     pub name: &'static str,
-    /// Its architecture.
+    /// Architecture.
     pub arch: &'static str,
-    /// Its compute units or multiprocessors: other cards share the architecture.
+    /// Number of compute units or multiprocessors, because several cards share an architecture.
     pub units: u32,
-    /// What its marketing name contains: other cards share the units as well.
+    /// Part of the marketing name, because several cards share the number of units.
     pub named: &'static str,
-    /// What is expected of it.
+    /// Expected ranges.
     pub ranges: &'static [RangeRow],
 }
 
 /// The expected range of one quantity.
 #[derive(Debug)]
 pub struct RangeRow {
-    /// What is measured: the first word is the check, the others are its case.
+    /// Measured quantity: the first word names the check, the others its case.
     pub quantity: &'static str,
-    /// Lowest.
+    /// Lower bound.
     pub low: f64,
-    /// Highest.
+    /// Upper bound.
     pub high: f64,
-    /// Of both.
+    /// Unit of both bounds.
     pub unit: Unit,
-    /// Where both are from.
+    /// Source of both bounds.
     pub source: &'static str,
 }
 
@@ -184,7 +183,7 @@ pub(super) fn arch(device: &DeviceInfo) -> Option<&str> {
     device.arch.as_deref()?.split(':').next()
 }
 
-/// Returns the card that `device` is, if the table has it.
+/// Returns the table entry of `device`, if there is one.
 pub fn card(device: &DeviceInfo) -> Option<&'static Card> {
     CARDS.iter().find(|card| {
         let is_of_arch = arch(device) == Some(card.arch) && device.units == card.units;
@@ -192,7 +191,7 @@ pub fn card(device: &DeviceInfo) -> Option<&'static Card> {
     })
 }
 
-/// Returns what is expected of `quantity` on `device`, if anything is.
+/// Returns the range expected for `quantity` on `device`, if there is one.
 pub(super) fn range(device: &DeviceInfo, quantity: &str) -> Option<ExpectedRange> {
     let row = card(device)?.ranges.iter().find(|row| row.quantity == quantity)?;
     Some(ExpectedRange { low: Some(row.low), high: Some(row.high), source: row.source.to_owned() })

@@ -1,4 +1,4 @@
-//! From evidence to values with a status. Pure: a table of records in, a list of values out.
+//! Evaluation of evidence into values with a status. Pure: records in, values out.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::Check;
 use super::evidence::{CheckEvidence, DeviceMutants, LoadPath, OwnCase};
 use super::expected::{self, AUTHOR};
 
-/// Judges `evidence` as `check` does.
+/// Judges `evidence` with the function of `check`.
 pub fn conclude(check: &Check, evidence: &CheckEvidence, seconds: f64) -> CheckResult {
     let mut values = (check.judge)(evidence);
     values.extend(unreached_cases(evidence));
@@ -27,7 +27,7 @@ pub fn conclude(check: &Check, evidence: &CheckEvidence, seconds: f64) -> CheckR
     }
 }
 
-/// Why `check` could not be made: what the evidence says, else what its first case says.
+/// Returns why `check` was skipped: the reason in the evidence, or else that of its first case.
 fn why_skipped(check: &Check, evidence: &CheckEvidence) -> Reason {
     let known = evidence
         .reason
@@ -36,8 +36,8 @@ fn why_skipped(check: &Check, evidence: &CheckEvidence) -> Reason {
     known.unwrap_or_else(|| {
         Reason::new(
             check.name,
-            "no device here has a case for it",
-            "check a machine with a GPU that a runtime reaches",
+            "no device here has a case for this check",
+            "run the check on a machine with a GPU and its runtime",
         )
     })
 }
@@ -69,7 +69,7 @@ fn on(value: CheckValue, device: DeviceRef) -> CheckValue {
     CheckValue { device: Some(device.to_string()), ..value }
 }
 
-/// A value in its range is ok, one outside it is worth a look, and one that has no range is ok.
+/// Creates a value. Its status is `Ok` inside its range or without one, and `Look` outside.
 fn number(
     what: impl Into<String>,
     measured: f64,
@@ -93,7 +93,7 @@ fn device_of(result: &BenchmarkResult) -> Option<DeviceRef> {
     result.benchmark_id.device().device()
 }
 
-/// The value of an axis of the case.
+/// Returns the value of an axis of the case.
 fn param<'r>(result: &'r BenchmarkResult, name: &str) -> &'r str {
     result
         .metadata
@@ -106,7 +106,7 @@ fn field(result: &BenchmarkResult, name: &str) -> Option<f64> {
     result.fields().and_then(|fields| fields.number(name))
 }
 
-/// A short name of the case: its id without kind and device.
+/// Returns a short name of the case: its ID without type and device.
 fn short(result: &BenchmarkResult) -> String {
     let id = result.benchmark_id.as_str();
     let device = result.benchmark_id.device().to_string();
@@ -114,7 +114,7 @@ fn short(result: &BenchmarkResult) -> String {
     words.join(" ")
 }
 
-/// The cases that failed, each with its reason, and those that were skipped for another reason than
+/// Returns a value for each case that failed, and for each that was skipped for a reason other than
 /// time.
 fn without_values(evidence: &CheckEvidence) -> Vec<CheckValue> {
     let mut found = Vec::new();
@@ -138,7 +138,7 @@ fn is_unreached(result: &BenchmarkResult) -> bool {
     result.reason.as_ref().is_some_and(|reason| reason.obstacle == Some(Obstacle::NotReached))
 }
 
-/// Cases that were not run before the check ran out of time.
+/// Returns a value that counts the cases not run before the check ran out of time.
 fn unreached_cases(evidence: &CheckEvidence) -> Option<CheckValue> {
     let count = evidence.results.iter().filter(|result| is_unreached(result)).count();
     if count == 0 {
@@ -148,17 +148,17 @@ fn unreached_cases(evidence: &CheckEvidence) -> Option<CheckValue> {
     Some(with_note(ok_value("cases not run", count.to_string()), CheckStatus::Look, note))
 }
 
-/// What a check reads of each of its cases.
+/// A quantity that a check reads from each of its cases.
 struct Reading {
-    /// The name of the quantity in the tables of expected ranges.
+    /// Name of the quantity in the tables of expected ranges.
     quantity: String,
-    /// The field with the value.
+    /// Field with the value.
     field: &'static str,
-    /// Its unit.
+    /// Unit of the field.
     unit: Unit,
 }
 
-/// Every case as a value: `read` says what to read of it, and the table what is expected.
+/// Converts every case to a value: `read` selects the quantity, and the table gives its range.
 fn values(
     evidence: &CheckEvidence,
     read: impl Fn(&BenchmarkResult) -> Option<Reading>,
@@ -172,7 +172,7 @@ fn values(
         let value = if let Some(measured) = field(result, reading.field) {
             number(what, measured, reading.unit, range)
         } else {
-            let note = format!("its record lacks {}", reading.field);
+            let note = format!("its result has no {}", reading.field);
             with_note(plain(what, CheckStatus::Look), CheckStatus::Look, note)
         };
         values.push(on(value, device));
@@ -181,7 +181,8 @@ fn values(
     values
 }
 
-/// What is expected of `quantity`; nothing of a simulated device, whose times mean nothing.
+/// Returns the expected range of `quantity`; `None` for a simulated device, whose times are
+/// meaningless.
 fn range_of(
     evidence: &CheckEvidence,
     result: &BenchmarkResult,
@@ -317,7 +318,7 @@ pub(super) fn modules(evidence: &CheckEvidence) -> Vec<CheckValue> {
     values
 }
 
-/// How far the processes of one control case may be apart, in percent.
+/// Maximum spread of the processes of one control case, in percent.
 const CONTROL_SPREAD: f64 = 10.0;
 
 pub(super) fn control(evidence: &CheckEvidence) -> Vec<CheckValue> {
@@ -420,7 +421,7 @@ pub(super) fn bandwidth(evidence: &CheckEvidence) -> Vec<CheckValue> {
     values
 }
 
-/// Our rate over that of other programs, as a difference in percent.
+/// Compares this program's rates with those of other programs, as a difference in percent.
 fn rivals(evidence: &CheckEvidence) -> Vec<CheckValue> {
     let mut values = Vec::new();
     for rival in &evidence.rivals {
@@ -442,7 +443,7 @@ fn rivals(evidence: &CheckEvidence) -> Vec<CheckValue> {
             (Ok(_), _) => with_note(
                 plain(what, CheckStatus::Skipped),
                 CheckStatus::Skipped,
-                "there is no value of ours to compare",
+                "this program measured no value to compare",
             ),
             (Err(reason), _) => with_note(
                 plain(what, CheckStatus::Skipped),
@@ -455,7 +456,7 @@ fn rivals(evidence: &CheckEvidence) -> Vec<CheckValue> {
     values
 }
 
-/// The best of our rates for the case.
+/// Returns this program's highest rate for the case.
 fn own_rate(evidence: &CheckEvidence, device: DeviceRef, own: &OwnCase) -> Option<f64> {
     evidence
         .results
@@ -470,7 +471,7 @@ fn own_rate(evidence: &CheckEvidence, device: DeviceRef, own: &OwnCase) -> Optio
         .reduce(f64::max)
 }
 
-/// How much longer than its kernel a case may take, in microseconds.
+/// Maximum excess of a case's time over that of its kernel, in microseconds.
 const EVENT_OVERHEAD_US: f64 = 1.0;
 
 pub(super) fn cold(evidence: &CheckEvidence) -> Vec<CheckValue> {
@@ -508,7 +509,7 @@ pub(super) fn cold(evidence: &CheckEvidence) -> Vec<CheckValue> {
     found_values
 }
 
-/// The copy on `device` with a hot or cold cache, if it has a value.
+/// Returns the copy on `device` with a hot or cold cache, if it has a value.
 fn cache_result<'e>(
     evidence: &'e CheckEvidence,
     device: DeviceRef,
@@ -536,7 +537,7 @@ pub(super) fn latency(evidence: &CheckEvidence) -> Vec<CheckValue> {
         if steps.len() < 2 {
             continue;
         }
-        // A little less is noise; a larger walk cannot be nearer.
+        // A decrease below 5 % is noise; a larger working set cannot have a lower latency.
         let falls = steps
             .windows(2)
             .filter(|pair| matches!(pair, [near, far] if far.1 < 0.95 * near.1))
@@ -589,7 +590,8 @@ pub(super) fn products(evidence: &CheckEvidence) -> Vec<CheckValue> {
     all
 }
 
-/// The share of a PCI Express link that one large transfer of pinned memory gets.
+/// Expected share of a PCI Express link's rate for one large transfer of pinned memory: minimum and
+/// maximum.
 const LINK_SHARE: [f64; 2] = [0.76, 0.91];
 
 pub(super) fn transfers(evidence: &CheckEvidence) -> Vec<CheckValue> {
@@ -622,7 +624,7 @@ pub(super) fn transfers(evidence: &CheckEvidence) -> Vec<CheckValue> {
     found_values
 }
 
-/// The rate from pinned memory to `device`.
+/// Returns the rate of transfers from pinned memory to `device`.
 fn upload_rate(evidence: &CheckEvidence, device: DeviceRef) -> Option<f64> {
     let result = evidence.results.iter().find(|result| {
         device_of(result) == Some(device)
@@ -663,7 +665,7 @@ fn results_by_mode<'e>(
         .filter(move |result| has_value(result) && param(result, "launch_mode") == mode)
 }
 
-/// The parameters of a case without its launch mode.
+/// Returns the parameters of a case without its launch mode.
 fn other_params(result: &BenchmarkResult) -> Option<serde_json::Map<String, serde_json::Value>> {
     let mut params = result.metadata.get("parameters")?.as_object()?.clone();
     params.remove("launch_mode");
@@ -690,7 +692,7 @@ pub(super) fn collectives(evidence: &CheckEvidence) -> Vec<CheckValue> {
     found_values
 }
 
-/// How far a case may be from itself ten minutes ago, in percent, on a card and elsewhere.
+/// Maximum change of a case after ten minutes, in percent: on a card, and elsewhere.
 const AGAIN_PERCENT: [f64; 2] = [2.0, 10.0];
 
 pub(super) fn again(evidence: &CheckEvidence) -> Vec<CheckValue> {

@@ -1,4 +1,4 @@
-//! Which cases each check takes on a device. Pure.
+//! Selection of the cases of each check on a device; pure functions.
 
 use rsb_catalog::plan::{CustomEntry, Machine, Plan, PlanError, Selection, plan};
 use rsb_catalog::suites;
@@ -9,18 +9,18 @@ use rsb_model::{BackendId, DeviceType, Profile, Suite};
 use super::expected;
 use crate::measure::{Count, Settings};
 
-/// The checks whose first case is measured again in the end.
+/// Checks whose first case is measured again at the end.
 pub(super) const AGAIN: [u8; 5] = [7, 10, 11, 12, 13];
 
 /// Shape (m × n × k) of a product large enough to keep a GPU busy.
 const LARGE_PRODUCT: &str = "8192x8192x8192";
 
-/// The devices to check: those that `selection` names; else the first card of each backend; without
-/// any card the first device of each backend, so that drivers for the CPU are checked where nothing
-/// else can be.
+/// Returns the devices to check: those that `selection` names, or else the first card of each
+/// backend. Without any card, returns the first device of each backend, so that drivers for the CPU
+/// are checked, too.
 ///
 /// # Errors
-/// When `selection` names a device that is not here.
+/// If `selection` names a device that is not available.
 pub(super) fn targets(
     selection: &Selection,
     machine: &Machine,
@@ -47,15 +47,15 @@ pub(super) fn targets(
     Ok(targets)
 }
 
-/// Whether `device` is real hardware of its own, on which times mean something.
+/// Returns whether `device` is a real GPU, on which timings are meaningful.
 pub(super) fn is_card(device: &DeviceInfo) -> bool {
     device.device_type == DeviceType::Gpu
 }
 
-/// The cases of check `number` on all of `devices`.
+/// Plans the cases of check `number` on all of `devices`.
 ///
 /// # Errors
-/// When an entry of this module names an axis that a benchmark lacks.
+/// If an entry in this module names an axis that a benchmark lacks.
 pub(super) fn of_check(
     number: u8,
     devices: &[DeviceInfo],
@@ -88,19 +88,20 @@ pub(super) fn of_check(
     Ok(whole)
 }
 
-/// How check `number` is measured.
+/// Returns the settings of check `number`.
 pub(super) fn settings(number: u8, has_card: bool) -> Settings {
     let settings = Settings::of(profile(number, has_card));
     let replicates = if number == 3 || has_card && number != 4 && number != 11 { 3 } else { 1 };
     Settings { replicates: Count::exactly(replicates), ..settings }
 }
 
-/// Peaks of matrix units of a card are kept up for seconds; elsewhere every case is short.
+/// Returns the profile of check `number`. Matrix peaks of a card are sustained for seconds; all
+/// other cases are short.
 const fn profile(number: u8, has_card: bool) -> Profile {
     if number == 11 && has_card { Profile::Standard } else { Profile::Quick }
 }
 
-/// Leaves the cases of the largest size: what no cache holds.
+/// Keeps only the cases of the largest size, which no cache can hold.
 fn keep_largest(plan: &mut Plan) {
     let most = plan.cases.iter().map(size_bytes).max().unwrap_or(0);
     plan.cases.retain(|case| size_bytes(case) == most);
@@ -186,8 +187,8 @@ fn bandwidth(card: bool) -> CustomEntry {
     entry
 }
 
-/// A walk in each cache and beyond all: the sizes that the table of this card has ranges for, else
-/// by its caches.
+/// Returns a pointer chase in each cache and in memory beyond the caches. The sizes are those with
+/// ranges in the table of this card, or else derived from its caches.
 fn latency(device: &DeviceInfo) -> CustomEntry {
     const SMALLEST: u64 = 16 << 10;
     let known = expected::card(device).map(|card| card.ranges).unwrap_or_default();
@@ -230,8 +231,8 @@ fn products(device: &DeviceInfo) -> Vec<CustomEntry> {
     ]
 }
 
-/// Every collective by the vendor's library, and our own ring; nothing with fewer than two GPUs of
-/// one backend.
+/// Returns every collective of the vendor's library, and this program's ring all-reduce. Returns
+/// none with fewer than two GPUs of one backend.
 fn collectives(device: &DeviceInfo, machine: &Machine) -> Vec<CustomEntry> {
     let count = gpus_of(device.device.backend, machine);
     let library: &[&str] = match device.device.backend {
@@ -270,7 +271,7 @@ fn collective_entry(
 const COLLECTIVES: &[&str] =
     &["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "send-receive"];
 
-/// How many devices of `backend` are here.
+/// Returns the number of available devices of `backend`.
 pub(super) fn gpus_of(backend: BackendId, machine: &Machine) -> usize {
     machine.devices.iter().filter(|device| device.device.backend == backend).count()
 }

@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-/// Names that are left out, each with what replaces it.
+/// Names to remove, each with its replacement.
 #[derive(Debug, Clone, Default)]
 pub struct Redaction {
-    /// Replaced wherever they occur: directories of the user.
+    /// Directories of the user, replaced wherever they occur.
     paths: Vec<String>,
-    /// Replaced as whole words.
+    /// Names and their replacements, replaced as whole words.
     names: Vec<(String, &'static str)>,
 }
 
-/// Names that say nothing about a person or a machine, and are words of the documents themselves.
+/// Names that identify neither a person nor a machine, and words that occur in the documents.
 const ORDINARY: &[&str] = &[
     "root",
     "user",
@@ -42,15 +42,15 @@ const ORDINARY: &[&str] = &[
 ];
 
 impl Redaction {
-    /// Leaves out `user`, `host` and the directory `home`. Ordinary words such as `root` stay: they
-    /// tell nothing.
+    /// Creates a redaction of `user`, `host` and the directory `home`. Ordinary names such as
+    /// `root` do not identify a user and are kept.
     pub fn new(user: Option<&str>, host: Option<&str>, home: Option<&str>) -> Self {
         let mut names: Vec<(String, &'static str)> = Vec::new();
         names
             .extend(user.filter(|name| is_identifying(name)).map(|name| (name.to_owned(), "USER")));
         names
             .extend(host.filter(|name| is_identifying(name)).map(|name| (name.to_owned(), "HOST")));
-        // The name without its domain occurs alone, too.
+        // The host name may occur without its domain, too.
         let first = host.and_then(|host| host.split_once('.')).map(|(first, _)| first);
         names.extend(
             first.filter(|name| is_identifying(name)).map(|name| (name.to_owned(), "HOST")),
@@ -59,7 +59,7 @@ impl Redaction {
         Self { paths: home.map(str::to_owned).into_iter().collect(), names }
     }
 
-    /// That of this process.
+    /// Creates a redaction for the user and host of this process. `user` overrides the environment.
     pub fn here(user: Option<&str>) -> Self {
         let user =
             user.map(str::to_owned).or_else(|| variable("USER")).or_else(|| variable("LOGNAME"));
@@ -67,7 +67,7 @@ impl Redaction {
         Self::new(user.as_deref(), Some(&host), variable("HOME").as_deref())
     }
 
-    /// `text` without the names.
+    /// Returns `text` with the names replaced.
     pub fn text(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for path in &self.paths {
@@ -79,7 +79,7 @@ impl Redaction {
         text
     }
 
-    /// Leaves the names out of every string in `value`; names of fields stay.
+    /// Replaces the names in every string of `value`, except in keys.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
@@ -94,12 +94,12 @@ fn is_identifying(name: &str) -> bool {
     name.len() > 1 && !ORDINARY.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// The value of an environment variable, unless it is empty.
+/// Returns the value of an environment variable, unless it is empty.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Replaces `word` in `text` if no letter, digit or underscore is next to it.
+/// Replaces `word` in `text`, unless a letter, digit or underscore is next to it.
 fn replace_word(text: &str, word: &str, instead: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,5 @@
-//! Each check by a table of records; what other programs print by samples of it.
+//! Tests of each check with a table of records, and of parsers with sample output of other
+//! programs.
 
 mod checks;
 mod programs;
@@ -13,7 +14,7 @@ use rsb_model::{
 use super::evidence::CheckEvidence;
 use super::{CHECKS, conclude};
 
-/// A card of the table: `rocm:0` is an MI300X, `cuda:0` an H100.
+/// Returns a device of the table: `rocm:0` is an MI300X, `cuda:0` an H100.
 fn device(name: &str) -> DeviceInfo {
     let (label, arch, units) = match name {
         "rocm:0" => ("AMD Instinct MI300X", Some("gfx942:sramecc+:xnack-"), 304),
@@ -39,7 +40,7 @@ fn device(name: &str) -> DeviceInfo {
     }
 }
 
-/// A measured case of `benchmark` on `device` with these values of axes.
+/// Returns a measured case of `benchmark` on `device` with these parameters.
 fn result(
     device: &str,
     benchmark: &str,
@@ -86,13 +87,13 @@ fn sampled(result: BenchmarkResult, times_ns: &[f64]) -> BenchmarkResult {
     BenchmarkResult { samples: times_ns.iter().map(samples).collect(), ..result }
 }
 
-/// What check `number` says of `evidence`.
+/// Returns the conclusion of check `number` from `evidence`.
 fn concluded(number: u8, evidence: &CheckEvidence) -> CheckResult {
     let check = CHECKS.iter().find(|check| check.number == number).unwrap();
     conclude(check, evidence, 1.0)
 }
 
-/// The value called `what`.
+/// Returns the value named `what`.
 fn value<'c>(check: &'c CheckResult, what: &str) -> &'c CheckValue {
     check
         .values

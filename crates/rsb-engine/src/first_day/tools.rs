@@ -1,5 +1,5 @@
-//! Other programs that measure or list the same: where they are, how they are asked, and what their
-//! output says.
+//! Other programs that measure or list the same: finding them, running them, and parsing their
+//! output.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,27 +11,27 @@ use timed_child::Stderr;
 
 use super::evidence::{ListedGpu, LoadPath, OwnCase, VendorToolResult};
 
-/// How long one of these programs may take.
+/// Time limit of one of these programs.
 const LIMIT: Duration = Duration::from_mins(2);
 
-/// Where programs are looked for: PATH, then the directories of an installation of ROCm.
+/// Finds a program on PATH, then in the directories of a ROCm installation.
 pub(super) fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs = std::env::split_paths(&path).chain(rocm_dirs(&["bin"]));
     dirs.map(|dir| dir.join(name)).find(|program| program.is_file())
 }
 
-/// Directories below ROCm's own: that of `ROCM_PATH`, else the usual one.
+/// Returns directories below that of ROCm, which is `ROCM_PATH` or `/opt/rocm`.
 fn rocm_dirs(below: &[&str]) -> Vec<PathBuf> {
     let root =
         std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
     below.iter().map(|dir| root.join(dir)).collect()
 }
 
-/// Runs `program` to its end and returns what it wrote.
+/// Runs `program` to its end and returns its standard output.
 ///
 /// # Errors
-/// When it cannot be started, fails, or takes longer than the limit.
+/// If it cannot be started, fails, or takes longer than the limit.
 pub(super) fn output(program: &Path, arguments: &[String]) -> Result<String, Reason> {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let answer = timed_child::run(Command::new(program).args(arguments), Stderr::Keep, LIMIT)
@@ -53,7 +53,7 @@ pub(super) fn output(program: &Path, arguments: &[String]) -> Result<String, Rea
 }
 
 fn failure_of(tool: &str, why: String) -> Reason {
-    Reason::new(tool, why, "run it alone to see what it says")
+    Reason::new(tool, why, "run it by hand to see its output")
 }
 
 fn not_installed(name: &str) -> Reason {
@@ -70,17 +70,17 @@ fn words(line: &str) -> Vec<String> {
 
 // Inventory.
 
-/// The tool that lists the GPUs of `backend`, its arguments, and what reads its output.
+/// A tool that lists the GPUs of `backend`, its arguments, and the parser of its output.
 pub(super) struct ListTool {
     pub(super) backend: BackendId,
     pub(super) name: &'static str,
     arguments: &'static str,
     read: fn(&str) -> Vec<ListedGpu>,
-    /// Variables that hide GPUs from programs and not from this tool.
+    /// Variables that hide GPUs from other programs but not from this tool.
     pub(super) hiding: &'static [&'static str],
 }
 
-/// Every such tool.
+/// Every tool that lists GPUs.
 pub(super) const LIST_TOOLS: [ListTool; 2] = [
     ListTool {
         backend: BackendId::Rocm,
@@ -100,14 +100,15 @@ pub(super) const LIST_TOOLS: [ListTool; 2] = [
 ];
 
 impl ListTool {
-    /// What it lists here; nothing if it is not installed.
+    /// Runs the tool and returns the GPUs; `None` if it is not installed.
     pub(super) fn ask(&self) -> Option<Result<Vec<ListedGpu>, Reason>> {
         let program = find(self.name)?;
         Some(output(&program, &words(self.arguments)).map(|text| (self.read)(&text)))
     }
 }
 
-/// Reads the output of rocminfo: a block of `name: value` for each agent, of which the GPUs count.
+/// Parses the output of rocminfo: a block of `name: value` lines per agent, of which only GPUs are
+/// returned.
 pub(super) fn rocminfo(text: &str) -> Vec<ListedGpu> {
     let mut gpus = Vec::new();
     for agent in text.split("\nAgent ").skip(1) {
@@ -126,7 +127,7 @@ pub(super) fn rocminfo(text: &str) -> Vec<ListedGpu> {
     gpus
 }
 
-/// The first value of `name` in the block of an agent.
+/// Returns the first value of `name` in the block of an agent.
 fn agent_value<'a>(agent: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = agent.lines().filter_map(|line| line.split_once(':'));
     lines.find(|(known, _)| known.trim() == name).map(|(_, value)| value.trim())
@@ -136,18 +137,18 @@ fn agent_number(agent: &str, name: &str) -> Option<u64> {
     agent_value(agent, name)?.split(['(', ' ']).next()?.parse().ok()
 }
 
-/// Bus, device and function in one number, as HSA has them.
+/// Formats a PCI address. HSA packs bus, device and function into one number.
 fn pci_address(domain: u64, bdf: u64) -> String {
     format!("{domain:04x}:{:02x}:{:02x}.{}", (bdf >> 8) & 0xff, (bdf >> 3) & 0x1f, bdf & 7)
 }
 
-/// Reads the output of nvidia-smi: name, address, compute capability and highest clock.
+/// Parses the output of nvidia-smi: name, PCI address, compute capability, highest clock.
 pub(super) fn nvidia_smi(text: &str) -> Vec<ListedGpu> {
     let mut gpus = Vec::new();
     for line in text.lines() {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let [name, address, capability, clock] = fields.as_slice() else { continue };
-        // It writes domains with eight digits, sysfs with four.
+        // nvidia-smi writes domains with eight digits, sysfs with four.
         let address = address.to_lowercase();
         let address = address
             .strip_prefix("0000")
@@ -166,10 +167,11 @@ pub(super) fn nvidia_smi(text: &str) -> Vec<ListedGpu> {
 
 // The pointer chase.
 
-/// The kernel that `memory-latency` runs on ROCm and CUDA.
+/// Kernel of `memory-latency` on ROCm and CUDA.
 const CHASE: &str = "rsb_pointer_chase";
 
-/// How the pointer chase in the code object `code` reads memory, by the disassembler of ROCm.
+/// Determines how the pointer chase in the code object `code` reads memory, with ROCm's
+/// disassembler.
 pub(super) fn chase_loads(code: &Path) -> LoadPath {
     let dirs = rocm_dirs(&["llvm/bin", "lib/llvm/bin"]);
     let Some(program) =
@@ -194,16 +196,16 @@ pub(super) fn chase_loads(code: &Path) -> LoadPath {
 struct Instruction<'t> {
     mnemonic: &'t str,
     address: u64,
-    /// Where it branches to, if it does.
+    /// Address of the branch target, for a branch.
     target: Option<u64>,
 }
 
-/// Reads a disassembly by llvm-objdump. The arguments of any kernel are read by scalar loads, so
-/// what counts is the loop: a chase through the vector caches has a vector load in each.
+/// Parses a disassembly by llvm-objdump. Every kernel reads its arguments with scalar loads, so
+/// only loops count: a chase through the vector caches has a vector load in each loop.
 pub(super) fn loads_of(disassembly: &str) -> LoadPath {
     let heading = format!("<{CHASE}>:");
     let Some((before, body)) = disassembly.split_once(&heading) else {
-        return unknown_loads("it lacks the pointer chase");
+        return unknown_loads("it contains no pointer chase");
     };
     let start = before
         .lines()
@@ -224,11 +226,11 @@ pub(super) fn loads_of(disassembly: &str) -> LoadPath {
         }
         loops += 1;
     }
-    if loops > 0 { LoadPath::Vector } else { unknown_loads("the pointer chase has no loop in it") }
+    if loops > 0 { LoadPath::Vector } else { unknown_loads("the pointer chase contains no loop") }
 }
 
 fn unknown_loads(why: &str) -> LoadPath {
-    LoadPath::Unknown(Reason::new("disassembly", why, "report this with the version of ROCm"))
+    LoadPath::Unknown(Reason::new("disassembly", why, "report this with your ROCm version"))
 }
 
 fn is_vector_load(instruction: &Instruction<'_>) -> bool {
@@ -237,7 +239,7 @@ fn is_vector_load(instruction: &Instruction<'_>) -> bool {
         .any(|load| instruction.mnemonic.starts_with(load))
 }
 
-/// Reads a line such as `s_cbranch_scc1 65520 // 000000001010: BF85FFF0 <rsb_pointer_chase+0x8>`.
+/// Parses a line such as `s_cbranch_scc1 65520 // 000000001010: BF85FFF0 <rsb_pointer_chase+0x8>`.
 fn instruction(line: &str, start: u64) -> Option<Instruction<'_>> {
     let (text, comment) = line.split_once("//")?;
     let (address, rest) = comment.trim().split_once(':')?;
@@ -254,10 +256,10 @@ fn instruction(line: &str, start: u64) -> Option<Instruction<'_>> {
 
 // The same work by other programs.
 
-/// One GiB of f32 in each array, as ours have.
+/// Number of f32 elements per array: 1 GiB, as in this program's cases.
 const ELEMENTS: &str = "268435456";
 
-/// `BabelStream` for `device`, next to the copy of `memory-bandwidth`.
+/// Runs `BabelStream` on `device`, for comparison with the copy of `memory-bandwidth`.
 pub(super) fn babelstream(device: DeviceRef) -> VendorToolResult {
     let names: &[&str] = match device.backend {
         BackendId::Rocm => &["hip-stream", "rocm-stream"],
@@ -291,10 +293,10 @@ pub(super) fn babelstream(device: DeviceRef) -> VendorToolResult {
 }
 
 fn unreadable(tool: &str, lacks: &str) -> Reason {
-    Reason::new(tool, format!("its output lacks {lacks}"), "run it alone to see what it says")
+    Reason::new(tool, format!("its output lacks {lacks}"), "run it by hand to see its output")
 }
 
-/// The rate of `Copy` in GB/s, from the CSV of `BabelStream`.
+/// Parses the rate of `Copy` in GB/s from the CSV output of `BabelStream`.
 pub(super) fn copy_of_babelstream(text: &str) -> Option<f64> {
     let mut columns: Option<usize> = None;
     for line in text.lines() {
@@ -310,7 +312,7 @@ pub(super) fn copy_of_babelstream(text: &str) -> Option<f64> {
     None
 }
 
-/// The vendor's own measurement of a large f16 product on `device`.
+/// Runs the vendor's own benchmarks of a large f16 product on `device`.
 pub(super) fn products(device: DeviceRef, torch: Option<&Path>) -> Vec<VendorToolResult> {
     let size = "-m 8192 -n 8192 -k 8192 --alpha 1 --beta 0 --cold_iters 5 --iters 20";
     let index = device.index;
@@ -385,8 +387,8 @@ fn product_rival(
     VendorToolResult { device, tool: tool.to_owned(), own, rate, below_percent, above_percent }
 }
 
-/// The best rate in TFLOP/s that the output of a vendor's benchmark holds, read as `import` reads
-/// it.
+/// Returns the highest rate in TFLOP/s in the output of a vendor's benchmark, parsed by the
+/// importer.
 pub(super) fn best_product(name: &str, text: &str, format: Format) -> Result<f64, Reason> {
     let file =
         tempfile::NamedTempFile::new().map_err(|error| failure_of(name, error.to_string()))?;
@@ -397,7 +399,8 @@ pub(super) fn best_product(name: &str, text: &str, format: Format) -> Result<f64
     rates.reduce(f64::max).map(|gflops| gflops / 1e3).ok_or_else(|| unreadable(name, "a rate"))
 }
 
-/// A product in f16 by `torch.matmul`, timed by events. Its last line is the rate in TFLOP/s.
+/// Script that times an f16 product by `torch.matmul` with events. Its last line is the rate in
+/// TFLOP/s.
 const TORCH_PRODUCT: &str = "\
 import sys, torch
 n, device = 8192, torch.device('cuda', int(sys.argv[1]))
@@ -417,7 +420,8 @@ with torch.cuda.device(device):
 
 // Kernel times.
 
-/// The time of the copy kernel in microseconds, from the files that the profiler `tool` left.
+/// Returns the time of the copy kernel in microseconds, from the output files of the profiler
+/// `tool`.
 pub(super) fn kernel_time_of(tool: &'static str, files: &[PathBuf]) -> Result<f64, Reason> {
     let trace = if tool == "nsys" {
         let report = find_file(files, ".nsys-rep").ok_or_else(|| unreadable(tool, "a report"))?;
@@ -439,8 +443,8 @@ fn find_file<'f>(files: &'f [PathBuf], ending: &str) -> Option<&'f PathBuf> {
     files.iter().find(|file| file.to_string_lossy().ends_with(ending))
 }
 
-/// Median time in microseconds of the kernels whose name contains `rsb_copy`, from a profiler's
-/// kernel trace: the CSV of rocprofv3, or of `nsys stats --report cuda_gpu_trace`.
+/// Returns the median time in microseconds of the kernels whose name contains `rsb_copy`, from a
+/// profiler's kernel trace: the CSV of rocprofv3, or of `nsys stats --report cuda_gpu_trace`.
 pub(super) fn kernel_time_us(trace: &str) -> Option<f64> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(trace.as_bytes());
     let names = reader.headers().ok()?.clone();
@@ -449,7 +453,7 @@ pub(super) fn kernel_time_us(trace: &str) -> Option<f64> {
     let bounds = column(&names, "Start_Timestamp").zip(column(&names, "End_Timestamp"));
     let mut times = Vec::new();
     for row in reader.records().filter_map(Result::ok) {
-        // A copy by the driver is no kernel of ours: `[CUDA memcpy Host-to-Device]`.
+        // Skip copies by the driver, such as `[CUDA memcpy Host-to-Device]`.
         if !row.get(name_column).is_some_and(|name| name.contains("rsb_copy")) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! From replicates to the record of a case. Pure.
+//! Conversion of replicates into the record of a case; pure functions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use serde_json::{Map, Value, json};
 use super::session::{Replicate, ReplicateCost};
 use super::telemetry;
 
-/// What is known of a case so far.
+/// Progress of one case.
 #[derive(Debug, Clone, Default)]
 pub struct CaseProgress {
-    /// Its replicates.
+    /// Completed replicates.
     pub replicates: Vec<Replicate>,
-    /// Why it was given up, and how.
+    /// How the case was given up, and why.
     pub ended: Option<(Outcome, Reason)>,
-    /// What disturbed it.
+    /// Disturbances during the measurement, a sentence each.
     pub noise: Vec<String>,
 }
 
-/// The record of `case`.
+/// Returns the record of `case`.
 pub fn result(
     case: &Case,
     progress: &CaseProgress,
@@ -66,8 +66,8 @@ pub fn result(
     }
 }
 
-/// The fields of the last replicate, its metrics and facts replaced by their median over all
-/// replicates.
+/// Returns the fields of the last replicate, with metrics and facts replaced by their median over
+/// all replicates.
 fn fields(progress: &CaseProgress, times: &[f64]) -> Fields {
     let mut merged =
         progress.replicates.last().map(|replicate| replicate.fields.clone()).unwrap_or_default();
@@ -109,7 +109,7 @@ fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
     {
         note(&mut metadata, &held_back);
     }
-    // One is enough: each process has numbers of its own.
+    // One note is enough, although each process has its own numbers.
     if let Some(ramp) =
         progress.replicates.iter().find_map(|replicate| replicate.clock_ramp.as_deref())
     {
@@ -118,15 +118,15 @@ fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
     metadata
 }
 
-/// One kind of cost of all `replicates` in milliseconds, rounded to hundredths.
+/// Returns one kind of cost, summed over `replicates`, in milliseconds rounded to hundredths.
 fn total_ms(replicates: &[Replicate], of: fn(&ReplicateCost) -> Duration) -> f64 {
     let total: f64 =
         replicates.iter().map(|replicate| of(&replicate.cost).as_secs_f64() * 1e3).sum();
     (total * 100.0).round() / 100.0
 }
 
-/// Returns `result`, which a Python program measured on this machine, with the machine, the
-/// software that such a function may depend on, and the spread of its samples.
+/// Returns `result`, which a Python program measured on this machine, completed with the machine,
+/// the software that it may depend on, and the spread of its samples.
 pub fn complete(mut result: BenchmarkResult, environment: &Environment) -> BenchmarkResult {
     let times: Vec<f64> = result
         .samples
@@ -152,12 +152,12 @@ pub fn complete(mut result: BenchmarkResult, environment: &Environment) -> Bench
     result
 }
 
-/// `result` with the replicates of `more`, which is the same case remeasured. Nothing that was
-/// measured is lost: where `more` has no figures, `result` stays and says so.
+/// Returns `result` with the replicates of `more`, a remeasurement of the same case. No measured
+/// data is lost: if `more` has no samples, `result` gets a note only.
 pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResult {
     let mut extended = result.clone();
     if let Some(reason) = &more.reason {
-        note(&mut extended.metadata, &format!("remeasured, it {}: {reason}", more.outcome));
+        note(&mut extended.metadata, &format!("remeasurement {}: {reason}", more.outcome));
     }
     for text in more
         .metadata
@@ -205,7 +205,7 @@ pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResu
     extended
 }
 
-/// Adds a note that is not there yet.
+/// Adds a note, unless it is already there.
 pub(super) fn note(metadata: &mut Map<String, Value>, text: &str) {
     let notes = metadata.entry("notes").or_insert_with(|| json!([]));
     if let Some(notes) = notes.as_array_mut().filter(|notes| !notes.contains(&json!(text))) {
@@ -213,7 +213,7 @@ pub(super) fn note(metadata: &mut Map<String, Value>, text: &str) {
     }
 }
 
-/// Each figure of a case, one value for each replicate.
+/// Values of each metric of a case, one per replicate.
 type Figures = BTreeMap<String, Vec<f64>>;
 
 fn by_replicate(replicates: &[Replicate]) -> Figures {
@@ -240,7 +240,7 @@ fn join_figures(old: &Figures, new: &Figures) -> Figures {
     joined
 }
 
-/// Each figure as the median over the replicates; an error as the worst of them.
+/// Sets each metric to its median over the replicates, and `accuracy_error` to the maximum.
 fn set_figures(fields: &mut Fields, figures: &Figures) {
     for (name, values) in figures {
         let Some(field) = Field::find(name) else { continue };

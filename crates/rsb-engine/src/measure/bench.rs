@@ -1,5 +1,5 @@
-//! The entry of the `cargo bench` targets: Criterion with its own flags and its own output, results
-//! kept as any run's.
+//! The entry point of the `cargo bench` targets: Criterion with its own flags and output; results
+//! are recorded as in any run.
 
 use criterion::Criterion;
 use rsb_catalog::plan::{Machine, Plan, PlanError, Selection};
@@ -14,11 +14,11 @@ use super::tell;
 use crate::Listener;
 use crate::worker_command::WorkerCommand;
 
-/// Runs every planned case that Criterion's filter lets through. Each result, failures and skips
-/// included, is told.
+/// Runs every planned case that passes Criterion's filter. Reports each result, including failures
+/// and skips, to `listener`.
 ///
 /// # Errors
-/// When this program cannot be started as a worker.
+/// If this program cannot be started as a worker.
 pub fn run(
     plan: &Plan,
     environment: &rsb_model::Environment,
@@ -48,7 +48,7 @@ pub fn run(
     Ok(())
 }
 
-/// Whether Criterion was asked to measure, rather than to list, test or profile.
+/// Returns whether Criterion is to measure, rather than list, test or profile.
 fn is_measuring() -> bool {
     let others = ["--list", "--test", "--profile-time", "--load-baseline"];
     let mut is_bench = false;
@@ -61,7 +61,8 @@ fn is_measuring() -> bool {
     is_bench
 }
 
-/// `None` when Criterion did not measure it: filtered out, listed, or only tested.
+/// Measures `case`; returns `None` if Criterion did not measure it because it was filtered out,
+/// listed, or only tested.
 fn measure(
     criterion: &mut Criterion<DeviceTime>,
     tape: &SampleRecorder,
@@ -71,8 +72,7 @@ fn measure(
     let limit = Settings::of(Profile::Standard).case_limit(case.benchmark_type);
     let mut worker = None;
     tape.clear();
-    // The worker starts when it is first asked for, so that a case that the filter leaves out costs
-    // nothing.
+    // The worker starts on the first request, so a filtered-out case costs nothing.
     let driven = drive(criterion, case, few_samples_of(case), |ask| {
         let worker = match &mut worker {
             Some((worker, _)) => worker,
@@ -96,7 +96,8 @@ fn measure(
     Some(progress)
 }
 
-/// Long iterations are sampled as seldom as Criterion allows; for others its own flags decide.
+/// Returns Criterion's minimum number of samples for cases with long iterations; Criterion's own
+/// flags decide for others.
 fn few_samples_of(case: &Case) -> Option<usize> {
     settings::is_long(case).then_some(MIN_SAMPLES)
 }
@@ -124,8 +125,9 @@ fn finish(
     }))
 }
 
-/// What a bench target of `suite` is to measure. On GPUs alone, each backend of this build that has
-/// none is asked for by its name too, so that every benchmark says what it lacks.
+/// Returns the selections for a bench target of `suite`. In a GPU-only suite, each backend of this
+/// build without a device is selected by name, too, so that every benchmark reports the missing
+/// requirement.
 pub fn selections_of(suite: Suite, profile: Profile, machine: &Machine) -> Vec<Selection> {
     let is_of_gpus = !suite.wants(BackendId::Cpu, DeviceType::Cpu);
     let missing = machine.missing.iter().map(|(backend, _)| *backend);
@@ -136,11 +138,11 @@ pub fn selections_of(suite: Suite, profile: Profile, machine: &Machine) -> Vec<S
     backends.map(|backend| Selection { backend, ..selection(suite, profile) }).collect()
 }
 
-/// All of `selections` together. A backend that is asked for by its name is not named as a whole as
-/// well.
+/// Returns one plan for all `selections`. A backend that is selected by name is not also reported
+/// as a whole.
 ///
 /// # Errors
-/// When one of them names what does not exist.
+/// If one of them names something that does not exist.
 pub fn plan_all(selections: &[Selection], machine: &Machine) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
     for selection in selections {
@@ -164,7 +166,7 @@ pub fn plan_all(selections: &[Selection], machine: &Machine) -> Result<Plan, Pla
     Ok(plan)
 }
 
-/// The whole of `suite` on every backend.
+/// Returns the selection of the whole `suite` on every backend.
 pub fn selection(suite: Suite, profile: Profile) -> Selection {
     Selection {
         names: Vec::new(),

@@ -1,5 +1,5 @@
-//! The near end of a worker: starts it, asks, waits with a limit, and turns its death into a
-//! reason.
+//! The client side of a worker: starts it, sends requests, waits with a time limit, and reports its
+//! death as a reason.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -22,25 +22,26 @@ use super::{interrupt, telemetry};
 use crate::judged;
 use crate::worker_command::WorkerCommand;
 
-/// Lines of a worker's error output that are kept for its failure.
+/// Lines of a worker's error output that are kept for a failure message.
 const KEPT_LINES: usize = 12;
-/// How often a wait looks for Ctrl-C.
+/// Interval between checks for Ctrl-C while waiting.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Why a case has no figures.
+/// Why a worker produced no result for a case.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WorkerError {
-    /// It cannot run here.
+    /// The case cannot run here.
     Skipped(Reason),
-    /// It broke.
+    /// The case or the worker failed.
     Failed(Reason),
-    /// Its device was there when it was planned and cannot be opened now.
+    /// The device was available when the case was planned and cannot be opened now.
     Gone(Reason),
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
 }
 
-/// The worker of `case`: frameworks have one of their own, beside the program of `command`.
+/// Returns the command that starts the worker of `case`. Framework cases use a separate program,
+/// next to that of `command`.
 fn worker_of<'a>(
     command: &'a WorkerCommand,
     case: &Case,
@@ -60,14 +61,14 @@ fn worker_of<'a>(
     Ok(Cow::Owned(worker))
 }
 
-/// What `command` passes on to the worker of a framework: a slow-down on purpose, and which GPU the
-/// case is planned on. The worker itself makes that GPU the first one visible
-/// (`python/rusty_stack_bench/workloads/gpus.py`).
+/// Returns the variables of `command` that are passed to the worker of a framework: an injected
+/// slowdown, and the GPU that the case is planned on. The worker makes that GPU the first visible
+/// one (`python/rusty_stack_bench/workloads/gpus.py`).
 fn for_framework(command: &WorkerCommand, case: &Case) -> Vec<(&'static str, Option<String>)> {
     let slowed = command.environment.iter().filter(|(name, _)| *name == SLOWDOWN);
     let mut passed: Vec<_> = slowed.cloned().collect();
     let planned = case.device.device().and_then(|device| command.pci_address(device));
-    // None removes what another program may have left there.
+    // `None` removes a value inherited from the parent's environment.
     passed.push((PCI_ADDRESS, planned.map(str::to_owned)));
     passed
 }
@@ -75,7 +76,7 @@ fn for_framework(command: &WorkerCommand, case: &Case) -> Vec<(&'static str, Opt
 /// A worker with its case prepared.
 pub struct Worker {
     child: Child,
-    /// Until it is to leave.
+    /// Dropped to tell the worker to exit.
     stdin: Option<ChildStdin>,
     lines: Receiver<std::io::Result<String>>,
     stderr: Stderr,
@@ -83,25 +84,25 @@ pub struct Worker {
     limit: Duration,
     deadline: Instant,
     watch: Option<telemetry::TelemetryWatch>,
-    /// Address on the bus of the GPU that it works on, as its runtime reports it.
+    /// PCI address of the GPU that runs the case, as its runtime reports it.
     pci_address: Option<String>,
-    /// Of the CPUs, where they tell their power and do the work.
+    /// Power of the CPUs, if they report it and run the case.
     cpu: Option<CpuPowerWatch>,
 }
 
-/// What a worker leaves behind.
+/// Results of a worker at its end.
 pub struct Finished {
-    /// The fields of its case, with what the GPU's sensors said.
+    /// Fields of the case, including the readings of the GPU's sensors.
     pub fields: Fields,
-    /// How the GPU was, where there is one with sensors.
+    /// Telemetry of the GPU, if it has sensors.
     pub telemetry: Option<GpuTelemetry>,
 }
 
 impl Worker {
-    /// Starts a worker and has it prepare `case`; everything together may take `limit`.
+    /// Starts a worker and has it prepare `case`. `limit` applies to the worker's whole lifetime.
     ///
     /// # Errors
-    /// When it cannot start, cannot run the case here, or breaks.
+    /// If the worker cannot start, cannot run the case here, or fails.
     pub fn start(
         command: &WorkerCommand,
         case: &Case,
@@ -111,11 +112,11 @@ impl Worker {
         Self::spawn_and_prepare(&command, case, limit, |_| true)
     }
 
-    /// As [`start`](Self::start), run by a tool with these arguments before those of the worker.
-    /// What the tool says itself is not heard.
+    /// Does the same as [`start`](Self::start), with the worker run by `tool`; `args` precede the
+    /// worker's command line. The tool's own output is ignored.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// Same as for [`start`](Self::start).
     pub fn start_under(
         tool: &Path,
         mut args: Vec<String>,
@@ -127,7 +128,7 @@ impl Worker {
         args.push(worker.program.display().to_string());
         args.extend(worker.args);
         let command = WorkerCommand { program: tool.to_owned(), args, ..worker };
-        // An answer is an object.
+        // A response is a JSON object.
         Self::spawn_and_prepare(&command, case, limit, |line| line.starts_with('{'))
     }
 
@@ -204,15 +205,15 @@ impl Worker {
         })
     }
 
-    /// Address on the bus of the GPU that it works on, if it is one and reports it.
+    /// Returns the PCI address of the GPU that runs the case, if it is a GPU and reports it.
     pub fn pci_address(&self) -> Option<&str> {
         self.pci_address.as_deref()
     }
 
-    /// Runs exactly `iters` iterations; nanoseconds by the device's clock.
+    /// Runs exactly `iters` iterations and returns nanoseconds by the device's clock.
     ///
     /// # Errors
-    /// When the worker breaks or the time is up.
+    /// If the worker fails or the time limit is exceeded.
     pub fn sample(&mut self, iters: u64) -> Result<f64, WorkerError> {
         if let Some(cpu) = &mut self.cpu {
             cpu.glance();
@@ -223,16 +224,16 @@ impl Worker {
         }
     }
 
-    /// Runs exactly `iters` iterations and counts their instructions; none where Valgrind counts
-    /// them.
+    /// Runs exactly `iters` iterations and returns the number of their instructions; `None` if
+    /// Valgrind counts them.
     ///
     /// # Errors
-    /// When nothing counts, the worker breaks, or the time is up.
+    /// If nothing can count them, the worker fails, or the time limit is exceeded.
     pub fn count(&mut self, iters: u64) -> Result<Option<u64>, WorkerError> {
         let asked = self.ask(&Request::Count { iters });
-        // What a worker does not understand it takes for the end.
+        // A worker treats an unknown request as the end of its input.
         if matches!(asked, Err(WorkerError::Failed(_))) && has_left(&mut self.child) {
-            let why = "its program cannot count them: it was built before `--metric instructions`";
+            let why = "the program was built before `--metric instructions` was added";
             return Err(WorkerError::Failed(Reason::new(
                 "instructions",
                 why,
@@ -245,10 +246,10 @@ impl Worker {
         }
     }
 
-    /// Lets the worker leave, and waits until it has.
+    /// Tells the worker to exit, and waits until it has.
     ///
     /// # Errors
-    /// When it breaks, or the time is up.
+    /// If the worker fails, or the time limit is exceeded.
     pub fn leave(mut self) -> Result<(), WorkerError> {
         self.stdin = None;
         loop {
@@ -265,12 +266,12 @@ impl Worker {
         }
     }
 
-    /// The case's fields, given the time of one iteration.
+    /// Returns the case's fields, given the time of one iteration in nanoseconds.
     ///
     /// # Errors
-    /// When the worker breaks or refuses the figure as impossible.
+    /// If the worker fails or rejects the time as impossible.
     pub fn finish(mut self, time_ns: f64) -> Result<Finished, WorkerError> {
-        // What is measured beside the case does not belong to it.
+        // Telemetry ends first: later readings do not belong to the case.
         let telemetry = self.watch.take().map(telemetry::TelemetryWatch::end);
         let watts = self.cpu.take().and_then(CpuPowerWatch::end);
         match self.ask(&Request::Finish { time_ns })? {
@@ -318,7 +319,7 @@ impl Worker {
                     return serde_json::from_str(&line).map_err(|error| {
                         WorkerError::Failed(Reason::new(
                             self.what(),
-                            format!("its worker said `{line}`: {error}"),
+                            format!("cannot parse its worker's response `{line}`: {error}"),
                             "report this as a bug",
                         ))
                     });
@@ -355,19 +356,19 @@ impl Worker {
         WorkerError::Failed(Reason::new(
             self.what(),
             why,
-            "run it alone with --replicates 1 and RSB_LOG=debug to see more",
+            "run only this case with --replicates 1 and RSB_LOG=debug for details",
         ))
     }
 
     fn unexpected_response(&self, response: &Response) -> WorkerError {
         WorkerError::Failed(Reason::new(
             self.what(),
-            format!("its worker answered out of turn: {response:?}"),
+            format!("its worker sent an unexpected response: {response:?}"),
             "report this as a bug",
         ))
     }
 
-    /// The exit status, when the process ends within a second.
+    /// Returns the exit status, if the process ends within a second.
     fn wait_briefly(&mut self) -> Option<ExitStatus> {
         wait_until(Duration::from_secs(1), || self.child.try_wait().ok().flatten())
     }
@@ -392,17 +393,17 @@ impl Worker {
     fn kill_group(&self) {
         let group = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(group) = group {
-            // It may have ended in between: then there is nothing to kill.
+            // Fails if the group has already ended; ignored.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
 }
 
 fn no_stream() -> std::io::Error {
-    std::io::Error::other("its streams cannot be opened")
+    std::io::Error::other("cannot open its standard streams")
 }
 
-/// Whether a worker has ended by itself, and well.
+/// Returns whether a worker has exited on its own, with success.
 fn has_left(child: &mut Child) -> bool {
     child.try_wait().is_ok_and(|ended| ended.is_some_and(|how| how.success()))
 }
@@ -413,7 +414,7 @@ impl Drop for Worker {
     }
 }
 
-/// The last lines of a worker's error output, read while it lives.
+/// The last lines of a worker's error output, read while it runs.
 struct Stderr {
     lines: Arc<Mutex<VecDeque<String>>>,
     reader: JoinHandle<()>,
@@ -427,15 +428,15 @@ impl Stderr {
         Self { lines, reader }
     }
 
-    /// Asked after the worker's death: what it wrote may still be on its way, unless a child of it
-    /// holds the pipe open.
+    /// Returns the lines after the worker's death. Waits up to a second for the reader to finish,
+    /// in case a child of the worker holds the pipe open.
     fn last_lines(&self) -> Vec<String> {
         wait_until(Duration::from_secs(1), || self.reader.is_finished().then_some(()));
         self.lines.lock().map(|lines| lines.iter().cloned().collect()).unwrap_or_default()
     }
 }
 
-/// What `ask` gives, asked again and again for `limit` at most.
+/// Calls `ask` repeatedly for up to `limit`, and returns its first result.
 fn wait_until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let until = Instant::now() + limit;
     loop {

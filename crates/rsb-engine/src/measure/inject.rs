@@ -1,21 +1,21 @@
-//! Slow-downs on purpose, to prove the gate: only in a build with the feature `fault-injection`.
+//! Injected slowdowns, to test the gate; only with the feature `fault-injection`.
 //!
-//! A run that was slowed says so in its notes, so that measuring it again slows it alike.
+//! A slowed run has a note, so that remeasuring applies the same slowdown.
 
 use rsb_model::{CaseId, Note};
 
-/// `<part of an id>=<factor>`.
+/// Environment variable with `<part of an id>=<factor>`.
 pub const VARIABLE: &str = rsb_model::protocol::SLOWDOWN;
 
-/// `time_ns`, made longer where the environment says so.
+/// Returns `time_ns`, multiplied by the injected factor if one applies to the case.
 #[cfg(feature = "fault-injection")]
 pub(crate) fn slow_down(id: &CaseId, time_ns: f64) -> f64 {
     std::env::var(VARIABLE)
         .map_or(time_ns, |said| rsb_model::protocol::apply_slowdown(id, time_ns, &said))
 }
 
-/// `iters`, more of them where the environment makes the case slower: counted as `iters`, they are
-/// more instructions.
+/// Returns `iters`, multiplied by the injected factor if one applies to the case. The extra
+/// iterations are counted as the instructions of `iters` iterations.
 #[cfg(feature = "fault-injection")]
 pub(crate) fn more_work(id: &CaseId, iters: u64) -> u64 {
     let slowed =
@@ -23,19 +23,19 @@ pub(crate) fn more_work(id: &CaseId, iters: u64) -> u64 {
     std::env::var(VARIABLE).map_or(iters, slowed)
 }
 
-/// Iterations as they are.
+/// Returns `iters` unchanged.
 #[cfg(not(feature = "fault-injection"))]
 pub(crate) fn more_work(_: &CaseId, iters: u64) -> u64 {
     iters
 }
 
-/// Time as it is.
+/// Returns `time_ns` unchanged.
 #[cfg(not(feature = "fault-injection"))]
 pub(crate) fn slow_down(_: &CaseId, time_ns: f64) -> f64 {
     time_ns
 }
 
-/// What the notes of a run that begins now say of it; nothing in a build that slows nothing.
+/// Returns the note for a run with an injected slowdown; `None` in a build without the feature.
 pub fn note() -> Option<Note> {
     let slowdown = std::env::var(VARIABLE).ok().filter(|_| cfg!(feature = "fault-injection"))?;
     Some(Note::Slowed { slowdown })

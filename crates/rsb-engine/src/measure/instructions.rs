@@ -1,8 +1,8 @@
-//! Instructions of one iteration: a figure beside the time that has no noise. They are counted
-//! once, after the samples.
+//! Instructions per iteration: a metric with much less noise than time. Counted once, after the
+//! samples.
 //!
-//! By the counters of the CPU, else by Valgrind, whose CPU is another one: a count compares with
-//! one of the same source.
+//! Counted with the CPU's counters, or by Valgrind if those are unavailable. Valgrind simulates a
+//! different CPU, so only counts of the same source are comparable.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,19 +16,19 @@ use super::client::{Worker, WorkerError};
 use super::settings::Settings;
 use crate::worker_command::WorkerCommand;
 
-/// So many instructions are counted together, or more: the few hundred that surround the iterations
-/// are then nothing beside them. No clock decides how many iterations that are, so that the same
-/// program is counted alike each time.
+/// Minimum number of instructions to count at once, so that the few hundred around the iterations
+/// are negligible. The number of iterations does not depend on a clock, so every run of the same
+/// program counts the same work.
 const MIN_INSTRUCTIONS: u64 = 10_000_000;
-/// The counters see interrupts, too: the least of so many counts has the fewest.
+/// Number of counts of which the smallest is used, because the counters include interrupts.
 const TRIES: usize = 3;
 
-/// What counts instructions here.
+/// Source of instruction counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum InstructionCounter {
-    /// The counters of the CPU.
+    /// CPU performance counters.
     Perf,
-    /// The tool callgrind of this Valgrind.
+    /// Callgrind of the Valgrind at this path.
     Callgrind(PathBuf),
 }
 
@@ -52,7 +52,7 @@ impl InstructionCounter {
                 let valgrind = if cfg!(target_arch = "x86_64") {
                     "is not installed"
                 } else {
-                    "is used on x86-64 only"
+                    "is supported on x86-64 only"
                 };
                 let why = format!("{}, and Valgrind {valgrind}", reason.why);
                 Err(Reason::new(
@@ -71,7 +71,8 @@ impl InstructionCounter {
         }
     }
 
-    /// Instructions of one iteration of `case`, in fresh workers that may live for `limit` each.
+    /// Returns the instructions of one iteration of `case`, counted in fresh workers that may run
+    /// for `limit` each.
     fn count(
         &self,
         command: &WorkerCommand,
@@ -88,7 +89,7 @@ impl InstructionCounter {
         }
     }
 
-    /// Instructions of `iters` iterations, after one that fills what stays filled; above zero.
+    /// Returns the instructions of `iters` iterations (above zero), after one warm-up iteration.
     fn total(
         &self,
         command: &WorkerCommand,
@@ -103,7 +104,7 @@ impl InstructionCounter {
                 let counts: Vec<Option<u64>> =
                     (0..TRIES).map(|_| worker.count(iters)).collect::<Result<_, _>>()?;
                 let least = counts.into_iter().flatten().min().filter(|least| *least > 0);
-                least.ok_or_else(|| callgrind_error("its worker counted nothing"))
+                least.ok_or_else(|| callgrind_error("its worker counted no instructions"))
             }
             Self::Callgrind(valgrind) => {
                 let log = tempfile::NamedTempFile::new()
@@ -115,7 +116,7 @@ impl InstructionCounter {
                 worker.leave()?;
                 let text = std::fs::read_to_string(log.path()).unwrap_or_default();
                 parse_instruction_count(&text)
-                    .ok_or_else(|| callgrind_error("Valgrind told no count"))
+                    .ok_or_else(|| callgrind_error("Valgrind reported no count"))
             }
         }
     }
@@ -125,12 +126,12 @@ fn callgrind_error(why: &str) -> WorkerError {
     WorkerError::Failed(Reason::new(
         "instructions",
         why,
-        "see what `valgrind --tool=callgrind true` says",
+        "check the output of `valgrind --tool=callgrind true`",
     ))
 }
 
-/// `command` run by `valgrind`, which tells `log` at the end what it counted. Until the worker asks
-/// it to count it is as fast as it can be.
+/// Returns `command` run by `valgrind`, which writes its count to `log` at the end. Instrumentation
+/// is off until the worker starts counting.
 fn under(valgrind: &Path, log: &Path, command: &WorkerCommand) -> WorkerCommand {
     let mut args = ["--command-line-only=yes", "--tool=callgrind", "--instr-atstart=no"]
         .map(str::to_owned)
@@ -142,13 +143,13 @@ fn under(valgrind: &Path, log: &Path, command: &WorkerCommand) -> WorkerCommand 
     WorkerCommand { program: valgrind.to_owned(), args, ..command.clone() }
 }
 
-/// The total in what callgrind tells: `==7== Collected : 4042`.
+/// Parses the total of callgrind's output: `==7== Collected : 4042`.
 fn parse_instruction_count(log: &str) -> Option<u64> {
     let total = log.lines().rev().find_map(|line| line.split_once("Collected :"))?.1;
     total.split_whitespace().next()?.parse().ok().filter(|total| *total > 0)
 }
 
-/// Whether this program does the work of `result` itself, on a CPU.
+/// Returns whether this program itself, rather than a library, does the work of `result` on a CPU.
 pub fn is_own_work(result: &BenchmarkResult) -> bool {
     let provider = result.fields().and_then(|fields| fields.text("provider"));
     result.benchmark_type == BenchmarkType::CpuPerformance
@@ -156,8 +157,8 @@ pub fn is_own_work(result: &BenchmarkResult) -> bool {
             .is_some_and(|name| name == "gemm" || name == "allocator" || name.starts_with("native"))
 }
 
-/// Whether the instructions of `result` are counted. Those of a flush of the caches would hide
-/// those of the work, and threads that wait for each other count how long they spin.
+/// Returns whether to count the instructions of `result`. With a cold cache, the flush would
+/// dominate the count; with several threads, spinning would be counted.
 fn is_counted(result: &BenchmarkResult) -> bool {
     let Some(fields) = result.fields() else { return false };
     let is_cold = fields.text("cache") == Some("cold");
@@ -165,7 +166,7 @@ fn is_counted(result: &BenchmarkResult) -> bool {
     result.outcome == Outcome::Measured && is_own_work(result) && is_alone && !is_cold
 }
 
-/// Counting, within a time.
+/// A pass that counts instructions, within a time limit.
 pub struct InstructionPass<'a> {
     counter: Result<InstructionCounter, Reason>,
     settings: &'a Settings,
@@ -175,17 +176,18 @@ pub struct InstructionPass<'a> {
 }
 
 impl<'a> InstructionPass<'a> {
-    /// With what counts here, for as long as is `left`.
+    /// Starts a pass that may take as long as `left`.
     pub fn begin(settings: &'a Settings, left: Duration) -> Self {
         let until = Instant::now() + left;
         Self { counter: InstructionCounter::here(), settings, until, cases: 0, others: 0 }
     }
 
-    /// Adds to `result` the instructions of one iteration of `case` in a worker of `command`, or
-    /// why there are none; `false` where it is none of those that are counted.
+    /// Adds the instructions of one iteration of `case`, counted in a worker of `command`, to
+    /// `result`, or a note with the reason if that fails. Returns `false` if instructions are not
+    /// counted for this kind of case.
     ///
     /// # Errors
-    /// When somebody asks to stop.
+    /// If the user requests a stop.
     pub fn add(
         &mut self,
         command: &WorkerCommand,
@@ -230,23 +232,26 @@ impl<'a> InstructionPass<'a> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             let cure = "raise `suite_seconds` under [time_limits], or choose fewer cases";
-            let why = "the time limit of the whole run was over before its turn";
+            let why = "the run's time limit expired before this case";
             return Err(WorkerError::Skipped(Reason::new("instructions", why, cure)));
         }
         let limit = self.settings.limit_of(case).min(left);
         counter.count(command, case, limit).map(|count| (count, counter.source()))
     }
 
-    /// What a person should know of it. Which case could not be counted, and why, its result says.
+    /// Returns a summary for the user. The reason why a case could not be counted is in its result.
     pub fn summary(&self) -> String {
         let Self { cases, others, .. } = self;
-        let kinds = "instructions are counted of what this program does itself on one thread of a \
-                     CPU, with warm caches";
+        let kinds = "instructions are counted for this program's own CPU work on one thread with \
+                     warm caches";
         match &self.counter {
             Ok(counter) => {
-                format!("{kinds}: cases by {}: {cases}; others: {others}", counter.source())
+                format!("{kinds}: {cases} cases counted by {}; {others} others", counter.source())
             }
-            Err(reason) => format!("{kinds}: none of {cases}, since there is no counter: {reason}"),
+            Err(reason) => format!(
+                "{kinds}: none of {cases} cases was counted, because no counter is available: \
+                 {reason}"
+            ),
         }
     }
 }
@@ -256,8 +261,8 @@ mod tests {
     use super::*;
     use rsb_model::{CaseId, Params};
 
-    /// A worker that answers a request to count `iters` iterations, the `tries`-th of its life,
-    /// with `of_count`.
+    /// Returns a worker that runs `of_count` to answer a request to count. The script can use the
+    /// number of iterations (`iters`) and the number of the request (`tries`).
     fn worker(of_count: &str) -> WorkerCommand {
         let script = format!(
             r#"while read line; do iters=${{line##*:}}; iters=${{iters%?}}; case $line in
@@ -296,7 +301,7 @@ mod tests {
 
     #[test]
     fn the_least_count_of_enough_iterations_is_the_figure() {
-        // 300 around the iterations, and far more in every count but the second.
+        // 300 instructions around the iterations, and far more in every count except the second.
         let counts = r#"more=$(((tries - 2) * (tries - 2) * 90000000 + 300))
             echo "{\"answer\":\"counted\",\"instructions\":$((iters * 1000 + more))}""#;
         let count = InstructionCounter::Perf
@@ -311,7 +316,7 @@ mod tests {
             r#"echo '{"answer":"skipped","reason":{"what":"w","why":"none here","cure":"c"}}'"#;
         for (of_count, expected) in [
             (refuses, "none here"),
-            (r#"echo '{"answer":"counted"}'"#, "counted nothing"),
+            (r#"echo '{"answer":"counted"}'"#, "counted no instructions"),
             ("exit 0", "before `--metric instructions`"),
             ("exit 7", "exit code 7"),
         ] {
@@ -322,7 +327,7 @@ mod tests {
         }
     }
 
-    /// A made-up Valgrind: what its worker says on standard error is what it tells in the end.
+    /// Uses a fake Valgrind that writes the worker's standard error to the log.
     #[test]
     fn what_valgrind_tells_at_the_end_is_the_figure() {
         use std::os::unix::fs::PermissionsExt;
@@ -340,7 +345,7 @@ mod tests {
         assert!(why(count_with(&counter, "0").unwrap_err()).contains("no count"));
     }
 
-    /// Counts a worker that tells this count on standard error.
+    /// Counts with a worker that writes this count to standard error.
     fn count_with(counter: &InstructionCounter, told: &str) -> Result<f64, WorkerError> {
         let of_count =
             format!(r#"echo "==7== Collected : {told}" >&2; echo '{{"answer":"counted"}}'"#);

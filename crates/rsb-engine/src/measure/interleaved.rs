@@ -1,5 +1,5 @@
-//! Two programs measured interleaved, A B B A, so that whatever the machine does in the meantime
-//! does it to both.
+//! Interleaved measurement of two programs, A B B A, so that disturbances of the machine affect
+//! both.
 
 use std::time::Instant;
 
@@ -14,23 +14,23 @@ use super::{noise, round_order};
 use crate::Listener;
 use crate::worker_command::WorkerCommand;
 
-/// What measures a case on two sides, in fresh processes.
+/// Source of paired measurements of a case on two sides, in fresh processes.
 pub trait PairSource {
-    /// A replicate of each side, measured as close to each other as can be; the first of both is
-    /// the baseline's.
+    /// Measures a replicate of each side, as close in time as possible. The first of the two
+    /// results is the baseline's.
     ///
     /// # Errors
-    /// The problem that a side met, and which side it was.
+    /// The problem, and the index of the side that had it.
     fn measure_pair(
         &mut self,
         case: &Case,
         turn: Turn,
     ) -> Result<[Replicate; 2], (usize, WorkerError)>;
 
-    /// A replicate of one side alone.
+    /// Measures a replicate of one side only.
     ///
     /// # Errors
-    /// When it cannot run here, breaks, or somebody asks to stop.
+    /// If the case cannot run here, fails, or the user requests a stop.
     fn measure_side(
         &mut self,
         which: usize,
@@ -39,19 +39,19 @@ pub trait PairSource {
     ) -> Result<Replicate, WorkerError>;
 }
 
-/// Two builds of this program: their workers live side by side and sample interleaved. Of a build
-/// there may be several layouts, of which every pair takes the next one, with its stack elsewhere:
-/// what a layout does is then a part of what pairs differ by.
+/// Two builds of this program whose workers run side by side and sample interleaved. A build may
+/// have several layouts; each pair uses the next one, with a different stack offset, so that the
+/// effect of layout becomes part of the variation between pairs.
 pub struct WorkerPairs<'a> {
     session: Session<'a>,
     layouts: &'a [Vec<WorkerCommand>; 2],
 }
 
 impl<'a> WorkerPairs<'a> {
-    /// Nothing is measured yet.
+    /// Creates the pairs; measures nothing yet.
     ///
     /// # Errors
-    /// When there is no room for Criterion's temporary directory.
+    /// If Criterion's temporary directory cannot be created.
     pub fn new(
         layouts: &'a [Vec<WorkerCommand>; 2],
         settings: &'a Settings,
@@ -59,12 +59,12 @@ impl<'a> WorkerPairs<'a> {
         Ok(Self { session: Session::new(settings)?, layouts })
     }
 
-    /// What measures a side in this replicate.
+    /// Returns the command that measures side `which` in this replicate.
     fn program(&self, which: usize, replicate: u32) -> WorkerCommand {
         let layouts = &self.layouts[which];
         let mut command = layouts[replicate as usize % layouts.len()].clone();
         if layouts.len() > 1 {
-            // The environment lies above the stack: how long it is decides where that begins.
+            // The environment is above the stack, so its length shifts the start of the stack.
             let bytes = mix64(u64::from(replicate) * 2 + which as u64) % STACK_OFFSETS;
             command.environment.push((STACK_OFFSET, Some("x".repeat(bytes as usize))));
         }
@@ -72,8 +72,8 @@ impl<'a> WorkerPairs<'a> {
     }
 }
 
-/// The variable that fills the environment, and how many lengths it has: a page, in which caches
-/// and predictors place it.
+/// Variable that pads the environment. There are as many lengths as bytes in a page, which covers
+/// every placement that matters to caches and predictors.
 const STACK_OFFSET: &str = "RSB_STACK_OFFSET";
 const STACK_OFFSETS: u64 = 4096;
 
@@ -97,17 +97,18 @@ impl PairSource for WorkerPairs<'_> {
     }
 }
 
-/// The results of both sides. The n-th replicates of a case were measured side by side; those of
-/// workers sample by sample, so that their n-th samples were too.
+/// Results of both sides. The n-th replicates of a case were measured side by side. With workers
+/// they were interleaved sample by sample, so the n-th samples correspond, too.
 #[derive(Debug, Clone, Default)]
 pub struct InterleavedResults {
-    /// Of the first program.
+    /// Results of the first program.
     pub baseline: Vec<BenchmarkResult>,
-    /// Of the second.
+    /// Results of the second program.
     pub current: Vec<BenchmarkResult>,
 }
 
-/// Measures `cases` on both sides of `pairs`, replicate by replicate.
+/// Measures `cases` on both sides of `pairs`, replicate by replicate, and returns the results and
+/// how the run ended.
 pub fn run_interleaved(
     cases: &[Case],
     settings: &Settings,
@@ -145,7 +146,7 @@ pub fn run_interleaved(
     (InterleavedResults { baseline, current }, ended)
 }
 
-/// The results of the cases that had a turn on one side.
+/// Returns the results of one side, for the cases that it reached.
 fn side_results(
     cases: &[Case],
     progress: &[[CaseProgress; 2]],
@@ -162,13 +163,13 @@ fn side_results(
     results
 }
 
-/// Whether nothing is known of this side: it had no turn.
+/// Returns whether this side has not been reached yet.
 fn is_new(side: &CaseProgress) -> bool {
     side.ended.is_none() && side.replicates.is_empty()
 }
 
-/// One replicate of each side; `false` when somebody asked to stop. A pair that was not completed
-/// is dropped.
+/// Measures one replicate of each side. Returns `false` if the user requested a stop. An incomplete
+/// pair is dropped.
 fn pair(pairs: &mut dyn PairSource, case: &Case, both: &mut [CaseProgress; 2], turn: Turn) -> bool {
     let began = Instant::now();
     let watch = noise::NoiseWatch::begin();
@@ -177,13 +178,13 @@ fn pair(pairs: &mut dyn PairSource, case: &Case, both: &mut [CaseProgress; 2], t
             .iter_mut()
             .zip(replicates)
             .for_each(|(side, replicate)| side.replicates.push(replicate)),
-        // The time of the whole was over, not the case's: this pair is dropped.
+        // The run's time limit was exceeded, not the case's: drop this pair.
         Err((_, WorkerError::Failed(_))) if began.elapsed() >= turn.time_left => return true,
         Err((which, problem)) => {
             let Some(ended) = end_of(problem) else { return false };
             both[which].ended = Some(ended);
-            // What the other side alone can do decides whether the case is new, gone, or runs on
-            // neither.
+            // Whether the other side can run it decides whether the case is new, removed, or runs
+            // on neither side.
             let other = &mut both[1 - which];
             if is_new(other) {
                 let time_left = turn.time_left.saturating_sub(began.elapsed());
@@ -205,7 +206,7 @@ fn pair(pairs: &mut dyn PairSource, case: &Case, both: &mut [CaseProgress; 2], t
     true
 }
 
-/// How `problem` ends a case; `None` when somebody asked to stop.
+/// Returns how `problem` ends a case; `None` if the user requested a stop.
 fn end_of(problem: WorkerError) -> Option<(Outcome, Reason)> {
     match problem {
         WorkerError::Skipped(reason) => Some((Outcome::Skipped, reason)),
@@ -219,7 +220,7 @@ mod tests {
     use super::*;
     use rsb_model::{BenchmarkType, CaseId, Params, Profile};
 
-    /// Criterion sizes its samples by how long they really take.
+    /// Sleeps for real, because Criterion sizes its samples by wall time.
     const WORKS: &str = r#"while read line; do case $line in
         *prepare*) echo '{"answer":"ready","device_type":"cpu"}';;
         *sample*) sleep 0.003; iters=${line##*:}; echo "{\"answer\":\"sampled\",\"time_ns\":${iters%?}000000}";;
@@ -228,7 +229,7 @@ mod tests {
     const CANNOT: &str = r#"read line; echo '{"answer":"skipped","reason":{"what":"counters","why":"none","cure":"a machine"}}'"#;
     const BREAKS: &str = "read line; exit 7";
 
-    /// How the case ends on each side, and how many replicates it has there.
+    /// Returns how the case ends on each side, and the number of its replicates there.
     fn standing(scripts: [&str; 2]) -> [Vec<(Outcome, usize)>; 2] {
         let case = Case {
             id: CaseId::from_segments(&["cpu_performance", "cache-hit-rate"]),

@@ -1,21 +1,20 @@
-//! A request to stop: the measuring loop ends after the present sample, and what was measured is
-//! kept.
+//! A request to stop: the measuring loop ends after the current sample and keeps the results.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Asks to stop. Whether somebody had asked before.
+/// Requests a stop. Returns whether one was already requested.
 pub fn ask() -> bool {
     ASKED.swap(true, Ordering::SeqCst)
 }
 
-/// Whether somebody asked to stop.
+/// Returns whether a stop was requested.
 pub fn is_requested() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
-/// Forgets that somebody asked: the next run of this process begins as the first did.
+/// Clears the request, so that the next run of this process starts normally.
 pub fn forget() {
     ASKED.store(false, Ordering::SeqCst);
 }

@@ -1,26 +1,27 @@
-//! Noise guards: what disturbed the machine while a case was measured. They annotate; they never
-//! drop a sample.
+//! Noise guards: detect disturbances of the machine while a case is measured. They add notes and
+//! never drop a sample.
 
 use rsb_model::run::kind_of_note;
 use rsb_probe::{StateSample, sample, state_between};
 
-/// Watches from [`NoiseWatch::begin`] to [`NoiseWatch::end`].
+/// State of the machine at the start of a measurement, between [`NoiseWatch::begin`] and
+/// [`NoiseWatch::end`].
 pub(super) struct NoiseWatch(StateSample);
 
 impl NoiseWatch {
-    /// Begins.
+    /// Records the current state.
     pub(super) fn begin() -> Self {
         Self(sample())
     }
 
-    /// What disturbed since then, a sentence each.
+    /// Returns a sentence for each disturbance since the start.
     pub(super) fn end(self) -> Vec<String> {
         state_between(&self.0, &sample()).warnings
     }
 }
 
-/// Adds `more` to `known`, each kind of problem once: the first sentence of a kind stays, figures
-/// may differ.
+/// Adds `more` to `known`, each kind of problem once: the first sentence of a kind is kept, even if
+/// the numbers differ.
 pub(super) fn merge(known: &mut Vec<String>, more: Vec<String>) {
     for sentence in more {
         if known.iter().all(|old| kind_of_note(old) != kind_of_note(&sentence)) {

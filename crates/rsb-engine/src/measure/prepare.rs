@@ -1,5 +1,5 @@
-//! Before anything is measured: kernels for GPUs are compiled side by side, into the directory
-//! where compiled kernels are kept. What cannot be prepared says so when its turn comes.
+//! Preparation before measuring: compiles GPU kernels in parallel into the directory of compiled
+//! kernels. A case that cannot be prepared reports that when it is measured.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,8 +12,8 @@ use super::settings::Settings;
 use crate::Listener;
 use crate::worker_command::WorkerCommand;
 
-/// Has `settings.prepare_workers` workers at a time prepare the cases on GPUs, and ends before it
-/// returns.
+/// Prepares the GPU cases with `settings.prepare_workers` workers in parallel, and returns when all
+/// have ended.
 pub(super) fn side_by_side(
     plan: &Plan,
     settings: &Settings,
@@ -37,7 +37,7 @@ pub(super) fn side_by_side(
                     if interrupt::is_requested() {
                         return;
                     }
-                    // It is prepared again, and judged, when it is measured.
+                    // Errors are ignored: the case is prepared again when it is measured.
                     drop(Worker::start(command, case, settings.limit_of(case)));
                 }
             });
@@ -45,7 +45,7 @@ pub(super) fn side_by_side(
     });
 }
 
-/// The cases whose kernels are compiled; none unless several workers were asked for.
+/// Returns the cases whose kernels are compiled; none unless several workers were requested.
 fn to_compile<'p>(plan: &'p Plan, settings: &Settings) -> Vec<&'p Case> {
     if settings.prepare_workers <= 1 {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Profiles of cases: a tool runs the worker of each once more, after everything was measured. What
-//! is timed is never under it.
+//! Profiles of cases: a tool runs the worker of each case once more, after all measurements, so
+//! that timings are never taken under the tool.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,29 +15,30 @@ use super::instructions::is_own_work;
 use super::settings::Settings;
 use crate::worker_command::WorkerCommand;
 
-/// Iterations under the tool, after one that fills what stays filled.
+/// Iterations under the tool, after one warm-up iteration.
 const ITERATIONS: u64 = 5;
 
-/// A tool that profiles.
+/// A profiling tool.
 #[derive(Debug)]
 pub struct Profiler {
-    /// On the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it makes.
+    /// Output of the tool.
     pub about: &'static str,
     program: &'static str,
     cure: &'static str,
-    /// Whether it sees what a case does.
+    /// Returns whether the tool can see the work of a result.
     sees: fn(&BenchmarkResult) -> bool,
-    /// Its own arguments, before those of the worker; it writes files whose names begin so.
+    /// Returns the arguments that precede the worker's command line; the path is the prefix of the
+    /// names of output files.
     arguments: fn(&Path) -> Vec<String>,
 }
 
-/// Every tool.
+/// Every supported profiler.
 pub static PROFILERS: [Profiler; 3] = [
     Profiler {
         name: "rocprofv3",
-        about: "calls of HIP, kernels and copies over time, of cases on ROCm (.pftrace for \
+        about: "timeline of HIP calls, kernels and copies, for cases on ROCm (.pftrace for \
                 Perfetto, .csv)",
         program: "rocprofv3",
         cure: "install rocprofiler-sdk of ROCm 6.2 or newer, or set ROCM_PATH",
@@ -66,7 +67,7 @@ pub static PROFILERS: [Profiler; 3] = [
     },
     Profiler {
         name: "nsys",
-        about: "calls of CUDA and cuBLAS, kernels and copies over time, of cases on CUDA \
+        about: "timeline of CUDA and cuBLAS calls, kernels and copies, for cases on CUDA \
                 (.nsys-rep for Nsight Systems)",
         program: "nsys",
         cure: "install NVIDIA's Nsight Systems and put nsys on PATH",
@@ -85,8 +86,8 @@ pub static PROFILERS: [Profiler; 3] = [
     },
     Profiler {
         name: "callgrind",
-        about: "instructions by function, of what this program does itself on a CPU (.callgrind \
-                for KCachegrind)",
+        about: "instructions per function, for this program's own work on a CPU (.callgrind for \
+                KCachegrind)",
         program: "valgrind",
         cure: "install valgrind",
         sees: is_own_work,
@@ -104,7 +105,7 @@ fn is_on(result: &BenchmarkResult, backend: BackendId) -> bool {
     result.benchmark_id.device().device().is_some_and(|device| device.backend == backend)
 }
 
-/// A tool that is here, and where its files go.
+/// An installed profiler and its output directory.
 #[derive(Debug, Clone)]
 pub struct InstalledProfiler {
     profiler: &'static Profiler,
@@ -120,10 +121,10 @@ impl PartialEq for InstalledProfiler {
 }
 
 impl Profiler {
-    /// The tool called so, on PATH or in ROCm's directory.
+    /// Finds the profiler `name` on PATH or in ROCm's directory.
     ///
     /// # Errors
-    /// When there is none of that name, or it is not installed: what, why, cure.
+    /// If there is no profiler of that name, or it is not installed: what, why, and how to fix it.
     pub fn here(name: &str) -> Result<InstalledProfiler, Reason> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let rocm =
@@ -138,7 +139,7 @@ impl Profiler {
         let profiler = PROFILERS.iter().find(|profiler| profiler.name == name);
         let profiler = profiler.ok_or_else(|| {
             let names = PROFILERS.each_ref().map(|profiler| profiler.name).join(", ");
-            Reason::new(name, "no such profiler is known", names)
+            Reason::new(name, "unknown profiler", names)
         })?;
         let program = dirs
             .find_map(|dir| Some(dir.join(profiler.program)).filter(|program| program.is_file()));
@@ -151,13 +152,14 @@ impl Profiler {
 }
 
 impl InstalledProfiler {
-    /// The same, with its files in `directory`, which is made when there is the first one.
+    /// Returns the profiler with `directory` for its files, which is created for the first one.
     #[must_use]
     pub fn keeping_in(&self, directory: PathBuf) -> Self {
         Self { directory, ..self.clone() }
     }
 
-    /// Runs the worker of `case` under the tool, and gives the names of the files that it left.
+    /// Runs the worker of `case` under the tool, and returns the names of the files that it
+    /// created.
     fn profile(
         &self,
         command: &WorkerCommand,
@@ -178,23 +180,27 @@ impl InstalledProfiler {
         worker.leave()?;
         let files = names(&directory, &name);
         if files.is_empty() {
-            Err(self.failure(format!("it left no file in {}", directory.display())))
+            Err(self.failure(format!("it wrote no file to {}", directory.display())))
         } else {
             Ok(files)
         }
     }
 
     fn failure(&self, why: String) -> WorkerError {
-        WorkerError::Failed(Reason::new(self.profiler.name, why, "see what the tool itself says"))
+        WorkerError::Failed(Reason::new(
+            self.profiler.name,
+            why,
+            "run the tool by hand to see its output",
+        ))
     }
 
     fn not_writable(&self, error: &std::io::Error) -> WorkerError {
-        self.failure(format!("{} cannot be written: {error}", self.directory.display()))
+        self.failure(format!("cannot write to {}: {error}", self.directory.display()))
     }
 }
 
-/// A case's id as the beginning of the names of its files, which no other's begins with: without a
-/// dot or an underscore.
+/// Converts a case ID to a prefix for the names of its files. It contains no dot or underscore, so
+/// it is not a prefix of another case's files.
 fn file_name(id: &str) -> String {
     let mut name: String =
         id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -205,7 +211,7 @@ fn file_name(id: &str) -> String {
     name
 }
 
-/// The files in `directory` that belong to the case called so.
+/// Returns the names of the files in `directory` that belong to the case with this prefix.
 fn names(directory: &Path, case: &str) -> Vec<String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
     let is_own =
@@ -218,7 +224,7 @@ fn names(directory: &Path, case: &str) -> Vec<String> {
         .collect_vec()
 }
 
-/// Profiling, within a time.
+/// A pass that takes profiles, within a time limit.
 pub(super) struct ProfilingPass<'a> {
     tool: &'a InstalledProfiler,
     settings: &'a Settings,
@@ -229,7 +235,7 @@ pub(super) struct ProfilingPass<'a> {
 }
 
 impl<'a> ProfilingPass<'a> {
-    /// With `tool`, for as long as is `left`.
+    /// Starts a pass with `tool` that may take as long as `left`.
     pub(super) fn begin(
         tool: &'a InstalledProfiler,
         settings: &'a Settings,
@@ -238,11 +244,11 @@ impl<'a> ProfilingPass<'a> {
         Self { tool, settings, until: Instant::now() + left, taken: 0, unseen: 0, failed: 0 }
     }
 
-    /// Adds to `result` where the profile of `case` lies, or why there is none; `false` where the
-    /// tool sees nothing of it.
+    /// Adds the paths of the profile of `case` to `result`, or a note with the reason if that
+    /// fails. Returns `false` if the tool does not see the work of the case.
     ///
     /// # Errors
-    /// When somebody asks to stop.
+    /// If the user requests a stop.
     pub(super) fn add(
         &mut self,
         command: &WorkerCommand,
@@ -281,14 +287,14 @@ impl<'a> ProfilingPass<'a> {
         Ok(true)
     }
 
-    /// What a person should know of it. Which case has none, and why, its result says.
+    /// Returns a summary for the user. The reason why a case has no profile is in its result.
     pub(super) fn summary(&self) -> String {
         let Self { taken, failed, unseen, .. } = self;
         let Profiler { name, about, .. } = self.tool.profiler;
         let directory = self.tool.directory.display();
         format!(
-            "profiles by {name} in {directory}: {taken}; failed: {failed}; cases that it does not \
-             see: {unseen} ({name}: {about})"
+            "profiles by {name} in {directory}: {taken}; failed: {failed}; cases it cannot \
+             profile: {unseen} ({name}: {about})"
         )
     }
 }
@@ -301,8 +307,7 @@ mod tests {
 
     use super::*;
 
-    /// A tool that says something itself, runs the worker, and leaves the file that its last
-    /// argument names.
+    /// A tool that prints a line, runs the worker, and writes the file named by its last argument.
     const TOOL: &str = r#"#!/bin/sh
         echo "Collecting data..."
         while :; do case $1 in --callgrind-out-file=*) file=${1#*=};; --*) ;; *) break;; esac; shift; done
@@ -350,7 +355,7 @@ mod tests {
         std::fs::remove_file(tool.directory.join(&files[0])).unwrap();
         let lazy = tool.profile(&command("lazy"), &case(), limit).unwrap_err();
         assert!(
-            matches!(&lazy, WorkerError::Failed(reason) if reason.why.contains("left no file")),
+            matches!(&lazy, WorkerError::Failed(reason) if reason.why.contains("wrote no file")),
             "{lazy:?}"
         );
 

@@ -1,17 +1,16 @@
-//! Silence while Criterion runs: its chatter must never reach a person's report or a program's
-//! JSON.
+//! Suppression of Criterion's output, which must not reach the report or JSON output.
 
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// While it lives, standard output and standard error go nowhere.
+/// Guard that redirects standard output and standard error to `/dev/null`.
 pub(super) struct SilencedStdio {
     saved: Option<(OwnedFd, OwnedFd)>,
 }
 
 impl SilencedStdio {
-    /// Begins. Where the streams cannot be redirected, nothing changes.
+    /// Redirects the streams; has no effect if that fails.
     pub(super) fn begin() -> Self {
         Self { saved: redirect().ok() }
     }
@@ -32,7 +31,7 @@ fn redirect() -> std::io::Result<(OwnedFd, OwnedFd)> {
 impl Drop for SilencedStdio {
     fn drop(&mut self) {
         if let Some((stdout, stderr)) = &self.saved {
-            // What Criterion left in the buffer must go nowhere too.
+            // Criterion's buffered output is discarded, too.
             let _ = std::io::stdout().flush();
             let _ = rustix::stdio::dup2_stdout(stdout);
             let _ = rustix::stdio::dup2_stderr(stderr);

@@ -1,5 +1,5 @@
-//! One case in one worker, driven by Criterion: warm-up, then rounds of samples until they agree or
-//! time is up.
+//! Measurement of one case in one worker, driven by Criterion: warm-up, then rounds of samples
+//! until they agree or the time is up.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,44 +17,45 @@ use super::tape::{Call, DeviceTime, SampleRecorder, TimeFormatter};
 use super::telemetry;
 use crate::worker_command::WorkerCommand;
 
-/// From so many iterations on, a sample of one side is preceded by one that is not counted.
+/// Samples of at least this many iterations are preceded by one discarded iteration, to refill
+/// caches that the other side evicted.
 const LONG_SAMPLE: u64 = 4;
 
-/// How many times more samples a pair takes of a short case.
+/// Factor by which the number of samples of a short case may increase in a pair.
 const FINER: usize = 3;
 
-/// What one fresh process measured of a case.
+/// Measurement of a case in one fresh process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replicate {
     /// Every sample.
     pub samples: Samples,
-    /// Fields as the workload derives them from this replicate alone.
+    /// Fields derived by the workload from this replicate only.
     pub fields: Fields,
-    /// What ran it.
+    /// Type of the device that ran it.
     pub device_type: DeviceType,
-    /// Iterations before sampling.
+    /// Number of iterations before sampling.
     pub warm_up: u64,
-    /// Where the wall time went.
+    /// Breakdown of the wall time.
     pub cost: ReplicateCost,
-    /// How the GPU was, where there is one with sensors.
+    /// Telemetry of the GPU, if it has sensors.
     pub telemetry: Option<GpuTelemetry>,
-    /// A sentence on the GPU's clock, if it still rose while samples were taken.
+    /// A sentence about the GPU's clock, if it was still rising during sampling.
     pub clock_ramp: Option<String>,
 }
 
 /// Wall time of a replicate, by purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ReplicateCost {
-    /// Starting the worker, filling buffers, verifying the result.
+    /// Time to start the worker, fill buffers and verify the result.
     pub prepare: Duration,
-    /// Warm-up and samples, as the closure saw them.
+    /// Warm-up and samples, as seen by Criterion's closure.
     pub measure: Duration,
-    /// Everything together.
+    /// Total time.
     pub total: Duration,
 }
 
 impl ReplicateCost {
-    /// What is neither preparing nor measuring: the harness itself.
+    /// Returns the time spent neither preparing nor measuring: the harness overhead.
     pub fn harness(&self) -> Duration {
         self.total.saturating_sub(self.prepare + self.measure)
     }
@@ -63,27 +64,28 @@ impl ReplicateCost {
 /// The next replicate of a case, and the time left for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
-    /// Number of the replicate.
+    /// Number of the replicate, from 0.
     pub replicate: u32,
-    /// Time left to the whole run.
+    /// Time left for the whole run.
     pub time_left: Duration,
 }
 
-/// Criterion, set up once for a whole run and kept quiet.
+/// Criterion, configured once for a whole run, with its output suppressed.
 pub struct Session<'a> {
     criterion: Criterion<DeviceTime>,
     tape: SampleRecorder,
     settings: &'a Settings,
     scratch: tempfile::TempDir,
-    /// When each GPU last worked, by its address on the bus or else its name.
+    /// Time when each GPU last worked, by its PCI address, or its name if unknown.
     worked: HashMap<String, Instant>,
 }
 
 impl<'a> Session<'a> {
-    /// Criterion with the profile's sizes, few resamples, and its files in a temporary directory.
+    /// Creates a session with the profile's sizes. Criterion uses few resamples and a temporary
+    /// directory for its files.
     ///
     /// # Errors
-    /// When there is no room for the temporary directory.
+    /// If the temporary directory cannot be created.
     pub fn new(settings: &'a Settings) -> std::io::Result<Self> {
         let scratch = tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir()?;
         let tape = SampleRecorder::default();
@@ -98,18 +100,18 @@ impl<'a> Session<'a> {
         Ok(Self { criterion, tape, settings, scratch, worked: HashMap::new() })
     }
 
-    /// Measures `case` in a fresh worker that `command` starts, within the time left to the run.
+    /// Measures `case` in a fresh worker started with `command`, within the time left for the run.
     ///
     /// # Errors
-    /// When it cannot run here, breaks, or somebody asks to stop.
+    /// If the case cannot run here, fails, or the user requests a stop.
     pub fn replicate(
         &mut self,
         command: &WorkerCommand,
         case: &Case,
         turn: Turn,
     ) -> Result<Replicate, WorkerError> {
-        // Its processes share what references give. The two sides of a pair do not: theirs may
-        // differ.
+        // The processes of a run share the results of references. The two sides of a pair do not,
+        // because their references may differ.
         let mut command = command.clone();
         command.environment.push((REFERENCES, self.scratch.path().to_str().map(str::to_owned)));
         let mut side = PreparedWorker::start(&command, case, self.limit(case, turn.time_left))?;
@@ -126,12 +128,11 @@ impl<'a> Session<'a> {
         side.finish(case, samples, Duration::ZERO)
     }
 
-    /// Measures `case` in two fresh workers that live side by side and sample interleaved, A B B A.
-    /// What disturbs the machine for longer than a sample falls on both, so the n-th samples of the
-    /// two belong together.
+    /// Measures `case` in two fresh workers that run side by side and sample interleaved, A B B A.
+    /// A disturbance longer than a sample affects both, so the n-th samples of the two correspond.
     ///
     /// # Errors
-    /// The problem that a side met, and which side it was.
+    /// The problem, and the index of the side that had it.
     pub fn pair(
         &mut self,
         commands: &[WorkerCommand; 2],
@@ -140,8 +141,8 @@ impl<'a> Session<'a> {
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let Turn { replicate, time_left } = turn;
         let limit = self.limit(case, time_left);
-        // Who starts first finds the machine as the other does not: in every second replicate it is
-        // the other one.
+        // The side that starts first finds the machine in a different state, so the sides
+        // alternate.
         let mut sides = if replicate.is_multiple_of(2) {
             let first = start_side(commands, 0, case, limit)?;
             [first, start_side(commands, 1, case, limit)?]
@@ -174,7 +175,7 @@ impl<'a> Session<'a> {
             for side in &mut sides {
                 side.warm_up += warm_up;
             }
-            // Two sides share the time that one would have.
+            // The two sides share the time of a single one.
             let spent = sides[0].spent() + sides[1].spent();
             if samples.iter().all(|side| self.settings.is_enough(case, side, spent)) {
                 break;
@@ -195,9 +196,9 @@ impl<'a> Session<'a> {
         self.settings.limit_of(case).min(left)
     }
 
-    /// The iterations asked for with `--warmup`, or as many as fit in a quarter of the measuring
-    /// time. On a GPU more follow until its clocks are up; they count neither as measuring time nor
-    /// towards the limit of the profile.
+    /// Runs the warm-up: the number of iterations of `--warmup`, or as many as fit into a quarter
+    /// of the measuring time. A GPU continues until its clocks are up; that time counts neither as
+    /// measuring time nor towards the limit of the profile.
     fn warm_up(&mut self, case: &Case, side: &mut PreparedWorker) -> Result<(), WorkerError> {
         let (wanted, limit) = (self.settings.warmup_of(case), self.settings.measurement_time / 4);
         let gpu = side.gpu(case).filter(|_| wanted > 0);
@@ -211,7 +212,7 @@ impl<'a> Session<'a> {
             while side.measure < work {
                 let left =
                     work.saturating_sub(side.measure).as_secs_f64() / side.of_iteration().max(1e-9);
-                // At most twice as many as so far: the first iterations may have been slow.
+                // At most doubles the iterations: the first ones may have been slow.
                 let iters = (left.ceil() as u64).clamp(1, side.warm_up.max(1));
                 side.sample(iters)?;
                 side.warm_up += iters;
@@ -223,31 +224,32 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// The GPU of `side`, if it has one, worked until now.
+    /// Records that the GPU of `side`, if it has one, was working until now.
     fn note_work(&mut self, case: &Case, side: &PreparedWorker) {
         if let Some(gpu) = side.gpu(case) {
             self.worked.insert(gpu, Instant::now());
         }
     }
 
-    /// As many as the profile has, or fewer where so many iterations, with what surrounds them, do
-    /// not fit into its time.
+    /// Returns the profile's number of samples, or fewer if that many iterations do not fit into
+    /// its time.
     fn runs_of_one(&self, case: &Case, side: &PreparedWorker) -> usize {
         let fit = self.settings.measurement_time.as_secs_f64() / side.of_iteration().max(1e-9);
         let most = self.settings.runs_of(case);
         (fit as usize).clamp(self.settings.runs.long.min(most), most)
     }
 
-    /// The more often two sides take turns, the less of what disturbs falls on one alone: where
-    /// iterations are short, the same time is cut into more samples, and into fewer where they are
-    /// long.
+    /// Returns the number of samples of a pair. Frequent alternation spreads disturbances over both
+    /// sides, so the same time is divided into more samples if iterations are short, and into fewer
+    /// if they are long.
     fn runs_of_pair(&self, sides: &[PreparedWorker; 2]) -> usize {
         let both: f64 = sides.iter().map(PreparedWorker::of_iteration).sum();
         let fit = 2.0 * self.settings.measurement_time.as_secs_f64() / both.max(1e-9);
         (fit as usize).clamp(MIN_SAMPLES, FINER * self.settings.runs.usual)
     }
 
-    /// One Criterion benchmark of `runs` samples: these, and the iterations of its own warm-up.
+    /// Runs one Criterion benchmark of `runs` samples. Returns the samples, and the number of
+    /// iterations of Criterion's own warm-up.
     fn round(
         &mut self,
         case: &Case,
@@ -276,17 +278,17 @@ fn start_side(
     PreparedWorker::start(&commands[which], case, limit).map_err(|problem| (which, problem))
 }
 
-/// A worker with its case prepared, and where its time went.
+/// A worker with its case prepared, and a breakdown of its time.
 struct PreparedWorker {
     worker: Worker,
     device_type: DeviceType,
     began: Instant,
     prepare: Duration,
     measure: Duration,
-    /// The part of `measure` that brought a GPU to its clocks.
+    /// Part of `measure` that brought a GPU to its clocks.
     warmed: Duration,
     warm_up: u64,
-    /// When the warm-up was over.
+    /// When the warm-up ended.
     sampled_since: Timestamp,
 }
 
@@ -306,8 +308,8 @@ impl PreparedWorker {
         })
     }
 
-    /// The GPU that works, by its address on the bus or else its name; several backends may reach
-    /// one.
+    /// Returns the GPU that runs the case: its PCI address, or its name if unknown. Several
+    /// backends may use the same GPU.
     fn gpu(&self, case: &Case) -> Option<String> {
         if self.device_type == DeviceType::Cpu {
             return None;
@@ -315,12 +317,12 @@ impl PreparedWorker {
         Some(self.worker.pci_address().map_or_else(|| case.device.to_string(), str::to_owned))
     }
 
-    /// Time of its samples.
+    /// Returns the time spent sampling.
     fn spent(&self) -> Duration {
         self.measure.saturating_sub(self.warmed)
     }
 
-    /// Seconds that an iteration took so far, with what surrounds it.
+    /// Returns the mean duration of a warm-up iteration in seconds, including overhead.
     fn of_iteration(&self) -> f64 {
         self.measure.as_secs_f64() / self.warm_up.max(1) as f64
     }
@@ -332,8 +334,9 @@ impl PreparedWorker {
         Ok(time_ns)
     }
 
-    /// As [`PreparedWorker::sample`], after an iteration that brings back what the other side took
-    /// out of the caches. A sample of few iterations is long enough not to need it.
+    /// Takes a sample as [`PreparedWorker::sample`] does. Before a sample of at least
+    /// [`LONG_SAMPLE`] iterations, runs one discarded iteration to refill the caches that the other
+    /// side evicted. Samples of fewer iterations are long enough not to need that.
     fn sample_warmed(&mut self, iters: u64) -> Result<f64, WorkerError> {
         if iters >= LONG_SAMPLE {
             self.worker.sample(1)?;
@@ -341,7 +344,8 @@ impl PreparedWorker {
         self.sample(iters)
     }
 
-    /// The replicate, of whose life the time `elsewhere` went to another side.
+    /// Ends the worker and returns its replicate. The time `elsewhere`, spent on the other side, is
+    /// subtracted from its total.
     fn finish(
         self,
         case: &Case,
@@ -352,7 +356,7 @@ impl PreparedWorker {
             WorkerError::Failed(Reason::new(
                 format!("case {}", case.id),
                 error.to_string(),
-                "the device's clock cannot be right; report it with `probe --json`",
+                "the device's clock is wrong; report it with the output of `probe --json`",
             ))
         })?;
         let Finished { fields, telemetry } = self.worker.finish(time_ns)?;
@@ -374,23 +378,23 @@ fn keep(samples: &mut Samples, calls: &[Call]) {
     }
 }
 
-/// What Criterion's closure asks for.
+/// Request of Criterion's closure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SampleRequest {
-    /// Whatever must happen once, such as starting a worker. Criterion does not see the time that
-    /// it takes, and plans by that of samples alone.
+    /// Do one-time work, such as starting a worker. Criterion does not see its duration and plans
+    /// with the time of samples only.
     Begin,
-    /// So many iterations.
+    /// Run this many iterations.
     Sample(u64),
 }
 
-/// Has Criterion run `case` for its own number of samples or the given one, each sample taken by
-/// `sample`. An error in a sample leaves through Criterion as an unwind that no panic hook sees:
-/// its closure cannot return an error, and whatever time it gave instead would be analyzed, printed
-/// and kept as a figure.
+/// Has Criterion run `case` for the given number of samples, or its own default; `sample` takes
+/// each one. An error in a sample leaves Criterion as an unwind that no panic hook sees, because
+/// its closure cannot return an error, and any time returned instead would be analyzed, printed and
+/// kept as a result.
 ///
 /// # Errors
-/// The problem that a sample met, or a panic of Criterion itself as a failure.
+/// The problem in a sample, or a panic of Criterion itself as a failure.
 pub(super) fn drive(
     criterion: &mut Criterion<DeviceTime>,
     case: &Case,
@@ -422,17 +426,17 @@ pub(super) fn drive(
                 .downcast_ref::<String>()
                 .map(String::as_str)
                 .or_else(|| payload.downcast_ref::<&str>().copied());
-            let why = format!("Criterion gave up: {}", said.unwrap_or("it did not say why"));
+            let why = format!("Criterion failed: {}", said.unwrap_or("no reason given"));
             WorkerError::Failed(Reason::new(
                 format!("case {}", case.id),
                 why,
-                "check the arguments and the free space of the disk",
+                "check the arguments and the free disk space",
             ))
         }
     })
 }
 
-/// Criterion's two levels: `cpu_performance/gemm` and the rest of the id.
+/// Splits a case ID into Criterion's two levels: `cpu_performance/gemm` and the rest.
 fn split(id: &str) -> (&str, &str) {
     let second = id.match_indices('/').nth(1).map(|(at, _)| at);
     second.map_or((id, "case"), |at| (&id[..at], &id[at + 1..]))

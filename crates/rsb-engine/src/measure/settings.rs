@@ -1,4 +1,4 @@
-//! How thoroughly to measure: the profiles, and what flags and files change in them.
+//! How thoroughly to measure: the profiles, and the settings that override them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,19 +8,18 @@ use rsb_workloads::Iterations;
 
 use super::profiling::InstalledProfiler;
 
-/// Criterion takes no fewer.
+/// Criterion's minimum number of samples.
 pub(super) const MIN_SAMPLES: usize = 10;
 
-/// How long one process keeps up what heats: an MI300X's clock takes 400 ms and more to settle,
-/// turbo may fade after seconds.
+/// How long one process sustains a load that heats the device: the clock of an MI300X takes at
+/// least 400 ms to settle, and turbo may fade after seconds.
 const SUSTAINED: Duration = Duration::from_secs(5);
 
-/// Work of a GPU before the first sample on it: clocks rise for 0.1 to 0.5 s.
+/// How long a GPU works before its first sample in a run: clocks rise for 0.1 to 0.5 s.
 const GPU_FROM_COLD: Duration = Duration::from_millis(500);
 
-/// Work of a GPU before a later case, if it was idle for longer than [`GPU_STAYS_WARM`]: less than
-/// what Criterion's own warm-up and the first iterations of a process already take in most
-/// profiles.
+/// How long a GPU works before a later case, if it was idle for longer than [`GPU_STAYS_WARM`]. In
+/// most profiles, Criterion's warm-up and the first iterations of a process already take longer.
 const GPU_FROM_IDLE: Duration = Duration::from_millis(50);
 
 /// How long an idle GPU keeps its clocks.
@@ -36,24 +35,24 @@ pub(super) fn gpu_warm_up(idle: Option<Duration>) -> Duration {
     }
 }
 
-/// How often something is taken: less often of a case whose iterations are long, unless somebody
-/// asked for a number.
+/// Number of samples or replicates: usually lower for cases with long iterations, unless the user
+/// set a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count<T> {
-    /// Of most cases.
+    /// Number for most cases.
     pub usual: T,
-    /// Of a case whose iterations are long.
+    /// Number for cases with long iterations.
     pub long: T,
 }
 
 impl<T: Copy + Ord> Count<T> {
-    /// The number that was asked for, of every case: also where it is what the profile takes
-    /// anyway.
+    /// Creates a count that applies to every case, as set by the user, even if it equals the
+    /// profile's usual number.
     pub const fn exactly(number: T) -> Self {
         Self { usual: number, long: number }
     }
 
-    /// The most that there is of any case.
+    /// Returns the larger number.
     pub fn most(self) -> T {
         self.usual.max(self.long)
     }
@@ -63,54 +62,54 @@ impl<T: Copy + Ord> Count<T> {
     }
 }
 
-/// Everything that the measuring loop needs to know.
+/// Settings of the measuring loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Its name, for the record.
+    /// Profile that the settings are based on, for the record.
     pub profile: Profile,
-    /// Samples in a round.
+    /// Samples per round.
     pub runs: Count<usize>,
-    /// Iterations before the first round. A GPU also works for a time before it; with 0 neither
-    /// happens.
+    /// Iterations before the first round. A GPU also works for a minimum time before it; 0 disables
+    /// both.
     pub warmup: u64,
     /// Fresh processes per case.
     pub replicates: Count<u32>,
-    /// Number of the first of them, where others went before: each round has an order of its own,
-    /// and the sides of a pair take turns in being first.
+    /// Number of the first replicate; above 0 if replicates were measured before. It determines the
+    /// order of each round and which side of a pair is first.
     pub first_replicate: u32,
-    /// Criterion's own warm-up, from which it sizes the samples.
+    /// Duration of Criterion's own warm-up, from which it sizes the samples.
     pub warm_up_time: Duration,
-    /// Planned time of a round.
+    /// Planned duration of a round.
     pub measurement_time: Duration,
-    /// Rounds go on until the relative error of the median is below this …
+    /// Rounds continue until the relative error of the median is at most this, …
     pub relative_error: f64,
     /// … or this much time was spent measuring.
     pub time_cap: Duration,
     /// Whether the instructions of one iteration are counted after the samples.
     pub count_instructions: bool,
-    /// What profiles each case after the samples.
+    /// Profiler that runs each case after the samples.
     pub profiler: Option<InstalledProfiler>,
-    /// Limits.
+    /// Time limits.
     pub limits: Limits,
-    /// What is asked of one component alone, by its name.
+    /// Overrides by component name.
     pub components: BTreeMap<String, ComponentSettings>,
-    /// As many workers compile kernels for GPUs side by side before anything is measured; with one,
-    /// none does.
+    /// Number of workers that compile GPU kernels in parallel before measuring; 1 disables this
+    /// step.
     pub prepare_workers: usize,
 }
 
-/// How one component is measured, where it is not as every other.
+/// Overrides for one component; `None` keeps the general setting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ComponentSettings {
-    /// The longest that one replicate of a case may take.
+    /// Maximum duration of one replicate of a case.
     pub limit: Option<Duration>,
-    /// Samples in a round.
+    /// Samples per round.
     pub runs: Option<usize>,
     /// Iterations before the first round.
     pub warmup: Option<u64>,
 }
 
-/// The longest that things may take.
+/// Maximum durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// One replicate of a case on the CPU or of a component.
@@ -132,7 +131,7 @@ impl Default for Limits {
 }
 
 impl Settings {
-    /// The sizes of `profile`.
+    /// Returns the settings of `profile`.
     pub fn of(profile: Profile) -> Self {
         let (runs, warmup, [usual, long], measurement_ms, relative_error, cap_ms) = match profile {
             Profile::Quick => (20, 3, [5, 1], 120, 0.02, 360),
@@ -157,7 +156,7 @@ impl Settings {
         }
     }
 
-    /// What is asked of the component that `case` is of.
+    /// Returns the overrides for the component of `case`.
     fn component(&self, case: &Case) -> ComponentSettings {
         let own = self.components.get(&case.benchmark);
         own.copied()
@@ -165,17 +164,17 @@ impl Settings {
             .unwrap_or_default()
     }
 
-    /// The longest that one replicate of `case` may take.
+    /// Returns the maximum duration of one replicate of `case`.
     pub fn limit_of(&self, case: &Case) -> Duration {
         self.component(case).limit.unwrap_or_else(|| self.case_limit(case.benchmark_type))
     }
 
-    /// Iterations of `case` before the first round.
+    /// Returns the number of iterations of `case` before the first round.
     pub fn warmup_of(&self, case: &Case) -> u64 {
         self.component(case).warmup.unwrap_or(self.warmup)
     }
 
-    /// The longest that one replicate of a case may take.
+    /// Returns the maximum duration of one replicate of a case of this type.
     pub fn case_limit(&self, benchmark_type: BenchmarkType) -> Duration {
         match benchmark_type {
             BenchmarkType::GpuPerformance => self.limits.gpu,
@@ -185,18 +184,19 @@ impl Settings {
         }
     }
 
-    /// Fresh processes for `case`.
+    /// Returns the number of fresh processes for `case`.
     pub fn replicates_of(&self, case: &Case) -> u32 {
         self.replicates.of(case)
     }
 
-    /// Samples in a round of `case`.
+    /// Returns the number of samples per round of `case`.
     pub fn runs_of(&self, case: &Case) -> usize {
         self.component(case).runs.unwrap_or_else(|| self.runs.of(case))
     }
 
-    /// The stopping rule: the samples agree, or `spent` measuring is all that the profile allows.
-    /// What is to be sustained goes on for [`SUSTAINED`], except in the quick profile.
+    /// Applies the stopping rule: returns `true` if the samples agree, or if the time `spent`
+    /// leaves no room for another round. Sustained loads continue for [`SUSTAINED`], except in the
+    /// quick profile.
     pub fn is_enough(&self, case: &Case, samples: &Samples, spent: Duration) -> bool {
         if self.profile != Profile::Quick
             && iterations(case) == Some(Iterations::Sustained)
@@ -209,7 +209,7 @@ impl Settings {
     }
 }
 
-/// Whether one iteration of `case` takes up to seconds.
+/// Returns whether one iteration of `case` may take seconds.
 pub fn is_long(case: &Case) -> bool {
     rsb_catalog::frameworks::is_long(case) || iterations(case) == Some(Iterations::Long)
 }
@@ -218,8 +218,8 @@ fn iterations(case: &Case) -> Option<Iterations> {
     rsb_workloads::find(&case.benchmark).map(|benchmark| benchmark.info().iterations)
 }
 
-/// Standard error of the median over the median, from the median absolute deviation; `None` with
-/// fewer than five samples.
+/// Returns the standard error of the median divided by the median, estimated from the median
+/// absolute deviation; `None` with fewer than five samples.
 fn relative_error(samples: &Samples) -> Option<f64> {
     let times = samples.per_iteration().ok().filter(|times| times.len() >= 5)?;
     let spread = rsb_stats::median_absolute_deviation(&times)?; // Scaled to a standard deviation.

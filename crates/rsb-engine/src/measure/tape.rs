@@ -1,8 +1,8 @@
-//! Criterion drives, and this tape keeps what its closure saw.
+//! A recorder for the samples that Criterion requests.
 //!
-//! Criterion's own files are not a stable interface, so the samples are recorded where they pass.
-//! Criterion asks its `Measurement` for a zero at the start of each phase (warm-up, then sampling),
-//! which is how the phases are told apart.
+//! Criterion's files are not a stable interface, so samples are recorded as they are taken.
+//! Criterion calls `zero` of its `Measurement` at the start of each phase (warm-up, then sampling),
+//! which separates the phases.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,30 +10,30 @@ use std::time::Duration;
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 
-/// Iterations and nanoseconds of one call.
+/// Iterations and nanoseconds of one call of Criterion's closure.
 pub(super) type Call = (u64, f64);
 
-/// What the closure saw, phase by phase.
+/// Calls of Criterion's closure, by phase.
 #[derive(Clone, Default)]
 pub(super) struct SampleRecorder(Rc<RefCell<Vec<Vec<Call>>>>);
 
 impl SampleRecorder {
-    /// Forgets everything, for the next case.
+    /// Removes all calls, for the next case.
     pub(super) fn clear(&self) {
         self.0.borrow_mut().clear();
     }
 
-    /// Notes one call.
+    /// Records one call.
     pub(super) fn push(&self, iters: u64, time_ns: f64) {
         if let Some(phase) = self.0.borrow_mut().last_mut() {
             phase.push((iters, time_ns));
         }
     }
 
-    /// The samples, and the iterations of the warm-up before them.
+    /// Returns the samples, and the number of warm-up iterations before them.
     ///
-    /// In Criterion's quick mode each call is a phase of its own: the first is the warm-up. A
-    /// single call (its test mode, or profiling) is no measurement.
+    /// In Criterion's quick mode each call is its own phase, and the first is the warm-up. A single
+    /// call (test mode or profiling) is not a measurement.
     pub(super) fn samples(&self) -> (Vec<Call>, u64) {
         let phases = self.0.borrow();
         let iterations =
@@ -53,13 +53,13 @@ impl SampleRecorder {
     }
 }
 
-/// Wall-clock units for Criterion's display, with the tape behind.
+/// Wall-clock time in Criterion's output, with a recorder.
 pub(super) struct DeviceTime {
     pub(super) tape: SampleRecorder,
     pub(super) shown: TimeFormatter,
 }
 
-/// How Criterion prints times: as it always does.
+/// Criterion's default time format.
 pub(super) struct TimeFormatter(WallTime);
 
 impl Default for TimeFormatter {

@@ -1,10 +1,9 @@
-//! How the GPU was while a case was measured on it: temperature, power, clocks, load, memory, and
-//! what held it back.
+//! State of the GPU while a case is measured: temperature, power, clocks, load, memory, throttling.
 //!
-//! Rule: nothing is dropped. A replicate during which the GPU was held back is named in the record,
-//! and a note says by what; whoever compares may then measure again.
+//! Nothing is dropped: a replicate during which the GPU was throttled is listed in the record, with
+//! a note that gives the reason.
 //!
-//! The sensors themselves are read by `rsb_probe::telemetry`.
+//! `rsb_probe::telemetry` reads the sensors.
 
 use std::time::Duration;
 
@@ -14,19 +13,20 @@ use rsb_probe::ProbeOptions;
 use rsb_probe::telemetry::{Sampler, gpu_at};
 use serde_json::{Map, Value, json};
 
-/// Between two readings. Drivers refresh their figures about as often.
+/// Interval between two readings, similar to the refresh interval of the drivers.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// The field of the mean power of the CPUs while a replicate was sampled.
+/// Field with the mean power of the CPUs in watts while a replicate was sampled.
 pub(super) const CPU_POWER: &str = "cpu_power_w";
 
 const THROTTLED: &str = "throttled_replicates";
 
-/// A GPU being watched.
+/// A sampler of one GPU's sensors.
 pub(super) struct TelemetryWatch(Sampler);
 
 impl TelemetryWatch {
-    /// Watches the GPU at this address on the bus; nothing when it has no sensors here.
+    /// Starts reading the sensors of the GPU at this PCI address. Returns `None` if it has none
+    /// here.
     pub(super) fn begin(pci_address: &str) -> Option<Self> {
         Self::begin_in(&ProbeOptions::here(), pci_address)
     }
@@ -35,21 +35,21 @@ impl TelemetryWatch {
         Some(Self(Sampler::start(gpu_at(options, pci_address)?, PERIOD)))
     }
 
-    /// How the GPU was since then.
+    /// Stops, and returns the telemetry since the start.
     pub(super) fn end(self) -> GpuTelemetry {
         self.0.stop()
     }
 }
 
-/// Adds what the sensors said to the fields, where the case does not say it itself.
+/// Adds the telemetry to the fields; existing fields are kept.
 pub(super) fn add_fields(fields: &mut Fields, telemetry: &GpuTelemetry) {
     let mut all = telemetry.fields();
     all.extend(std::mem::take(fields));
     *fields = all;
 }
 
-/// Writes what is known of each replicate into the record, and which were held back. Unknown is
-/// null.
+/// Writes the telemetry of each replicate (null if unknown) and the list of throttled replicates to
+/// the record.
 pub(super) fn record(metadata: &mut Map<String, Value>, replicates: &[Option<GpuTelemetry>]) {
     if replicates.iter().all(Option::is_none) {
         return;
@@ -68,21 +68,21 @@ pub(super) fn record(metadata: &mut Map<String, Value>, replicates: &[Option<Gpu
     }
 }
 
-/// A sentence on what held the GPU back, for the notes of a case.
+/// Returns a note about throttling for a case, if the GPU was throttled.
 pub(super) fn note(telemetry: &GpuTelemetry) -> Option<String> {
     (telemetry.throttled == Some(true)).then(|| {
         format!(
-            "the GPU was held back while it was measured: {}",
+            "the GPU was throttled during the measurement: {}",
             telemetry.throttle_reasons.join(", ")
         )
     })
 }
 
-/// A clock that rises by more than this while samples are taken is no clock of the GPU at work.
+/// Ratio of the last clock to the first above which the GPU was not warm when sampling began.
 const RAMP: f64 = 1.1;
 
-/// Readings below which nothing is said of a ramp: one at each end may be of a moment between two
-/// launches.
+/// Minimum number of readings to detect a clock ramp. With fewer, a single reading between two
+/// launches could decide.
 const RAMP_READINGS: usize = 4;
 
 /// Returns a sentence on the GPU's clock if the first quarter of its readings from `since_ms` on,
@@ -100,14 +100,13 @@ pub(super) fn clock_ramp(telemetry: &GpuTelemetry, since_ms: i64) -> Option<Stri
     let last = rsb_stats::median(clocks.get(clocks.len() - quarter..)?)?;
     (last > RAMP * first).then(|| {
         format!(
-            "the GPU's clock rose from {first:.0} to {last:.0} MHz while it was measured: it was \
-             not warm; \
-             measure longer (--profile standard)"
+            "the GPU's clock rose from {first:.0} to {last:.0} MHz during the measurement: it was \
+             not warmed up; measure longer (--profile standard)"
         )
     })
 }
 
-/// What `metadata` knows of its `replicates`.
+/// Returns the telemetry in `metadata`, one entry for each of `replicates`.
 pub(super) fn replicate_telemetry(
     metadata: &Map<String, Value>,
     replicates: usize,
@@ -163,7 +162,7 @@ mod tests {
                 since_ms: 0,
                 rise: Some("from 500 to 2100 MHz"),
             },
-            // The same, of which the first two belong to the warm-up.
+            // The same, except that the first two readings belong to the warm-up.
             Row {
                 clocks: &[500.0, 900.0, 2050.0, 2100.0, 2100.0, 2100.0],
                 since_ms: 200,
@@ -176,7 +175,7 @@ mod tests {
             },
             Row { clocks: &[2100.0, 2100.0, 1800.0, 1700.0], since_ms: 0, rise: None },
             Row { clocks: &[2000.0, 2000.0, 2100.0, 2190.0], since_ms: 0, rise: None },
-            // Too few to tell, and a GPU without that sensor.
+            // Too few readings, and a GPU without a clock sensor.
             Row { clocks: &[500.0, 2100.0, 2100.0], since_ms: 0, rise: None },
             Row { clocks: &[0.0, 0.0, 0.0, 0.0, 0.0], since_ms: 0, rise: None },
         ] {
@@ -191,7 +190,8 @@ mod tests {
         assert_eq!(clock_ramp(&GpuTelemetry::default(), 0), None);
     }
 
-    /// The telemetry of a GPU with these clocks, ten times a second; 0 is unknown.
+    /// Returns the telemetry of a GPU with these clocks, read every 100 ms. A clock of 0 is
+    /// unknown.
     fn telemetry_of(clocks: &[f64]) -> GpuTelemetry {
         let mut samples = Vec::new();
         for (at, &clock) in (0..).zip(clocks) {

@@ -1,8 +1,7 @@
-//! The functions that hiprtc and NVRTC share but for their names: same arguments, same numbers for
-//! what went wrong.
+//! Functions that hiprtc and NVRTC share except for their names: same arguments, same error codes.
 
-/// Makes the functions of one of the two. `$vendor` tells whose, `$word` begins the names of its
-/// statuses.
+/// Defines the functions of one of the two compilers. `$vendor` is the vendor, `$word` the prefix
+/// of status names.
 macro_rules! compiler {
     (
         $vendor:expr, $word:literal, $program:ty,
@@ -16,7 +15,7 @@ macro_rules! compiler {
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $version(major: *mut c_int, minor: *mut c_int) -> c_int {
             let [first, second] = $numbers;
-            // SAFETY: the caller gives room for one each, or null.
+            // SAFETY: the caller provides space for one value each, or null.
             let told = unsafe { put(major, first).and_then(|()| put(minor, second)) };
             answer(|_| told.map_err(|_| result::INVALID_INPUT))
         }
@@ -44,7 +43,7 @@ macro_rules! compiler {
             _header_names: *const *const c_char,
         ) -> c_int {
             answer(|state| {
-                // SAFETY: the caller gives texts that end with a zero, and room for one handle; or
+                // SAFETY: the caller provides zero-terminated texts and space for one handle, or
                 // null.
                 unsafe { put_handle(to, state.new_program(source, name)?) }
                     .map_err(|_| result::INVALID_INPUT)
@@ -59,7 +58,7 @@ macro_rules! compiler {
         ) -> c_int {
             answer(|state| {
                 state.abort_if_ordered(Place::Compiler, stringify!($compile));
-                // SAFETY: the caller gives so many options, each a text that ends with a zero.
+                // SAFETY: the caller provides `count` options, each a zero-terminated text.
                 unsafe { state.compile(handle(of), count, options) }
             })
         }
@@ -68,7 +67,7 @@ macro_rules! compiler {
         pub(crate) unsafe extern "C" fn $log_size(of: $program, bytes: *mut usize) -> c_int {
             answer(|state| {
                 let size = state.program(handle(of))?.log.len() + 1;
-                // SAFETY: the caller gives room for one, or null.
+                // SAFETY: the caller provides space for one value, or null.
                 unsafe { put(bytes, size) }.map_err(|_| result::INVALID_INPUT)
             })
         }
@@ -77,7 +76,7 @@ macro_rules! compiler {
         pub(crate) unsafe extern "C" fn $log(of: $program, log: *mut c_char) -> c_int {
             answer(|state| {
                 let text = &state.program(handle(of))?.log;
-                // SAFETY: the caller gives as much room as he was told, or null.
+                // SAFETY: the caller provides as much space as reported, or null.
                 unsafe { put_text(log, text.len() + 1, text) }.map_err(|_| result::INVALID_INPUT)
             })
         }
@@ -86,14 +85,14 @@ macro_rules! compiler {
         pub(crate) unsafe extern "C" fn $code_size(of: $program, bytes: *mut usize) -> c_int {
             answer(|state| {
                 let size = state.program(handle(of))?.code.len();
-                // SAFETY: the caller gives room for one, or null.
+                // SAFETY: the caller provides space for one value, or null.
                 unsafe { put(bytes, size) }.map_err(|_| result::INVALID_INPUT)
             })
         }
 
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $code(of: $program, to: *mut c_char) -> c_int {
-            // SAFETY: the caller gives as much room as he was told, or null.
+            // SAFETY: the caller provides as much space as reported, or null.
             answer(|state| unsafe { state.copy_code(handle(of), to) })
         }
 
@@ -102,7 +101,7 @@ macro_rules! compiler {
             if of.is_null() {
                 return result::INVALID_PROGRAM;
             }
-            // SAFETY: the caller gives the address of a handle.
+            // SAFETY: the caller provides the address of a handle.
             answer(|state| state.drop_program(handle(unsafe { *of })))
         }
     };

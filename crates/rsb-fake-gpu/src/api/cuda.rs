@@ -17,23 +17,23 @@ use crate::gpu::Vendor;
 use crate::state::{State, with};
 use crate::status::{self, Status};
 
-/// The version of CUDA that all of it is said to be of.
+/// CUDA version that all of the libraries report.
 const VERSION: [std::ffi::c_int; 2] = [12, 8];
 
-/// Answers a call of the driver that needs no context; before `cuInit` that is refused.
+/// Answers a driver call that needs no context; before `cuInit` it is refused.
 fn answer(call: impl FnOnce(&mut State) -> Result<(), Status>) -> CUresult {
     let told = with(Vendor::Nvidia, |state| {
         if state.cuda_is_ready { call(state) } else { Err(status::NOT_INITIALIZED) }
     });
     match told {
         Ok(()) => status::SUCCESS,
-        // The driver has no word of its own for a launch that cannot be.
+        // The driver has no separate status for an invalid launch configuration.
         Err(status::INVALID_CONFIGURATION) => status::INVALID_VALUE,
         Err(other) => other,
     }
 }
 
-/// Answers a call of the driver that works in the context of this thread.
+/// Answers a driver call that uses the context of this thread.
 fn in_context(call: impl FnOnce(&mut State) -> Result<(), Status>) -> CUresult {
     answer(|state| {
         state.enter_context()?;
@@ -41,7 +41,7 @@ fn in_context(call: impl FnOnce(&mut State) -> Result<(), Status>) -> CUresult {
     })
 }
 
-/// Memory of a GPU by the number that CUDA gives it.
+/// Converts a CUDA address to an address of the heap.
 fn address(pointer: CUdeviceptr) -> usize {
     usize::try_from(pointer).unwrap_or(0)
 }

@@ -14,7 +14,7 @@ use crate::gpu::Vendor;
 use crate::state::{State, with};
 use crate::status::{self, Status};
 
-/// Answers a call of the runtime.
+/// Answers a runtime call.
 fn answer(call: impl FnOnce(&mut State) -> Result<(), Status>) -> Status {
     with(Vendor::Amd, call).err().unwrap_or(status::SUCCESS)
 }

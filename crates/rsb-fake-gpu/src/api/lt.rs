@@ -1,6 +1,7 @@
-//! The functions that hipBLASLt and cuBLASLt have under different names.
+//! Functions that hipBLASLt and cuBLASLt share under different names.
 
-/// Exports them: `answer` makes statuses, `numbers` are those of the interface.
+/// Exports the functions. `answer` converts results to statuses; `numbers` are the interface's
+/// constants.
 macro_rules! lt_functions {
     (
         $answer:path, $numbers:expr, $begin:expr, $create:ident $destroy:ident $describe:ident $set_description:ident
@@ -12,7 +13,7 @@ macro_rules! lt_functions {
             $answer(|state| {
                 state.abort_if_ordered(Place::LightProducts, stringify!($create));
                 $begin(state)?;
-                // SAFETY: the caller gives room for one, or null.
+                // SAFETY: the caller provides space for one value, or null.
                 unsafe { put_handle(to, state.new_blas()?) }.map_err(|_| Refusal::Pointer)
             })
         }
@@ -24,7 +25,7 @@ macro_rules! lt_functions {
 
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $describe(to: *mut *mut c_void, compute: c_int, _scalars: c_int) -> c_int {
-            // SAFETY: the caller gives room for one, or null.
+            // SAFETY: the caller provides space for one value, or null.
             $answer(|state| unsafe { put_handle(to, state.new_description(compute)) }.map_err(|_| Refusal::Pointer))
         }
 
@@ -38,7 +39,7 @@ macro_rules! lt_functions {
         ) -> c_int {
             $answer(|state| {
                 let layout = state.new_layout(datatype, [rows, columns], leading);
-                // SAFETY: the caller gives room for one, or null.
+                // SAFETY: the caller provides space for one value, or null.
                 unsafe { put_handle(to, layout) }.map_err(|_| Refusal::Pointer)
             })
         }
@@ -46,7 +47,7 @@ macro_rules! lt_functions {
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $prefer(to: *mut *mut c_void) -> c_int {
             $answer(|state| {
-                // SAFETY: the caller gives room for one, or null.
+                // SAFETY: the caller provides space for one value, or null.
                 unsafe { put_handle(to, state.lt.add(LtObject::Preference)) }.map_err(|_| Refusal::Pointer)
             })
         }
@@ -74,7 +75,7 @@ macro_rules! lt_functions {
                     layouts: [a, b, c].map(|layout| handle(layout)),
                 };
                 let wanted = usize::try_from(wanted).map_err(|_| Refusal::Value)?;
-                // SAFETY: the caller gives room for so many results, and for their number.
+                // SAFETY: the caller provides space for `wanted` results, and for their number.
                 unsafe {
                     let count = state.lt_algorithms($numbers, product, wanted, results)?;
                     put(found, count).map_err(|_| Refusal::Pointer)
@@ -102,7 +103,7 @@ macro_rules! lt_functions {
             stream: *mut c_void,
         ) -> c_int {
             $answer(|state| {
-                // Only what the program asks for is imitated: D is C.
+                // Only the calls that the program makes are emulated: D is C.
                 if !std::ptr::eq(c, d) || c_layout != d_layout {
                     return Err(Refusal::Unsupported);
                 }
@@ -112,8 +113,8 @@ macro_rules! lt_functions {
                     layouts: [a_layout, b_layout, c_layout].map(|layout| handle(layout)),
                 };
                 let addresses = [a, b, c].map(|matrix| handle(matrix));
-                // SAFETY: the caller gives factors in the type that sums are made in, and an
-                // algorithm of this library.
+                // SAFETY: the caller provides factors in the accumulation type, and an algorithm of
+                // this library.
                 unsafe {
                     state.lt_multiply($numbers, product, [alpha, beta], addresses, algorithm, handle(stream))
                 }
@@ -128,7 +129,7 @@ macro_rules! lt_functions {
             value: *const c_void,
             bytes: usize,
         ) -> c_int {
-            // SAFETY: the caller gives a value of so many bytes.
+            // SAFETY: the caller provides a value of `bytes` bytes.
             $answer(|state| unsafe { state.set_lt($numbers, handle(of), attribute, value, bytes) })
         }
     )*};

@@ -1,5 +1,5 @@
-//! RCCL and NCCL as far as the program asks them: collectives over the GPUs of one process, by one
-//! thread or by one for each GPU. What a GPU is asked is kept until all of them were asked.
+//! The subset of RCCL and NCCL that the program uses: collectives over the GPUs of one process,
+//! called by one thread or by one thread per GPU. Calls are queued until all GPUs have been called.
 #![allow(clippy::missing_safety_doc)]
 
 use std::cell::RefCell;
@@ -28,7 +28,7 @@ const INTERNAL_ERROR: Status = 3;
 const INVALID_ARGUMENT: Status = 4;
 const INVALID_USAGE: Status = 5;
 
-/// What a GPU was asked.
+/// A call for one GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
     AllReduce,
@@ -40,7 +40,7 @@ enum Call {
 }
 
 impl Call {
-    /// The name that orders use, after that of the library.
+    /// Returns the name used in faults, after the library's prefix.
     const fn name(self) -> &'static str {
         match self {
             Self::AllReduce => "all_reduce",
@@ -52,20 +52,20 @@ impl Call {
     }
 }
 
-/// One GPU's part.
+/// The part of one GPU.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     call: Call,
     rank: usize,
-    /// Address of what it sends, and of where it receives.
+    /// Addresses that it sends from and receives to.
     ends: [u64; 2],
     count: usize,
     data_type: c_int,
     stream: usize,
 }
 
-/// GPUs that work together, each by its rank; and for each the calls, or groups of calls, that
-/// others have not come to.
+/// GPUs that work together, by rank, and for each the calls, or groups of calls, that other GPUs
+/// have not made yet.
 #[derive(Debug)]
 struct Communicator {
     gpus: Vec<usize>,
@@ -75,7 +75,7 @@ struct Communicator {
 static TOGETHER: Mutex<Communicator> =
     Mutex::new(Communicator { gpus: Vec::new(), waiting: Vec::new() });
 
-/// Calls for a collective so far.
+/// Number of collective calls.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// A thread's open group: its nesting depth, and the calls queued in it.
@@ -92,7 +92,7 @@ fn together<T>(call: impl FnOnce(&mut Communicator) -> T) -> T {
     call(&mut TOGETHER.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// One set of communicators at a time: their handles are the ranks from 1 on.
+/// Creates the communicators. There is one set at a time; the handles are the ranks counted from 1.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ncclCommInitAll(
     to: *mut ncclComm_t,
@@ -106,7 +106,7 @@ pub(crate) unsafe extern "C" fn ncclCommInitAll(
     let gpus: Vec<usize> = if devices.is_null() {
         (0..count).collect()
     } else {
-        // SAFETY: the caller gives as many devices as it says.
+        // SAFETY: the caller provides `count` devices.
         let devices = unsafe { std::slice::from_raw_parts(devices, count) };
         devices.iter().map(|&device| usize::try_from(device).unwrap_or(usize::MAX)).collect()
     };
@@ -115,7 +115,7 @@ pub(crate) unsafe extern "C" fn ncclCommInitAll(
     }
     together(|all| *all = Communicator { gpus, waiting: vec![VecDeque::new(); count] });
     for rank in 0..count {
-        // SAFETY: the caller gives room for as many as it says.
+        // SAFETY: the caller provides space for `count` communicators.
         unsafe { to.add(rank).write((rank + 1) as ncclComm_t) };
     }
     SUCCESS
@@ -139,7 +139,7 @@ pub(crate) extern "C" fn ncclGroupStart() -> Status {
     SUCCESS
 }
 
-/// Groups may be nested: what was asked begins at the end of the outermost.
+/// Ends a group. Groups may be nested: calls start at the end of the outermost group.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ncclGroupEnd() -> Status {
     with(here(), |state| state.note("group end"));
@@ -150,7 +150,7 @@ pub(crate) extern "C" fn ncclGroupEnd() -> Status {
     ended.map_or(INVALID_USAGE, |parts| together(|all| all.ask(parts)))
 }
 
-/// Keeps a call for the end of this thread's group, where it has one.
+/// Queues a call until the end of this thread's group, or starts it if there is no group.
 fn ask(communicator: ncclComm_t, part: Part) -> Status {
     let call = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
     if with(here(), |state| {
@@ -173,7 +173,7 @@ fn ask(communicator: ncclComm_t, part: Part) -> Status {
 }
 
 impl Communicator {
-    /// Keeps what each GPU was asked until the others are asked, and does what all have come to.
+    /// Queues the calls of each GPU, and runs those that all GPUs have made.
     fn ask(&mut self, parts: Vec<Part>) -> Status {
         let mut of_each: Vec<Vec<Part>> = vec![Vec::new(); self.gpus.len()];
         for part in parts {
@@ -318,7 +318,8 @@ fn run(state: &mut State, gpus: &[usize], mut parts: Vec<Part>) -> Result<(), St
     }
 }
 
-/// Everything is read before anything is written, so that in place is as good as out of place.
+/// Reads everything before writing anything, so that in place gives the same result as out of
+/// place.
 fn exchange<T: Element>(
     state: &mut State,
     gpus: &[usize],
@@ -366,7 +367,7 @@ fn gpu_of(gpus: &[usize], rank: usize) -> Result<usize, Status> {
     gpus.get(rank).copied().ok_or(INVALID_ARGUMENT)
 }
 
-/// What each part sends, in numbers; nothing of what only receives.
+/// Returns the numbers that each part sends; empty for parts that only receive.
 fn read_inputs<T: Element>(
     state: &State,
     gpus: &[usize],
@@ -394,7 +395,7 @@ fn read_input<T: Element>(
     Ok(own.iter().map(|&element| element.get()).collect())
 }
 
-/// What each GPU receives, beside the part that asked for it.
+/// Returns the data that each GPU receives, with the part that requested it.
 fn compute_outputs(
     ranks: usize,
     parts: &[Part],
@@ -434,7 +435,8 @@ fn add_up(sent: &[Vec<f64>]) -> Vec<f64> {
     sums
 }
 
-/// The k-th that a GPU receives from another is the k-th that the other sends to it.
+/// Matches sends and receives: the k-th receive of a GPU from another takes the other's k-th send
+/// to it.
 fn match_sends(parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)>, Status> {
     let mut waiting: Vec<(&Part, &Vec<f64>)> =
         parts.iter().zip(sent).filter(|(part, _)| matches!(part.call, Call::Send { .. })).collect();
@@ -452,7 +454,7 @@ fn match_sends(parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)
     if waiting.is_empty() { Ok(found) } else { Err(INVALID_USAGE) }
 }
 
-/// What the slowest link carries, and all GPUs are done at once.
+/// Advances the streams: the slowest link determines the time, and all GPUs finish together.
 fn pass_time(state: &mut State, ranks: usize, parts: &[Part], dtype: Dtype) -> Result<(), Status> {
     let mut most = 0_u64;
     for rank in 0..ranks {
@@ -472,7 +474,7 @@ fn pass_time(state: &mut State, ranks: usize, parts: &[Part], dtype: Dtype) -> R
     Ok(())
 }
 
-/// Elements that the link of a GPU carries for its part.
+/// Returns the number of elements that the link of a GPU carries for its part.
 fn elements_on_link(part: &Part, ranks: u64) -> u64 {
     let count = part.count as u64;
     match part.call {

@@ -1,4 +1,4 @@
-//! Queries against keys and values.
+//! Attention of queries to keys and values.
 
 use super::{FakeKernel, twin};
 use crate::element::Element;

@@ -1,4 +1,4 @@
-//! 2-D convolution, NCHW: each tap of the kernel adds a shifted and scaled plane to the output.
+//! 2-D convolution, NCHW: each element of the kernel adds a shifted and scaled plane to the output.
 
 use super::{FakeKernel, twin};
 use crate::element::Element;
@@ -7,7 +7,7 @@ use crate::launch::{KernelError, Launch, Work, by_float};
 pub(super) const TWINS: &[FakeKernel] =
     &[twin("rsb_convolution", 16, |launch| by_float!(launch, convolution))];
 
-/// The sizes, in the order of the parameters.
+/// Sizes, in the order of the parameters.
 struct Sizes {
     batch: usize,
     in_channels: usize,
@@ -43,7 +43,8 @@ impl Sizes {
         }
     }
 
-    /// Where output point `out` finds tap `tap` of a line of `length`; nothing in the padding.
+    /// Returns the position in a line of `length` that output point `out` reads for kernel element
+    /// `tap`; `None` in the padding.
     fn source(&self, out: usize, tap: usize, length: usize) -> Option<usize> {
         (out * self.stride + tap * self.dilation)
             .checked_sub(self.padding)
@@ -80,7 +81,7 @@ fn convolution<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError>
     Ok(Work::vector(launch.dtype(), flops))
 }
 
-/// Adds what one plane of the input gives through its taps.
+/// Adds the contribution of one input plane through its kernel elements.
 fn add_plane<T: Element>(s: &Sizes, plane: &[f64], taps: &[T], sums: &mut [f64]) {
     for (tap, weight) in taps.iter().enumerate() {
         let (tap_row, tap_column, weight) =

@@ -1,4 +1,4 @@
-//! Element by element. The functions are written as mathematics has them, not as the kernels do.
+//! Element-wise functions, written as in mathematics, not as in the kernels.
 
 use rsb_model::Dtype;
 
@@ -47,7 +47,7 @@ fn two<T: Element>(
     Ok(Work::vector(launch.dtype(), count as f64))
 }
 
-/// Of numbers of 4 bits, from one input or two.
+/// Applies `f` to 4-bit numbers of one or two inputs.
 fn halves(
     launch: &mut Launch<'_>,
     inputs: usize,
@@ -77,7 +77,7 @@ fn sigmoid<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     one::<T>(launch, 4.0, |x| (1.0 + (-x).exp()).recip())
 }
 
-/// ½x (1 + tanh(√(2/π) (x + 0.044715 x³))).
+/// Computes ½x (1 + tanh(√(2/π) (x + 0.044715 x³))).
 fn gelu<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let root = (2.0 / std::f64::consts::PI).sqrt();
     one::<T>(launch, 8.0, |x| 0.5 * x * (1.0 + (root * (x + 0.044_715 * x.powi(3))).tanh()))

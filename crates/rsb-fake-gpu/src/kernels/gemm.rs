@@ -1,4 +1,4 @@
-//! Matrix products of our own kernels, row-major.
+//! Matrix products of this program's kernels, row-major.
 
 use rsb_model::Dtype;
 use rsb_model::architecture::Engine;
@@ -17,7 +17,7 @@ pub(super) const TWINS: &[FakeKernel] = &[
 struct Parameters {
     shape: Shape,
     batch: usize,
-    /// From one matrix of B to the next.
+    /// Elements from one matrix of B to the next.
     stride_b: usize,
     transposed: [bool; 2],
     scale: Scale,
@@ -41,7 +41,7 @@ impl Parameters {
     }
 }
 
-/// The result in the type of the operands.
+/// Computes products whose result has the type of the operands.
 fn narrow(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let parameters = Parameters::of(launch);
     match launch.dtype() {
@@ -64,7 +64,7 @@ fn gemm(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     Ok(parameters.work(launch.dtype()))
 }
 
-/// One of the functions that multiply.
+/// A function that multiplies two matrices.
 type Multiply<A, C> = fn(Shape, Matrix<'_, A>, Matrix<'_, A>, &mut [C], Scale);
 
 fn gemm_of_type<A: crate::element::Element, C: crate::element::Element>(

@@ -1,4 +1,4 @@
-//! Streams, a pointer chase, a flush and the empty kernel.
+//! Streams, pointer chases, a cache flush and the empty kernel.
 
 use super::{FakeKernel, twin};
 use crate::element::Element;
@@ -24,7 +24,7 @@ pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_empty", 0, |_| Ok(Work::NONE)),
 ];
 
-/// The exclusive-or of all words, the last one padded with zeros.
+/// Computes the exclusive-or of all words, the last one padded with zeros.
 fn read(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let bytes: &[u8] = launch.input(0, launch.size(1))?;
     let (words, rest) = bytes.as_chunks::<8>();
@@ -69,7 +69,7 @@ fn rearrange<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     by_row::<T>(launch, 1, |_, row, room| room.copy_from_slice(row))
 }
 
-/// Each pair of a row as a complex number, times that of its angle.
+/// Multiplies each pair of a row as a complex number by that of its angle.
 fn rotate<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let (rows, width) = (launch.size(4), launch.size(6));
     let angles: &[T] = launch.input(1, rows.saturating_mul(width))?;
@@ -85,8 +85,8 @@ fn rotate<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     })
 }
 
-/// Whole rows, one after the other, each `put` into its place in parameter `output`, behind which
-/// its sizes follow.
+/// Passes each row and its place in parameter `output` to `put`. The sizes are the parameters after
+/// `output`.
 fn by_row<T: Element>(
     launch: &mut Launch<'_>,
     output: usize,
@@ -98,7 +98,7 @@ fn by_row<T: Element>(
         |sizes: &[usize]| sizes.iter().fold(1_usize, |all, &size| all.saturating_mul(size));
     let x: &[T] = launch.input(0, product(&[batch, rows, columns, width]))?;
     let y = launch.in_out::<T>(output, product(&[batch, columns, capacity, width]))?;
-    // Of the room in `y` only the rows that are written count as traffic.
+    // Only the rows of `y` that are written count as traffic.
     if let Some(room) = launch.touched.last_mut() {
         room.traffic = size_of_val(x) as u64;
     }
@@ -108,17 +108,17 @@ fn by_row<T: Element>(
         let to = ((outer * columns + column) * capacity + position + from_row) * width;
         let room = y
             .get_mut(to..to + width)
-            .ok_or_else(|| KernelError(format!("row {from_row} has no room")))?;
+            .ok_or_else(|| KernelError(format!("row {from_row} does not fit")))?;
         put(from_row, row, room);
     }
     Ok(Work::NONE)
 }
 
-/// Rows of a table by their indices.
+/// Copies rows of a table, selected by indices.
 fn gather<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let [of, rows, width] = [3, 4, 5].map(|index| launch.size(index));
     let x: &[T] = launch.input(0, of.saturating_mul(width))?;
-    // Of the table only the rows that are asked for count as traffic.
+    // Only the rows of the table that are read count as traffic.
     if let Some(table) = launch.touched.last_mut() {
         table.traffic = (rows * width * size_of::<T>()) as u64;
     }
@@ -126,15 +126,15 @@ fn gather<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let y: &mut [T] = launch.output(2, rows.saturating_mul(width))?;
     for (to, &index) in y.chunks_exact_mut(width.max(1)).zip(indices) {
         let row = x.chunks_exact(width.max(1)).nth(index as usize);
-        to.copy_from_slice(
-            row.ok_or_else(|| KernelError(format!("there is no row {index} of {of}")))?,
-        );
+        to.copy_from_slice(row.ok_or_else(|| {
+            KernelError(format!("row {index} is out of range: the table has {of}"))
+        })?);
     }
     Ok(Work::NONE)
 }
 
-/// Walks from where the last launch ended. How far the memory of the walk reaches shows on the way:
-/// the offsets are checked one by one.
+/// Continues the walk of the previous launch. Each offset is checked, since the size of the walk's
+/// memory is not a parameter.
 fn chase(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let accesses = launch.count(2);
     let position: &mut [u64] = launch.in_out(1, 1)?;

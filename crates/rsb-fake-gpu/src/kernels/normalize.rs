@@ -1,4 +1,4 @@
-//! Along rows: softmax and norms.
+//! Normalizations along rows: softmax and norms.
 
 use super::{FakeKernel, twin};
 use crate::element::Element;

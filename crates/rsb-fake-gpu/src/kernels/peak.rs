@@ -1,4 +1,4 @@
-//! Peak rates. There is nothing to compute: a kernel whose chains end where they should says 1.
+//! Peak rates. Nothing is computed: the result is 1, as for correct chains.
 
 use rsb_model::Dtype;
 use rsb_model::architecture::Engine;
@@ -13,7 +13,7 @@ pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_peak_sparse", 2, |launch| peak(launch, Engine::Sparse)),
 ];
 
-/// Operations in a piece of work.
+/// Returns the operations per work item.
 const fn piece(engine: Engine) -> u64 {
     match engine {
         Engine::Vector => 24_576,

@@ -1,5 +1,5 @@
-//! All elements to one. The rooms for partial results and the counter are left as they are: nobody
-//! may look at them.
+//! Reductions to one element. The workspace and the counter are unchanged, since their contents are
+//! not part of the result.
 
 use rsb_model::Dtype;
 
@@ -19,7 +19,7 @@ pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_argmax", 6, position_of_largest),
 ];
 
-/// The input, whatever its type.
+/// Returns the input as numbers, for any type.
 fn numbers(launch: &mut Launch<'_>) -> Result<Vec<f64>, KernelError> {
     match launch.dtype() {
         Dtype::I8 => elements::<i8>(launch),
@@ -38,7 +38,7 @@ fn elements<T: Element>(launch: &mut Launch<'_>) -> Result<Vec<f64>, KernelError
     Ok(launch.input::<T>(0, count)?.iter().map(|x| x.get()).collect())
 }
 
-/// Of equal ones the first.
+/// Finds the position of the largest element, the first among equals.
 fn position_of_largest(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let (mut most, mut found) = (f64::NEG_INFINITY, u64::MAX);
     for (at, x) in (0..).zip(numbers(launch)?) {
@@ -50,7 +50,7 @@ fn position_of_largest(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     Ok(Work::vector(launch.dtype(), launch.size(1) as f64))
 }
 
-/// The result is f64 where the elements are, else f32.
+/// Stores the result, as f64 for f64 elements, otherwise as f32.
 fn store(launch: &mut Launch<'_>, value: f64) -> Result<Work, KernelError> {
     if launch.dtype() == Dtype::F64 {
         launch.output::<f64>(5, 1)?.fill(value);

@@ -1,5 +1,5 @@
-//! The runtime compiler: it takes a source, looks whether it could be one, and gives an image that
-//! holds it. hiprtc and NVRTC have the same functions and the same numbers for what went wrong.
+//! The runtime compiler: it accepts a source, does basic checks, and returns an image that contains
+//! it. hiprtc and NVRTC have the same functions and error codes.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -13,25 +13,25 @@ pub(crate) mod result {
 
     pub(crate) use hip_runtime_sys::result::{COMPILATION, INVALID_OPTION, SUCCESS};
 
-    /// An argument is not acceptable.
+    /// Invalid argument.
     pub(crate) const INVALID_INPUT: c_int = 3;
-    /// A handle is none.
+    /// Invalid program handle.
     pub(crate) const INVALID_PROGRAM: c_int = 4;
 }
 
-/// The text at `pointer`.
+/// Returns the text at `pointer`.
 ///
 /// # Safety
-/// It must be null or point to a text that ends with a zero.
+/// It must be null or point to a zero-terminated text.
 unsafe fn text(pointer: *const c_char) -> Result<String, c_int> {
     if pointer.is_null() {
         return Err(result::INVALID_INPUT);
     }
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     Ok(unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
 }
 
-/// The architecture among the options; an option that no compiler has is refused.
+/// Returns the architecture in the options; unknown options are rejected.
 fn target(options: &[String]) -> Result<String, String> {
     let mut arch = String::new();
     let mut named_next = false;
@@ -49,19 +49,19 @@ fn target(options: &[String]) -> Result<String, String> {
             None => return Err(format!("unknown argument: '{option}'")),
         }
     }
-    // What belongs to one GPU alone, such as sm_90a, is for the GPU without the letter.
+    // Architecture-specific targets such as sm_90a run on the GPU without the suffix.
     let plain = arch.strip_suffix('a').filter(|plain| plain.starts_with("sm_")).map(str::to_owned);
     Ok(plain.unwrap_or(arch))
 }
 
-/// The architecture without its features: `gfx90a` of `gfx90a:xnack-`, `sm_90` of `sm_90a`, which
-/// has the instructions of that one chip beside those of all.
+/// Returns the architecture without its features: `gfx90a` from `gfx90a:xnack-`, `sm_90` from
+/// `sm_90a`, which adds instructions of that one chip.
 fn bare(name: &str) -> &str {
     let name = name.split(':').next().unwrap_or(name);
     if name.starts_with("sm_") { name.trim_end_matches(['a', 'f']) } else { name }
 }
 
-/// How the options of compilers begin, in short or at length.
+/// Prefixes of known compiler options, in short and long form.
 const KNOWN: [&str; 13] = [
     "-O",
     "-std=",
@@ -78,7 +78,7 @@ const KNOWN: [&str; 13] = [
     "-default-device",
 ];
 
-/// What is wrong with a source, as far as it can be told without a compiler.
+/// Returns the error in a source, as far as it can be detected without a compiler.
 fn mistake(program: &Program, arch: &str) -> Option<String> {
     if gpu::find(arch).is_none() {
         return Some(format!("error: invalid target ID '{arch}'"));
@@ -91,21 +91,21 @@ fn mistake(program: &Program, arch: &str) -> Option<String> {
 }
 
 impl State {
-    /// The program behind a handle.
+    /// Returns the program of a handle.
     pub(crate) fn program(&mut self, program: usize) -> Result<&mut Program, c_int> {
         self.programs.get(program).map_err(|_| result::INVALID_PROGRAM)
     }
 
-    /// A source to be compiled.
+    /// Creates a program from a source.
     ///
     /// # Safety
-    /// Both must be null or point to texts that end with a zero.
+    /// Both must be null or point to zero-terminated texts.
     pub(crate) unsafe fn new_program(
         &mut self,
         source: *const c_char,
         name: *const c_char,
     ) -> Result<usize, c_int> {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         let (source, name) = unsafe { (text(source)?, text(name).unwrap_or_default()) };
         Ok(self.programs.add(Program { source, name, ..Program::default() }))
     }
@@ -113,7 +113,7 @@ impl State {
     /// Compiles a program.
     ///
     /// # Safety
-    /// `options` must be null or point to `count` texts, each of which ends with a zero.
+    /// `options` must be null or point to `count` zero-terminated texts.
     pub(crate) unsafe fn compile(
         &mut self,
         program: usize,
@@ -121,7 +121,7 @@ impl State {
         options: *const *const c_char,
     ) -> Result<(), c_int> {
         let count = if options.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) };
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         let options = (0..count)
             .map(|index| unsafe { text(*options.add(index)) })
             .collect::<Result<Vec<_>, _>>()?;
@@ -149,7 +149,7 @@ impl State {
     /// Copies the code of a program to `to`.
     ///
     /// # Safety
-    /// `to` must be null or have room for as many bytes as the code has.
+    /// `to` must be null or have space for as many bytes as the code has.
     pub(crate) unsafe fn copy_code(
         &mut self,
         program: usize,
@@ -159,12 +159,12 @@ impl State {
         if to.is_null() || code.is_empty() {
             return Err(result::INVALID_INPUT);
         }
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), to.cast(), code.len()) };
         Ok(())
     }
 
-    /// Gives a program back.
+    /// Destroys a program.
     pub(crate) fn drop_program(&mut self, program: usize) -> Result<(), c_int> {
         self.programs.remove(program).map(drop).map_err(|_| result::INVALID_PROGRAM)
     }

@@ -1,4 +1,4 @@
-//! Matrix products of the vendors' libraries, column by column as both have them.
+//! Matrix products of the vendors' libraries, column-major.
 
 use std::ffi::c_void;
 
@@ -8,26 +8,26 @@ use crate::product::Shape;
 use crate::product::library::{Epilogue, Operand, Product, Scalar};
 use crate::state::{Blas, State, Task, current};
 
-/// Why a library of products refuses.
+/// Reason why a product library refuses a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The handle is none, or its stream is not of its GPU.
+    /// Invalid handle, or a stream of another GPU.
     Handle,
-    /// A pointer is null.
+    /// A null pointer.
     Pointer,
-    /// A size is negative or too large.
+    /// A negative or too large size.
     Size,
-    /// A code is none of the interface.
+    /// A value that the interface does not define.
     Value,
-    /// It is not imitated.
+    /// A call that is not emulated.
     Unsupported,
-    /// The GPU does not do it.
+    /// The GPU failed.
     Execution,
 }
 
-/// A product as a caller gives it, with the codes of his interface turned into types already.
+/// A product as called, with the interface's constants converted to types.
 pub(crate) struct Call {
-    /// What orders call it.
+    /// Name used in faults.
     pub(crate) name: &'static str,
     pub(crate) handle: usize,
     /// m, n and k.
@@ -37,21 +37,21 @@ pub(crate) struct Call {
     /// A, B and C.
     pub(crate) matrices: [MatrixArgument; 3],
     pub(crate) batch: i32,
-    /// The type that sums are made in.
+    /// Accumulation type.
     pub(crate) sums: Scalar,
-    /// Whose rate it has.
+    /// Type whose rate it has.
     pub(crate) dtype: Dtype,
-    /// What follows it, with the address of its bias.
+    /// Epilogue; `bias` is the address of its bias.
     pub(crate) epilogue: Epilogue,
     pub(crate) bias: usize,
-    /// Which algorithm is to do it, from 1; 0 where there is no choice.
+    /// Algorithm to use, from 1; 0 if there is no choice.
     pub(crate) algorithm: u64,
-    /// Its stream, where that is not the handle's.
+    /// Stream, if it is not the handle's.
     pub(crate) stream: Option<usize>,
 }
 
 impl Call {
-    /// A plain product in the handle's stream.
+    /// Creates a plain product in the handle's stream.
     pub(crate) fn plain(
         name: &'static str,
         handle: usize,
@@ -77,7 +77,7 @@ impl Call {
     }
 }
 
-/// A matrix as a caller gives it.
+/// A matrix as passed by the caller.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MatrixArgument {
     pub(crate) address: usize,
@@ -100,18 +100,18 @@ pub(super) fn size(value: i32) -> Result<usize, Refusal> {
 }
 
 impl State {
-    /// A handle of a library of products, on the current GPU.
+    /// Creates a handle of a product library on the current GPU.
     pub(crate) fn new_blas(&mut self) -> Result<usize, Refusal> {
         self.sound(current()).map_err(|_| Refusal::Execution)?;
         Ok(self.blas.add(Blas { gpu: current(), stream: 0, scalars_on_gpu: false, is_xf32: false }))
     }
 
-    /// What a handle stands for.
+    /// Returns the state of a handle.
     pub(crate) fn blas(&mut self, handle: usize) -> Result<&mut Blas, Refusal> {
         self.blas.get(handle).map_err(|_| Refusal::Handle)
     }
 
-    /// From here on products go to `stream`.
+    /// Sets the stream of subsequent products.
     pub(crate) fn send_products_to(&mut self, handle: usize, stream: usize) -> Result<(), Refusal> {
         let gpu = self.stream(stream).map_err(|_| Refusal::Handle)?.gpu;
         let blas = self.blas(handle)?;
@@ -122,15 +122,15 @@ impl State {
         Ok(())
     }
 
-    /// Gives a handle back.
+    /// Destroys a handle.
     pub(crate) fn drop_blas(&mut self, handle: usize) -> Result<(), Refusal> {
         self.blas.remove(handle).map(drop).map_err(|_| Refusal::Handle)
     }
 
-    /// Hands a product over.
+    /// Enqueues a product.
     ///
     /// # Safety
-    /// The factors must be null or point to one each, in the type that sums are made in.
+    /// The factors must be null or each point to one value of the accumulation type.
     pub(crate) unsafe fn multiply(&mut self, call: &Call) -> Result<(), Refusal> {
         let blas = *self.blas(call.handle)?;
         let ([alpha, beta], [a, b, c]) = (call.factors, call.matrices);
@@ -139,12 +139,12 @@ impl State {
             return Err(Refusal::Pointer);
         }
         let [m, n, k] = call.sizes;
-        // Only what the program asks for is imitated: no gaps between the columns of C, factors on
-        // the host.
+        // Only the calls that the program makes are emulated: no gaps between the columns of C,
+        // factors on the host.
         if c.leading != m || a.scalar != b.scalar || blas.scalars_on_gpu {
             return Err(Refusal::Unsupported);
         }
-        // SAFETY: by the promise of the caller; neither is null.
+        // SAFETY: guaranteed by the caller; neither is null.
         let factors = unsafe { [call.sums.read(alpha), call.sums.read(beta)] };
         let [Some(alpha), Some(beta)] = factors else { return Err(Refusal::Unsupported) };
         let product = Product {

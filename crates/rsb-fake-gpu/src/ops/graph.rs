@@ -1,11 +1,11 @@
-//! Work that is recorded once and launched as a whole.
+//! Work captured once and launched as a whole.
 
 use crate::gpu::LaunchPath;
 use crate::state::State;
 use crate::status::{self, Status};
 
 impl State {
-    /// From here on the work of a stream is recorded. The one without a name cannot be captured.
+    /// Begins to capture the work of a stream. The default stream cannot be captured.
     pub(crate) fn begin_capture(&mut self, stream: usize) -> Result<(), Status> {
         let stream = self.streams.get(stream)?;
         if stream.captured.is_some() {
@@ -15,24 +15,24 @@ impl State {
         Ok(())
     }
 
-    /// What was recorded, as a graph.
+    /// Ends the capture and returns its work as a graph.
     pub(crate) fn end_capture(&mut self, stream: usize) -> Result<usize, Status> {
         let captured = self.streams.get(stream)?.captured.take().ok_or(status::CAPTURE_ILLEGAL)?;
         Ok(self.graphs.add(captured))
     }
 
-    /// A graph, ready to be launched.
+    /// Instantiates a graph, ready to be launched.
     pub(crate) fn instantiate(&mut self, graph: usize) -> Result<usize, Status> {
         let tasks = self.graphs.get(graph)?.clone();
         Ok(self.executables.add(tasks))
     }
 
-    /// Launches it in a stream.
+    /// Launches the graph in a stream.
     pub(crate) fn launch_graph(&mut self, executable: usize, stream: usize) -> Result<(), Status> {
         let gpu = self.stream(stream)?.gpu;
         self.sound(gpu)?;
         self.note("graph");
-        // Taken out while it runs: its work changes the rest of the state.
+        // Taken out while it runs, since its work changes the rest of the state.
         let tasks = std::mem::take(self.executables.get(executable)?);
         let ran = tasks.iter().try_for_each(|task| self.run(stream, task, LaunchPath::Graph));
         *self.executables.get(executable)? = tasks;

@@ -1,5 +1,5 @@
 //! hipBLASLt and cuBLASLt: descriptions of products and matrices, and products by one of three
-//! algorithms. They differ in their numbers, [`Numbers`].
+//! algorithms. The libraries differ in their constants, [`Numbers`].
 
 use std::ffi::{c_int, c_void};
 
@@ -10,31 +10,31 @@ use crate::orders::Fault;
 use crate::product::library::{Epilogue, Scalar};
 use crate::state::{Description, Layout, LtObject, State};
 
-/// The numbers of one of the two interfaces.
+/// Constants of one of the two interfaces.
 pub(crate) struct Numbers {
-    /// What orders call its products.
+    /// Name of its products in faults.
     pub(crate) name: &'static str,
-    /// Transposed.
+    /// Constant of a transposed operand.
     pub(crate) transpose: c_int,
-    /// Attributes of a description: which of A and B is transposed, the epilogue, the bias and its
-    /// type.
+    /// Attributes of a description: transposition of A and of B, epilogue, bias and the bias type.
     pub(crate) description: [c_int; 5],
-    /// Attribute of a description, of one byte, for fast sums of fp8, and what orders call such
-    /// products.
+    /// Attribute of a description, of one byte, for fast accumulation of fp8, and the name of such
+    /// products in faults.
     pub(crate) fast: Option<(c_int, &'static str)>,
-    /// Attributes of a layout: how many matrices, at which distance.
+    /// Attributes of a layout: number of matrices, and their stride.
     pub(crate) layout: [c_int; 2],
-    /// Words of an algorithm.
+    /// Size of an algorithm in 64-bit words.
     pub(crate) words: usize,
-    /// A type of elements.
+    /// Converts the constant of an element type.
     pub(crate) scalar: fn(c_int) -> Result<Scalar, Refusal>,
-    /// The type of sums and factors, and whose rate a product of such elements has.
+    /// Converts a compute type to the type of sums and factors, and the type whose rate the product
+    /// has.
     pub(crate) sums: fn(c_int, Scalar) -> Result<(Scalar, Dtype), Refusal>,
     /// Whether products of fp8 and i8 need A transposed and B not.
     pub(crate) is_strict: bool,
 }
 
-/// The objects of a product: the library's handle, its description, and the layouts of A, B and C.
+/// Objects of a product: the library's handle, its description, and the layouts of A, B and C.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LtProduct {
     pub(crate) handle: usize,
@@ -42,10 +42,10 @@ pub(crate) struct LtProduct {
     pub(crate) layouts: [usize; 3],
 }
 
-/// How many algorithms there are for every product.
+/// Number of algorithms for every product.
 const ALGORITHMS: usize = 3;
 
-/// A value of an attribute.
+/// Reads the value of an attribute.
 ///
 /// # Safety
 /// `value` must be null or point to `bytes` bytes.
@@ -53,12 +53,12 @@ unsafe fn read<T: Copy>(value: *const c_void, bytes: usize) -> Result<T, Refusal
     if value.is_null() || bytes != size_of::<T>() {
         return Err(Refusal::Value);
     }
-    // SAFETY: by the promise of the caller, and it is as long as a `T`.
+    // SAFETY: guaranteed by the caller, and it has the size of a `T`.
     Ok(unsafe { value.cast::<T>().read_unaligned() })
 }
 
 impl State {
-    /// A description of a product.
+    /// Creates a description of a product.
     pub(crate) fn new_description(&mut self, compute: c_int) -> usize {
         let (transposed, epilogue) = ([false; 2], Epilogue::None);
         self.lt.add(LtObject::Description(Description {
@@ -70,12 +70,12 @@ impl State {
         }))
     }
 
-    /// A layout of a matrix.
+    /// Creates a layout of a matrix.
     pub(crate) fn new_layout(&mut self, dtype: c_int, sizes: [u64; 2], leading: i64) -> usize {
         self.lt.add(LtObject::Layout(Layout { dtype, leading, sizes, batch: 1, stride: 0 }))
     }
 
-    /// Sets an attribute of either, or of a preference, of which nothing is kept.
+    /// Sets an attribute of a description or layout, or of a preference, which stores nothing.
     ///
     /// # Safety
     /// `value` must be null or point to `bytes` bytes.
@@ -89,7 +89,7 @@ impl State {
     ) -> Result<(), Refusal> {
         let [a, b, epilogue, bias, bias_type] = numbers.description;
         let [batch, stride] = numbers.layout;
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         let (number, long, byte) = unsafe {
             (read::<c_int>(value, bytes), read::<i64>(value, bytes), read::<i8>(value, bytes))
         };
@@ -129,7 +129,7 @@ impl State {
         }
     }
 
-    /// A product without its factors and addresses.
+    /// Returns a product without its factors and addresses.
     fn lt_call(&mut self, numbers: &Numbers, product: LtProduct) -> Result<Call, Refusal> {
         let LtProduct { handle, description, layouts: [a, b, c] } = product;
         let Ok(LtObject::Description(of)) = self.lt.get(description).copied() else {
@@ -172,11 +172,11 @@ impl State {
         })
     }
 
-    /// Writes the algorithms for a product, and how many: each is its place and its product's size,
-    /// so that one for another product is refused.
+    /// Writes the algorithms for a product and returns their number. Each contains its index and a
+    /// mark of its product's size, so that an algorithm for another product is rejected.
     ///
     /// # Safety
-    /// `results` must have room for `wanted` results.
+    /// `results` must have space for `wanted` results.
     pub(crate) unsafe fn lt_algorithms(
         &mut self,
         numbers: &Numbers,
@@ -191,7 +191,7 @@ impl State {
         for index in 0..count {
             let mut result = vec![0_u64; numbers.words + 4];
             (result[0], result[1], result[numbers.words]) = (index as u64, mark(call.sizes), 1024);
-            // SAFETY: by the promise of the caller there is room for each.
+            // SAFETY: the caller guarantees space for each.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     result.as_ptr(),
@@ -203,11 +203,11 @@ impl State {
         Ok(c_int::try_from(count).unwrap_or(c_int::MAX))
     }
 
-    /// Hands a product over.
+    /// Enqueues a product.
     ///
     /// # Safety
-    /// The factors must be null or point to one each, in the type that sums are made in; the
-    /// algorithm must be null or be one of this library's.
+    /// The factors must be null or each point to one value of the accumulation type; the algorithm
+    /// must be null or one of this library's.
     pub(crate) unsafe fn lt_multiply(
         &mut self,
         numbers: &Numbers,
@@ -221,7 +221,7 @@ impl State {
         if algorithm.is_null() {
             return Err(Refusal::Pointer);
         }
-        // SAFETY: by the promise of the caller it has at least two words.
+        // SAFETY: the caller guarantees that it has at least two words.
         let [place, of] = unsafe { [*algorithm, *algorithm.add(1)] };
         if of != mark(call.sizes) || place >= ALGORITHMS as u64 {
             return Err(Refusal::Value);
@@ -230,7 +230,7 @@ impl State {
             given.address = address;
         }
         let call = Call { factors, algorithm: place + 1, stream: Some(stream), ..call };
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.multiply(&call) }
     }
 }
@@ -240,7 +240,7 @@ fn operand_sizes(layout: &Layout, transposed: bool) -> [u64; 2] {
     if transposed { [columns, rows] } else { [rows, columns] }
 }
 
-/// What tells sizes apart.
+/// Returns a hash of the sizes.
 fn mark(sizes: [i32; 3]) -> u64 {
     sizes.iter().fold(7, |mark: u64, &size| {
         mark.wrapping_mul(1_000_003).wrapping_add(size.unsigned_abs().into())

@@ -6,7 +6,7 @@ use crate::orders::Fault;
 use crate::state::{State, Task, current};
 use crate::status::{self, Status};
 
-/// What a copy is said to be.
+/// Direction of a copy as passed by the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// From the host to a GPU.
@@ -15,21 +15,21 @@ pub(crate) enum Direction {
     ToHost,
     /// From GPUs to GPUs.
     OnGpus,
-    /// As the addresses tell.
+    /// Determined from the addresses.
     AsTold,
 }
 
-/// Whose memory is given back.
+/// Owner of memory to be freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// A GPU's, shared with the host or not.
+    /// A GPU, whether or not the memory is shared with the host.
     Gpu,
-    /// The host's.
+    /// The host.
     Host,
 }
 
 impl State {
-    /// A block on the current GPU, or pinned.
+    /// Allocates a block on the current GPU, or in pinned memory.
     pub(crate) fn allocate(&mut self, bytes: usize, home: Home) -> Result<usize, Status> {
         let gpu = current();
         self.sound(gpu)?;
@@ -50,22 +50,22 @@ impl State {
             .any(|fault| matches!(fault, Fault::OutOfMemory(which) if self.allocations >= *which))
     }
 
-    /// Takes a block back, which is all of the memory of this side at `address`.
+    /// Frees the block of this side at `address`.
     pub(crate) fn release(&mut self, address: usize, side: Side) -> Result<(), Status> {
         let is_pinned = self.heap.find(address, 1).map(|block| block.home == Home::Pinned);
         let right = is_pinned == Some(side == Side::Host);
         if right && self.heap.take(address) { Ok(()) } else { Err(status::INVALID_VALUE) }
     }
 
-    /// Free and total bytes of the current GPU.
+    /// Returns the free and total bytes of the current GPU.
     pub(crate) fn memory_info(&mut self) -> Result<[usize; 2], Status> {
         self.sound(current())?;
         Ok([self.free_bytes(current()), MEMORY_BYTES]
             .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)))
     }
 
-    /// Copies in a stream. What it is said to be is checked as far as the host's end can be told,
-    /// and that it stays within our blocks.
+    /// Copies in a stream. Checks the direction as far as the GPU's end determines it, and that the
+    /// copy stays within allocated blocks.
     pub(crate) fn copy_in(
         &mut self,
         stream: usize,
@@ -91,7 +91,7 @@ impl State {
         matches!(home, Some(Home::Gpu(_) | Home::Managed(_)))
     }
 
-    /// Copies in the stream without a name, and waits.
+    /// Copies in the default stream, and waits.
     pub(crate) fn copy_now(
         &mut self,
         ends: [usize; 2],
@@ -102,7 +102,7 @@ impl State {
         self.wait(0)
     }
 
-    /// Fills in a stream with equal bytes.
+    /// Fills memory with a byte value in a stream.
     pub(crate) fn fill_in(
         &mut self,
         stream: usize,
@@ -116,7 +116,7 @@ impl State {
         self.hand_over(stream, Task::Fill { to, value, bytes })
     }
 
-    /// Copies in a stream from one GPU to another: each end is an address and its GPU.
+    /// Copies from one GPU to another in a stream. Each end is an address and its GPU.
     pub(crate) fn copy_to_peer(
         &mut self,
         stream: usize,

@@ -10,31 +10,31 @@ use crate::kernels;
 use crate::state::{Function, Module, State, Task, current};
 use crate::status::{self, Status};
 
-/// What every kernel is said to need. A real compiler would tell.
+/// Resources reported for every kernel. A real compiler would determine them.
 const REGISTERS: c_int = 40;
 const SHARED_BYTES: c_int = 2048;
 
-/// Blocks of a launch and threads of a block.
+/// Grid and block sizes of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Geometry {
-    /// Along x, y and z.
+    /// Blocks along x, y and z.
     pub(crate) grid: [u32; 3],
-    /// Along x, y and z.
+    /// Threads along x, y and z.
     pub(crate) block: [u32; 3],
-    /// Shared memory beside the kernel's own.
+    /// Dynamic shared memory per block, in bytes.
     pub(crate) shared_bytes: u32,
 }
 
-/// The largest launch that an interface lets through.
+/// Largest launch that an interface accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// Blocks along x, y and z.
     pub(crate) grid: [u32; 3],
-    /// Threads of all blocks along an axis.
+    /// Threads of all blocks along one axis.
     pub(crate) threads: u64,
     /// Threads along x, y and z.
     pub(crate) block: [u32; 3],
-    /// Shared memory beside the kernel's own.
+    /// Dynamic shared memory per block, in bytes.
     pub(crate) shared_bytes: u32,
 }
 
@@ -55,7 +55,7 @@ impl Geometry {
     }
 }
 
-/// Whether each size is at least 1 and at most its limit.
+/// Returns whether each size is at least 1 and at most its limit.
 fn are_within(sizes: &[u32; 3], limits: &[u32; 3]) -> bool {
     sizes.iter().zip(limits).all(|(size, most)| (1..=*most).contains(size))
 }
@@ -64,10 +64,10 @@ impl State {
     /// Loads the code object at `image` for the current GPU.
     ///
     /// # Safety
-    /// It must be null or a whole code object.
+    /// It must be null or a complete code object.
     pub(crate) unsafe fn load_image(&mut self, image: *const c_void) -> Result<usize, Status> {
         self.sound(current())?;
-        // SAFETY: by the promise of the caller; those of this fake GPU say how long they are.
+        // SAFETY: guaranteed by the caller; code objects of this fake GPU specify their length.
         let image = unsafe { Image::read(image.cast()) }.ok_or(status::INVALID_IMAGE)?;
         if image.arch != self.model.arch {
             return Err(status::NO_BINARY_FOR_GPU);
@@ -75,10 +75,10 @@ impl State {
         Ok(self.modules.add(Module { gpu: current(), image }))
     }
 
-    /// A kernel of a module by its name.
+    /// Returns the kernel of a module with this name.
     ///
     /// # Safety
-    /// `name` must be null or point to a text that ends with a zero.
+    /// `name` must be null or point to a zero-terminated text.
     pub(crate) unsafe fn kernel(
         &mut self,
         module: usize,
@@ -87,11 +87,13 @@ impl State {
         if name.is_null() {
             return Err(status::INVALID_VALUE);
         }
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         let symbol = unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| status::NOT_FOUND)?;
         let Module { gpu, image } = self.modules.get(module)?;
         let Some((twin, _)) = kernels::find(symbol) else {
-            eprintln!("rsb-fake-gpu: {symbol} has no twin in crates/rsb-fake-gpu/src/kernels");
+            eprintln!(
+                "rsb-fake-gpu: {symbol} has no implementation in crates/rsb-fake-gpu/src/kernels"
+            );
             return Err(status::NOT_FOUND);
         };
         if !image.holds(symbol, twin.stem) {
@@ -104,8 +106,7 @@ impl State {
     /// Launches a kernel in a stream of its GPU.
     ///
     /// # Safety
-    /// `parameters` must be null or point to one pointer for each parameter of the kernel, each to
-    /// its 8 bytes.
+    /// `parameters` must be null or point to one pointer per kernel parameter, each to 8 bytes.
     pub(crate) unsafe fn launch_kernel(
         &mut self,
         function: usize,
@@ -125,14 +126,15 @@ impl State {
         if parameters.is_null() && twin.parameters > 0 {
             return Err(status::INVALID_VALUE);
         }
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         let argument =
             |index: usize| unsafe { (*parameters.add(index)).cast::<u64>().read_unaligned() };
         let arguments = (0..twin.parameters).map(argument).collect();
         self.hand_over(stream, Task::Kernel { symbol, arguments })
     }
 
-    /// Blocks of a kernel that a compute unit holds at once. So few registers never limit.
+    /// Returns how many blocks of a kernel a compute unit can hold at once. Registers are never the
+    /// limit.
     pub(crate) fn resident_blocks(
         &mut self,
         function: usize,
@@ -151,7 +153,7 @@ impl State {
         Ok((unit.threads / threads).min(unit.shared_bytes / shared).min(unit.blocks))
     }
 
-    /// One number about a kernel.
+    /// Returns an attribute of a kernel.
     pub(crate) fn function_attribute(
         &mut self,
         function: usize,

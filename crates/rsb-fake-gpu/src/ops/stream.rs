@@ -1,23 +1,23 @@
-//! Streams and marks in them.
+//! Streams and events.
 
 use crate::orders::ClockFault;
 use crate::state::{Event, State, Stream, current};
 use crate::status::{self, Status};
 
 impl State {
-    /// A stream of the current GPU.
+    /// Creates a stream of the current GPU.
     pub(crate) fn new_stream(&mut self) -> Result<usize, Status> {
         self.sound(current())?;
         Ok(self.streams.add(Stream::idle(current())))
     }
 
-    /// A mark that was not put anywhere yet.
+    /// Creates an event that is not yet recorded.
     pub(crate) fn new_event(&mut self) -> Result<usize, Status> {
         self.sound(current())?;
         Ok(self.events.add(Event { gpu: current(), at: None }))
     }
 
-    /// Puts a mark at the end of a stream, which must be of the mark's GPU.
+    /// Records an event at the end of a stream, which must belong to the event's GPU.
     pub(crate) fn record(&mut self, event: usize, stream: usize) -> Result<(), Status> {
         let own = self.events.get(event)?.gpu;
         let stream = self.stream(stream)?;
@@ -35,7 +35,7 @@ impl State {
         Ok(())
     }
 
-    /// What a stream is given from now on begins after a mark, if it was put anywhere.
+    /// Makes subsequent work of a stream wait for an event, if it was recorded.
     pub(crate) fn stream_waits(&mut self, stream: usize, event: usize) -> Result<(), Status> {
         let at = self.events.get(event)?.at;
         let stream = self.stream(stream)?;
@@ -46,7 +46,8 @@ impl State {
         Ok(())
     }
 
-    /// Milliseconds from one mark to another of the same GPU, as its clock says.
+    /// Returns the milliseconds between two events of the same GPU, including any injected clock
+    /// fault.
     pub(crate) fn elapsed_ms(&mut self, from: usize, until: usize) -> Result<f32, Status> {
         let (from, until) = (*self.events.get(from)?, *self.events.get(until)?);
         let gpu = from.gpu;

@@ -1,4 +1,4 @@
-//! One matrix product of a vendor's library, column by column as both vendors have them.
+//! One matrix product of a vendor's library, column-major.
 
 use std::ffi::c_void;
 
@@ -9,7 +9,7 @@ use super::{Matrix, Scale, Shape, multiply, multiply_whole};
 use crate::element::{E4m3, E4m3Fnuz, Element};
 use crate::launch::{KernelError, Launch, Work};
 
-/// Types of elements that libraries of products know.
+/// Element types of product libraries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Scalar {
     F64,
@@ -23,7 +23,7 @@ pub(crate) enum Scalar {
 }
 
 impl Scalar {
-    /// Whose rate a product of such elements has.
+    /// Returns the type whose rate a product of such elements has.
     pub(crate) fn dtype(self) -> Dtype {
         match self {
             Self::F64 => Dtype::F64,
@@ -35,12 +35,12 @@ impl Scalar {
         }
     }
 
-    /// The number at `pointer`; none of a type in which no sums are made.
+    /// Returns the number at `pointer`; `None` for types that are not accumulated in.
     ///
     /// # Safety
-    /// `pointer` must point to one of this type.
+    /// `pointer` must point to a value of this type.
     pub(crate) unsafe fn read(self, pointer: *const c_void) -> Option<f64> {
-        // SAFETY: by the promise of the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             Some(match self {
                 Self::F64 => pointer.cast::<f64>().read_unaligned(),
@@ -53,7 +53,7 @@ impl Scalar {
     }
 }
 
-/// One operand: where it is, the distance between its columns, and between matrices of a batch.
+/// An operand: its address, the distance between its columns, and between matrices of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Operand {
     pub(crate) address: usize,
@@ -63,38 +63,39 @@ pub(crate) struct Operand {
 }
 
 impl Operand {
-    /// Elements from the first of a batch of `rows` by `columns` (as stored) to the last.
+    /// Returns the number of elements from the first to the last of a batch of `rows` by `columns`
+    /// matrices (as stored).
     fn elements(&self, rows: usize, columns: usize, batch: usize) -> usize {
         let last = self.leading.saturating_mul(columns.saturating_sub(1)).saturating_add(rows);
         self.stride.saturating_mul(batch.saturating_sub(1)).saturating_add(last)
     }
 }
 
-/// A product that was asked for. Factors are kept as bits, so that equal products are equal.
+/// A requested product. Factors are stored as bits, so that equal products compare equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Product {
-    /// What orders call it.
+    /// Name used in faults.
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
     pub(crate) a: Operand,
     pub(crate) b: Operand,
     pub(crate) c: Operand,
     pub(crate) batch: usize,
-    /// Of A and B, and of C.
+    /// Types of A and B, and of C.
     pub(crate) types: [Scalar; 2],
-    /// Whose rate it has: tf32 is f32 in memory.
+    /// Type whose rate it has: tf32 is f32 in memory.
     pub(crate) dtype: Dtype,
     /// Alpha and beta.
     pub(crate) factors: [u64; 2],
-    /// What follows it.
+    /// Epilogue of the product.
     pub(crate) epilogue: Epilogue,
-    /// Where the bias is.
+    /// Address of the bias.
     pub(crate) bias: usize,
-    /// Which algorithm does it, from 1; 0 where there is no choice.
+    /// Algorithm to use, from 1; 0 if there is no choice.
     pub(crate) algorithm: u64,
 }
 
-/// What follows a product.
+/// Operation that follows a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Epilogue {
     None,
@@ -118,12 +119,12 @@ impl Epilogue {
 }
 
 impl Product {
-    /// Where its operands are.
+    /// Returns the addresses of its operands.
     pub(crate) fn addresses(&self) -> [u64; 4] {
         [self.a.address, self.b.address, self.c.address, self.bias].map(|address| address as u64)
     }
 
-    /// Computes it.
+    /// Computes the product.
     pub(crate) fn compute(&self, launch: &mut Launch<'_>) -> Result<Work, KernelError> {
         use Scalar::{Bf16, F16, F32, F64, Fp8, Fp8Fnuz, I8, I32};
         match self.types {
@@ -140,13 +141,13 @@ impl Product {
         }?;
         let Shape { m, n, k } = self.shape;
         let flops = 2.0 * m as f64 * n as f64 * k as f64 * self.batch as f64;
-        // The first algorithm is not the fastest.
+        // The first algorithm is deliberately not the fastest.
         let dependent_reads =
             [40, 0, 80].get(self.algorithm.wrapping_sub(1) as usize).copied().unwrap_or(0);
         Ok(Work { dependent_reads, ..Work::vector(self.dtype, flops) })
     }
 
-    /// Whether there is a product of these types.
+    /// Returns whether there is a product of these types.
     pub(crate) fn is_known(&self) -> bool {
         use Scalar::{Bf16, F16, F32, F64, Fp8, Fp8Fnuz, I8, I32};
         let floating = [[F64, F64], [F32, F32], [F16, F32], [Bf16, F32], [F16, F16], [Bf16, Bf16]];
@@ -156,7 +157,7 @@ impl Product {
             || (self.types == [I8, I32] && self.epilogue == Epilogue::None)
     }
 
-    /// Column by column is the transpose of row by row: Cᵀ = Bᵀ·Aᵀ.
+    /// Computes in the operand types. Column-major is the transpose of row-major: Cᵀ = Bᵀ·Aᵀ.
     fn compute_as<A: Element, C: Element>(
         &self,
         launch: &mut Launch<'_>,
@@ -186,7 +187,7 @@ impl Product {
                 multiply(turned, left, right, result, scale);
                 continue;
             }
-            // What follows is done before the one rounding.
+            // The epilogue is applied before the only rounding.
             let mut wide: Vec<f64> = result.iter().map(|c| c.get()).collect();
             super::multiply(turned, left, right, &mut wide, scale);
             for (at, (c, x)) in result.iter_mut().zip(wide).enumerate() {

@@ -1,5 +1,5 @@
-//! What is current on a thread. HIP has a GPU there, the first one to begin with; CUDA has a
-//! context, and none to begin with. Both come down to a GPU.
+//! Current GPU or context of a thread. HIP has a current GPU, initially the first; CUDA has a
+//! current context, initially none. Both determine a GPU.
 
 use std::cell::Cell;
 
@@ -11,12 +11,12 @@ thread_local! {
     static CONTEXT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The current GPU of this thread.
+/// Returns the current GPU of this thread.
 pub(crate) fn current() -> usize {
     GPU.get()
 }
 
-/// Makes `gpu` the current one of this thread.
+/// Makes `gpu` current in this thread.
 pub(crate) fn make_current(gpu: usize) {
     GPU.set(gpu);
 }
@@ -24,14 +24,14 @@ pub(crate) fn make_current(gpu: usize) {
 /// The primary context of a GPU.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Primary {
-    /// Its handle; 0 before anybody has asked for it.
+    /// Handle; 0 before it is first retained.
     pub(crate) handle: usize,
-    /// How many hold it.
+    /// Reference count.
     held: u32,
 }
 
 impl State {
-    /// Holds the primary context of a GPU. It is another one after it was given back by all.
+    /// Retains the primary context of a GPU. After its last release, a new context is created.
     pub(crate) fn retain(&mut self, gpu: usize) -> Result<usize, Status> {
         self.sound(gpu)?;
         if self.gpu(gpu)?.primary.held == 0 {
@@ -42,8 +42,7 @@ impl State {
         Ok(primary.handle)
     }
 
-    /// Gives the primary context of a GPU back. With the last who held it goes all memory of the
-    /// GPU.
+    /// Releases the primary context of a GPU. The last release frees all memory of the GPU.
     pub(crate) fn unretain(&mut self, gpu: usize) -> Result<(), Status> {
         let primary = &mut self.gpu(gpu)?.primary;
         primary.held = primary.held.checked_sub(1).ok_or(status::INVALID_CONTEXT)?;
@@ -55,12 +54,12 @@ impl State {
         Ok(())
     }
 
-    /// The GPU of a context.
+    /// Returns the GPU of a context.
     pub(crate) fn gpu_of(&mut self, context: usize) -> Result<usize, Status> {
         self.contexts.get(context).copied().map_err(|_| status::INVALID_CONTEXT)
     }
 
-    /// Makes a context the current one of this thread; 0 is none.
+    /// Makes a context current in this thread; 0 for none.
     pub(crate) fn set_context(&mut self, context: usize) -> Result<(), Status> {
         if context != 0 {
             make_current(self.gpu_of(context)?);
@@ -69,7 +68,7 @@ impl State {
         Ok(())
     }
 
-    /// Makes the GPU of this thread's context the current one, for the call that follows.
+    /// Makes the GPU of this thread's context current, for the following call.
     pub(crate) fn enter_context(&mut self) -> Result<(), Status> {
         match CONTEXT.get() {
             0 => Err(status::INVALID_CONTEXT),

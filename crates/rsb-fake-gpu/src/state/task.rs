@@ -1,7 +1,7 @@
-//! Pieces of work, done at once or recorded for a graph, and what they cost.
+//! Units of work, run immediately or captured for a graph, and their cost.
 //!
-//! A kernel that gave its result already is not computed again while nobody has written to what it
-//! reads and writes: a benchmark launches the same kernel thousands of times, and the host is slow.
+//! A kernel's result is not computed again until something writes to its inputs or outputs: a
+//! benchmark launches the same kernel thousands of times, and the host is slow.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use crate::product::library::Product;
 use crate::state::{Gpu, State, hang};
 use crate::status::{self, Status};
 
-/// One piece of work.
+/// A unit of work.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Task {
     /// A kernel and its arguments.
     Kernel { symbol: Arc<str>, arguments: Vec<u64> },
     /// A matrix product of a vendor's library.
     Product(Product),
-    /// Bytes from one place to another.
+    /// A copy of bytes.
     Copy { to: usize, from: usize, bytes: usize, route: Route },
-    /// Equal bytes.
+    /// A fill with one byte value.
     Fill { to: usize, value: u8, bytes: usize },
 }
 
-/// What was computed and is still there.
+/// A computed result that is still in memory.
 #[derive(Debug, Clone)]
 struct Memo {
     work: Work,
@@ -36,13 +36,13 @@ struct Memo {
     versions: Vec<u64>,
 }
 
-/// Every [`Memo`], by its work.
+/// All memos, by task.
 #[derive(Debug, Default)]
 pub(crate) struct Memos {
     known: HashMap<Task, Memo>,
 }
 
-/// Above so many, all are forgotten.
+/// Number of memos at which all are discarded.
 const MOST_MEMOS: usize = 1024;
 
 impl Memos {
@@ -67,7 +67,7 @@ impl Memos {
 }
 
 impl Task {
-    /// The name that orders use.
+    /// Returns the name used in faults.
     fn name(&self) -> &str {
         match self {
             Self::Kernel { symbol, .. } => symbol,
@@ -77,7 +77,7 @@ impl Task {
         }
     }
 
-    /// The line of a list of calls.
+    /// Returns the line for the file of calls.
     fn line(&self) -> String {
         match self {
             Self::Kernel { .. } | Self::Product(_) => format!("launch {}", self.name()),
@@ -89,7 +89,7 @@ impl Task {
         match self {
             Self::Kernel { symbol, .. } => {
                 let (twin, _) = kernels::find(symbol)
-                    .ok_or_else(|| KernelError(format!("{symbol} has no twin")))?;
+                    .ok_or_else(|| KernelError(format!("{symbol} has no implementation")))?;
                 (twin.run)(launch)
             }
             Self::Product(product) => product.compute(launch),
@@ -99,7 +99,7 @@ impl Task {
 }
 
 impl State {
-    /// Hands work over to a stream: it is done, or recorded while the stream is captured.
+    /// Enqueues work in a stream: runs it, or captures it during a capture.
     pub(crate) fn hand_over(&mut self, handle: usize, task: Task) -> Result<(), Status> {
         let gpu = self.stream(handle)?.gpu;
         self.sound(gpu)?;
@@ -113,7 +113,7 @@ impl State {
         }
     }
 
-    /// Does a piece of work now, and lets the stream's time pass.
+    /// Runs a unit of work now, and advances the stream's time.
     pub(crate) fn run(
         &mut self,
         handle: usize,
@@ -129,7 +129,7 @@ impl State {
         Ok(())
     }
 
-    /// Does it; nanoseconds.
+    /// Runs the work and returns its cost in nanoseconds.
     fn cost_of(&mut self, gpu: usize, task: &Task, way: LaunchPath) -> Result<f64, Status> {
         match task {
             Task::Copy { to, from, bytes, route } => {
@@ -158,7 +158,7 @@ impl State {
         }
     }
 
-    /// The result of a kernel, computed or still there.
+    /// Returns the result of a kernel, computed or from a memo.
     fn compute_or_recall(
         &mut self,
         gpu: usize,
@@ -179,7 +179,7 @@ impl State {
         };
         let mut launch = Launch::new(&self.heap, gpu, dtype, arguments);
         let mut work = task.compute(&mut launch).inspect_err(|KernelError(why)| {
-            eprintln!("rsb-fake-gpu: {} touched what it must not: {why}", task.name());
+            eprintln!("rsb-fake-gpu: invalid memory access by {}: {why}", task.name());
         })?;
         if matches!(task, Task::Product(_)) {
             work.engine = self.model.engine_of_products(work.dtype);
@@ -208,7 +208,7 @@ impl State {
         self.orders.as_ref().is_ok_and(|orders| orders.faults.iter().any(which))
     }
 
-    /// Whether an ordered fault keeps the work from being done.
+    /// Returns whether an injected fault prevents the work.
     fn breaks(&mut self, gpu: usize, task: &Task) -> Result<bool, Status> {
         let Ok(orders) = &self.orders else { return Err(status::NOT_INITIALIZED) };
         let mut happened: Option<fn(&mut Gpu)> = None;
@@ -247,8 +247,8 @@ impl State {
                 return Err(status::INVALID_VALUE);
             }
         }
-        // SAFETY: what lies in one of our blocks lies there with all its bytes, as checked; of
-        // other memory, which is the caller's own, the caller promises it. The ranges may overlap.
+        // SAFETY: ranges in allocated blocks are completely within them, as checked; other memory
+        // belongs to the caller, who guarantees it. The ranges may overlap.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
         self.heap.mark_written(to);
         Ok(())
@@ -256,18 +256,19 @@ impl State {
 
     fn fill(&mut self, to: usize, value: u8, bytes: usize) -> Result<(), Status> {
         let Some(block) = self.heap.find(to, bytes) else { return Err(status::INVALID_VALUE) };
-        // Fresh memory is zero already, and touching it would take pages of the host.
+        // Fresh memory is already zero, and writing it would take pages of the host.
         if value == 0 && block.version == 0 {
             return Ok(());
         }
-        // SAFETY: the range lies in a block of ours, as checked, which nobody else uses while the
+        // SAFETY: the range is in an allocated block, as checked, which has no other user while the
         // state is locked.
         unsafe { std::ptr::write_bytes(to as *mut u8, value, bytes) };
         self.heap.mark_written(to);
         Ok(())
     }
 
-    /// The way from `from` to `to`. At least one of them must be memory of a GPU or pinned.
+    /// Returns the route from `from` to `to`. At least one of them must be memory of a GPU or
+    /// pinned.
     pub(crate) fn route(&self, to: usize, from: usize) -> Result<Route, Status> {
         let to = self.heap.around(to).map(|block| block.home);
         let from = self.heap.around(from).map(|block| block.home);
@@ -283,8 +284,8 @@ impl State {
     }
 }
 
-/// What of the traffic the second-level cache serves: blocks that fit into it and were used not
-/// long ago.
+/// Returns the traffic, divided between memory and the second-level cache, which serves recently
+/// used blocks that fit.
 fn through_cache(cached: &mut Vec<(u64, u64)>, touched: &[Touched], l2_bytes: u64) -> Traffic {
     let mut traffic = Traffic::default();
     for one in touched {
@@ -303,7 +304,7 @@ fn through_cache(cached: &mut Vec<(u64, u64)>, touched: &[Touched], l2_bytes: u6
     traffic
 }
 
-/// Changes at most `count` of the first bytes of the last result.
+/// Applies `to` to at most `count` of the first bytes of the last result.
 fn change(touched: &[Touched], count: usize, to: impl Fn(u8) -> u8) {
     let Some(result) = touched.iter().rfind(|one| one.written) else { return };
     let (from, end) = result.range();

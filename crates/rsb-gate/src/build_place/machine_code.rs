@@ -1,27 +1,27 @@
-//! Whether two executables do the same: what is loaded of them is equal, but for the places in the
-//! source that panics name.
+//! Compares executables: they do the same if their loaded parts are equal, except for the source
+//! locations that panics name.
 //!
-//! A comment that moves lines changes those places alone (`core::panic::Location`: a file, a line,
-//! a column). Whatever else differs, code or data, may make a program faster or slower, and is no
-//! business of this module to judge.
+//! A comment that moves lines changes only these locations (`core::panic::Location`: a file, a
+//! line, a column). Any other difference, in code or data, may change the speed of a program, so it
+//! always counts.
 
 use object::elf::{SHF_ALLOC, SHT_NOBITS, SHT_NOTE};
 use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Object as _, ObjectSection as _, SectionFlags};
 
-/// A `Location` on 64-bit machines: the file's address and length, then line and column.
+/// Size of a `Location` on 64-bit machines: the file's address and length, then line and column.
 const LOCATION: usize = 24;
-/// Where the line and the column stand in it.
+/// Offset of the line and the column in it.
 const LINE: usize = 16;
 
-/// Whether the executables `one` and `other` do the same. What cannot be read as ELF is the same
-/// only byte for byte.
+/// Returns whether the executables `one` and `other` do the same. Files that cannot be read as ELF
+/// must be equal byte for byte.
 pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     one == other
         || matches!((LoadedImage::of(one), LoadedImage::of(other)), (Some(one), Some(other)) if one.does_as(&other))
 }
 
-/// What the system loads of an executable.
+/// Parts of an executable that the system loads.
 struct LoadedImage<'a> {
     entry: u64,
     sections: Vec<Section<'a>>,
@@ -40,7 +40,7 @@ impl<'a> LoadedImage<'a> {
         let mut sections = Vec::new();
         for section in file.sections() {
             let SectionFlags::Elf { sh_flags, sh_type } = section.flags() else { continue };
-            // A note says who built it and from what.
+            // A note describes the build.
             if sh_flags.0 & SHF_ALLOC.0 == 0 || sh_type == SHT_NOTE {
                 continue;
             }
@@ -67,12 +67,12 @@ impl<'a> LoadedImage<'a> {
             })
     }
 
-    /// Whether `a` and `b` differ in lines and columns of places in the source alone.
+    /// Returns whether `a` and `b` differ only in lines and columns of source locations.
     fn places_alone(&self, a: &Section<'_>, b: &Section<'_>) -> bool {
         let mut at = 0;
         while let Some(offset) = a.data[at..].iter().zip(&b.data[at..]).position(|(a, b)| a != b) {
             let differs = at + offset;
-            // A place begins at a multiple of eight, and the byte that differs is in its last
+            // A location begins at a multiple of eight, and the byte that differs is in its last
             // eight.
             let begin = (differs & !7).checked_sub(LINE);
             match begin {
@@ -85,15 +85,15 @@ impl<'a> LoadedImage<'a> {
         true
     }
 
-    /// Whether a place in a Rust file stands at `begin` of `section`: its name is a text that ends
-    /// in `.rs`, and line and column are counted from one.
+    /// Returns whether `section` has a location in a Rust file at `begin`: its name ends in `.rs`,
+    /// and line and column are counted from one.
     fn is_place(&self, section: &Section<'_>, begin: usize) -> bool {
         half_word_at(section.data, begin + LINE).is_some_and(|line| line > 0)
             && half_word_at(section.data, begin + LINE + 4).is_some_and(|column| column > 0)
             && self.name_at(section, begin).is_some_and(|name| name.ends_with(b".rs"))
     }
 
-    /// The text whose address and length are at `begin` of `section`.
+    /// Returns the text whose address and length are at `begin` of `section`.
     fn name_at(&self, section: &Section<'_>, begin: usize) -> Option<&[u8]> {
         let address = match word_at(section.data, begin)? {
             // Position-independent programs get the address when they are loaded.
@@ -103,7 +103,7 @@ impl<'a> LoadedImage<'a> {
         self.text_at(address, word_at(section.data, begin + 8)?)
     }
 
-    /// What a relative relocation puts at `address`.
+    /// Returns the value that a relative relocation stores at `address`.
     fn relocated_to(&self, address: u64) -> Option<u64> {
         const ENTRY: usize = 24; // Elf64_Rela: where, which kind, what.
         let table = self.sections.iter().find(|section| section.name == ".rela.dyn")?;

@@ -14,18 +14,17 @@ use super::judge::{Judge, SideName};
 use super::latest::{latest, of_another_tree};
 use super::{Basis, JudgedSides, Judgment, MissingSide, notes};
 
-/// Runs of one code this close together are repeats of each other. Half a day keeps nightly runs of
-/// one commit apart, of which each is a question of its own, and joins what somebody repeats on the
-/// same day.
+/// Runs of the same code within this time are repeats of each other. Half a day joins repeats made
+/// on the same day, and keeps nightly runs of one commit apart, which are judged separately.
 const REPEATED_WITHIN: jiff::SignedDuration = jiff::SignedDuration::from_hours(12);
 
-/// More repeats than this say nothing new.
+/// Maximum number of repeats judged together with the latest run; more add no information.
 const MOST_REPEATS: usize = 6;
 
-/// Judges the latest run, or those named, against the last `runs` stored ones.
+/// Judges the latest run, or the runs in `named`, against the last `runs` stored ones.
 ///
 /// # Errors
-/// When a run, the policy or the baseline cannot be read.
+/// If a run, the policy or the baseline cannot be read.
 pub fn against_history(
     judge: &Judge,
     named: &[String],
@@ -47,7 +46,7 @@ pub fn against_history(
             judge,
             &[],
             MissingSide::Run,
-            "the side to judge holds no run".to_owned(),
+            "the side to judge has no run".to_owned(),
         ));
     };
     let slugs = judge.store.slugs_of(&Fingerprint::of(&first.environment))?;
@@ -72,7 +71,7 @@ pub fn against_history(
     Ok(Judgment::of_figures(result, JudgedSides::of(last, &current)))
 }
 
-/// Nothing to judge by: no verdict, and a document that says so.
+/// Returns a judgment without a verdict, for the reason `why`.
 fn no_verdict(judge: &Judge, current: &[Run], lack: MissingSide, why: String) -> Judgment {
     Judgment {
         result: judge.judge(&[], current),
@@ -81,7 +80,7 @@ fn no_verdict(judge: &Judge, current: &[Run], lack: MissingSide, why: String) ->
     }
 }
 
-/// The latest run, and the runs of the same code shortly before it, of which it is the repeat.
+/// Returns the latest run, together with earlier runs of the same code that it repeats.
 fn looks(judge: &Judge, known: &[RunSummary]) -> Result<Vec<Run>, EngineError> {
     let latest = latest(&judge.store)?;
     if let Some(why) = of_another_tree(&latest) {
@@ -110,8 +109,8 @@ fn is_alike(run: &RunSummary, slugs: &[String], suite: &str) -> bool {
     slugs.contains(&run.slug) && run.suite == suite
 }
 
-/// Whether two runs measured the same code: one commit, and no sign of another program. A tree with
-/// changes of its own is like another only where the hash of the program says so.
+/// Returns whether two runs measured the same commit and program. If a program hash is missing,
+/// both trees must be clean.
 fn is_same_code(one: &Run, other: &Run) -> bool {
     let (Some(git), Some(other_git)) = (&one.environment.git, &other.environment.git) else {
         return false;
@@ -124,8 +123,8 @@ fn is_same_code(one: &Run, other: &Run) -> bool {
     git.commit == other_git.commit && same_program
 }
 
-/// Those of the last `runs` runs of this machine and suite that began before `first` and may be
-/// compared with it, oldest first.
+/// Returns those of the last `runs` runs of this machine and suite that started no later than
+/// `first` and are comparable with it, oldest first.
 fn before(
     known: &[RunSummary],
     slugs: &[String],
@@ -156,7 +155,7 @@ fn before(
             Ok(run) => run,
             Err(error) => {
                 listener(&Event::note(format!(
-                    "the earlier run {} does not count: {error}",
+                    "the earlier run {} is ignored: {error}",
                     summary.run_id
                 )));
                 continue;
@@ -191,7 +190,7 @@ fn before(
     found
 }
 
-/// The levels that the baseline of this machine and suite, where there is one, says were accepted.
+/// Returns the accepted levels recorded in the baseline of this machine and suite, if there is one.
 fn accepted_levels(
     judge: &Judge,
     run: &Run,

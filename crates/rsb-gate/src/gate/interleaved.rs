@@ -1,5 +1,5 @@
-//! Two programs measured interleaved until their cases are decided: how `gate --against`, the
-//! paired re-run and `bisect` measure.
+//! Measures two programs interleaved until their cases are decided. Used by `gate --against`, the
+//! paired re-run and `bisect`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,53 +25,53 @@ use super::JudgedSides;
 use super::schedule::Schedule;
 use crate::harness::{self, BenchPairs, Benches, TURNS};
 
-/// What measures the two sides.
+/// The programs of the two sides.
 #[derive(Debug, Clone)]
 pub enum SidePrograms {
-    /// Two builds of this program, each in one layout or in several.
+    /// Two builds of this program, each in one or several layouts.
     Workers([Vec<WorkerCommand>; 2]),
     /// Two builds of another project.
     Benches([Arc<Benches>; 2]),
 }
 
-/// Two programs and what was measured of them so far, interleaved.
+/// Two programs and their interleaved measurements.
 pub struct Sides {
     programs: SidePrograms,
     cases: Vec<Case>,
     environment: Environment,
     baseline: Run,
     current: Run,
-    /// First calls of cases, if whole processes take turns.
+    /// When each case was first judged slower or faster, if whole processes take turns.
     called: BTreeMap<CaseId, FirstCall>,
 }
 
-/// When to stop measuring.
+/// Limits on measuring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeasureLimits {
-    /// How long to measure.
+    /// Time to measure.
     pub budget: Duration,
-    /// Whether one case that is Regressed ends it.
+    /// Whether to stop as soon as one case is Regressed.
     pub fail_fast: bool,
-    /// How long to wait in all, outside of the budget, while other programs are busy.
+    /// Maximum total time to wait while other programs are busy, in addition to the budget.
     pub wait_for_quiet: Duration,
 }
 
 impl MeasureLimits {
-    /// No other limit than `budget`.
+    /// Creates limits with only a `budget`.
     pub const fn new(budget: Duration) -> Self {
         Self { budget, fail_fast: false, wait_for_quiet: Duration::ZERO }
     }
 }
 
-/// Suites of more cases than this are looked at in pairs of one turn first, so that every case is
-/// looked at early.
+/// Suites with more cases than this start with pairs of one turn, so that every case is measured
+/// early.
 const FEW_CASES: usize = 20;
 
-/// The user is warned if the budget allows fewer pairs of each case than this.
+/// The user is warned if the budget allows fewer pairs per case than this.
 const SCARCE_PAIRS: u32 = 4;
 
 impl Sides {
-    /// Both `programs`, called `names`, before anything of `cases` is measured.
+    /// Creates sides for both `programs`, called `names`, before any of `cases` is measured.
     pub fn new(programs: SidePrograms, names: [&str; 2], cases: Vec<Case>) -> Self {
         let environment = machine::environment();
         let [baseline, current] = names.map(|name| {
@@ -86,13 +86,13 @@ impl Sides {
         Self { programs, cases, environment, baseline, current, called: BTreeMap::new() }
     }
 
-    /// Whether there is nothing to measure.
+    /// Returns whether there are no cases to measure.
     pub const fn is_empty(&self) -> bool {
         self.cases.is_empty()
     }
 
-    /// Measures every case a few times, then the undecided ones, the most urgent first, until the
-    /// budget is over.
+    /// Measures every case a few times, then the undecided ones, the most urgent first, until all
+    /// are decided or the budget is used up.
     ///
     /// # Errors
     /// Fails if no temporary directory can be created.
@@ -145,7 +145,7 @@ impl Sides {
         }
         claim.end([&mut self.baseline, &mut self.current], listener);
         if waited >= Duration::from_secs(5) {
-            let text = format!("waited {} s for other programs in all", waited.as_secs());
+            let text = format!("waited {} s in total for other programs", waited.as_secs());
             listener(&Event::note(text));
         }
         Ok(())
@@ -165,7 +165,7 @@ impl Sides {
         Ok(measure::run_interleaved(cases, settings, &mut *pairs, &self.environment, listener).0)
     }
 
-    /// Lists every case as measured, without times: something else is to be judged.
+    /// Lists every case as measured, without times, if only other metrics are judged.
     pub fn leave_times_out(&mut self) {
         let progress = assemble::CaseProgress::default();
         for run in [&mut self.baseline, &mut self.current] {
@@ -177,9 +177,9 @@ impl Sides {
         }
     }
 
-    /// Counts the instructions of what both sides have measured, once for each program: those of
-    /// another project for at most `time`, those of this one for as long as a suite may take.
-    /// Returns what a reader should know of it.
+    /// Counts the instructions of the measured cases, once per program. Counting takes at most
+    /// `time` for another project, and at most the time limit of a suite for this program. Returns
+    /// a summary for the user.
     pub fn count_instructions(&mut self, time: Duration, listener: &mut Listener<'_>) -> String {
         listener(&Event::CountingStarted { cases: self.cases.len() });
         match self.programs.clone() {
@@ -193,7 +193,7 @@ impl Sides {
         let mut counting = InstructionPass::begin(&settings, settings.limits.suite);
         'cases: for case in &self.cases {
             for (run, layouts) in [&mut self.baseline, &mut self.current].into_iter().zip(layouts) {
-                // Whatever its layout, it executes the same instructions.
+                // All layouts execute the same instructions.
                 let Some(program) = layouts.first() else { continue };
                 let Some(result) = result_of(run, &case.id) else { continue 'cases };
                 if counting.add(program, case, result).is_err() {
@@ -239,7 +239,7 @@ impl Sides {
         format!("the instructions of {counted} of {} cases were counted by Valgrind", ids.len())
     }
 
-    /// What the pairs so far say. A case that had no turn on a side has no verdict.
+    /// Compares all pairs measured until now. A case without a turn on one side has no verdict.
     pub fn compare(&self, policy: &Policy) -> ComparisonResult {
         let result = match self.programs {
             SidePrograms::Workers(_) => {
@@ -259,7 +259,7 @@ impl Sides {
         rsb_stats::with_unmeasured(result, &self.unmeasured_cases(), policy)
     }
 
-    /// Notes which cases are called slower or faster now for the first time.
+    /// Records cases that are judged slower or faster for the first time.
     fn note_called(&mut self, policy: &Policy) {
         if matches!(self.programs, SidePrograms::Workers(_)) {
             return;
@@ -294,14 +294,14 @@ impl Sides {
         self.cases.iter().map(|case| &case.id).filter(|id| !had_turn(id)).cloned().collect()
     }
 
-    /// What was compared, the tree here as the current side. The load is that of the last minute.
+    /// Returns both sides, with the tree here as the current side and the load of the last minute.
     pub fn judged_sides(&self) -> JudgedSides {
         let mut current = Run { benchmarks: Vec::new(), ..self.current.clone() };
         current.environment.state = Some(rsb_probe::state());
         JudgedSides::of(&[], &[current])
     }
 
-    /// The first program's side.
+    /// Returns the run of the first program.
     pub fn baseline(&self) -> &Run {
         &self.baseline
     }
@@ -315,8 +315,8 @@ impl Sides {
                 let known = run.benchmarks.iter().find(|known| known.benchmark_id == *id);
                 let mut result = result.clone();
                 if let Some(known) = known {
-                    // What one side alone could repeat has no partner: it would shift all pairs
-                    // after it.
+                    // Samples that only one side could repeat have no partner and would shift all
+                    // later pairs.
                     if count_samples(&both.baseline, id) != count_samples(&both.current, id) {
                         result.samples.clear();
                     }
@@ -327,7 +327,8 @@ impl Sides {
         }
     }
 
-    /// How many turns a pair has if there is time. Workers have one: they sample in turns.
+    /// Returns the number of turns of a pair if there is time. Workers have one, because they
+    /// interleave samples.
     const fn most_turns(&self) -> u32 {
         match self.programs {
             SidePrograms::Workers(_) => 1,
@@ -335,8 +336,8 @@ impl Sides {
         }
     }
 
-    /// How often cases are measured. Of several layouts each is measured once: measuring the same
-    /// ones again gives the same result.
+    /// Returns how often cases are measured. With several layouts, each is measured once, because
+    /// measuring the same layout again gives the same result.
     fn rounds(&self) -> Rounds {
         match &self.programs {
             SidePrograms::Workers(layouts) if layouts[0].len() > 1 => {
@@ -348,7 +349,7 @@ impl Sides {
     }
 }
 
-/// Reports what a pair of each case costs if the budget allows too few of them for a verdict.
+/// Reports the cost of one pair of each case if the budget allows too few for a verdict.
 fn note_cost(schedule: &Schedule, cases: usize, budget: Duration, listener: &mut Listener<'_>) {
     let pair = schedule.cost_of_all().as_secs_f64(); // Of one turn.
     let pairs = budget.as_secs_f64() / pair.max(1e-9);
@@ -428,8 +429,8 @@ mod tests {
         let cases = [&known, &late].map(case_of).to_vec();
         let mut sides = Sides::new(programs, ["a", "b"], cases);
         assert_eq!(inconclusive_reasons(&sides).len(), 2, "nothing was measured");
-        // The second broke on one side, and the time was over before the other could say how it
-        // stands there.
+        // The second case failed on one side, and the time was over before the other side was
+        // measured.
         late.outcome = rsb_model::Outcome::Failed;
         sides.take_over(&InterleavedResults {
             baseline: vec![known.clone()],

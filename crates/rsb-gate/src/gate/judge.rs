@@ -1,4 +1,4 @@
-//! Both sides of a comparison: found, read, judged.
+//! Finds, reads and judges both sides of a comparison.
 
 use std::path::{Path, PathBuf};
 
@@ -18,15 +18,16 @@ use crate::Directories;
 use crate::directories::PolicyPath;
 use crate::policy::{self, ControlSet, Thresholds};
 
-/// Everything that judging needs, loaded.
+/// The loaded inputs of judging.
 pub struct Judge {
-    /// Where things are.
+    /// Directories of the project.
     pub directories: Directories,
-    /// The results.
+    /// Store of the results.
     pub store: Store,
     policy: Policy,
     across: Vec<String>,
-    /// The merge base whose baselines and policy count, and what it is the merge base with.
+    /// Merge base whose baselines and policy apply, and the revision that it is the merge base
+    /// with.
     base: Option<(String, String)>,
     environments: Vec<(SideName, Environment)>,
 }
@@ -34,14 +35,14 @@ pub struct Judge {
 /// A side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SideName {
-    /// What is compared with.
+    /// The reference side.
     Baseline,
-    /// What is judged.
+    /// The judged side.
     Current,
 }
 
 impl SideName {
-    /// The name used on the command line.
+    /// Returns the name used on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Baseline => "baseline",
@@ -51,11 +52,11 @@ impl SideName {
 }
 
 impl Judge {
-    /// With the policy of `directories` (see [`policy::load`]), and the factors whose change is the
-    /// question.
+    /// Loads the policy of `directories` (see [`policy::load`]) and opens the results. `across`
+    /// names the factors whose effect is judged.
     ///
     /// # Errors
-    /// When the policy or the results cannot be read.
+    /// If the policy or the results cannot be read.
     pub fn load(
         directories: Directories,
         thresholds: &Thresholds,
@@ -68,13 +69,12 @@ impl Judge {
         Ok(Self { directories, store, policy, across, base: None, environments: Vec::new() })
     }
 
-    /// The machines of sides whose own files do not tell it.
+    /// Sets the machines of sides whose files do not record one.
     pub fn set_environments(&mut self, environments: Vec<(SideName, Environment)>) {
         self.environments = environments;
     }
 
-    /// Gives the runs of a side the machine that was told for it, where they have none of their
-    /// own.
+    /// Fills in the machine set for `side` in runs that do not record one.
     pub fn place(&self, side: SideName, mut runs: Vec<Run>) -> Vec<Run> {
         let told = self.environments.iter().find(|(of, _)| *of == side);
         for run in runs.iter_mut().filter(|run| run.environment.cpu.is_none()) {
@@ -86,10 +86,10 @@ impl Judge {
         runs
     }
 
-    /// The runs that are named, or the latest.
+    /// Returns the runs in `named`, or the latest run if that is empty.
     ///
     /// # Errors
-    /// When one cannot be read, or there is none.
+    /// If a run cannot be read, or there is none.
     pub fn current(&self, named: &[String]) -> Result<Vec<Run>, EngineError> {
         if named.is_empty() {
             return Ok(vec![latest(&self.store)?]);
@@ -97,36 +97,37 @@ impl Judge {
         self.sides(named)
     }
 
-    /// That `text` will stand for something else once the next run is stored.
+    /// Checks, before a run is measured, that `text` will name another side once that run is
+    /// stored.
     ///
     /// # Errors
-    /// When it stands for nothing, cannot be read, or would be that run itself.
+    /// If it names nothing, cannot be read, or would name the new run itself.
     pub fn check_before_run(&self, text: &str) -> Result<(), EngineError> {
         match before_latest(text) {
             Some(0) => Err(EngineError::usage(anyhow!(
-                "`{text}` will be the new run itself; write `previous`"
+                "`{text}` will be the new run itself; use `previous`"
             ))),
-            // What is the latest now will be the one before.
+            // The latest run now is the previous one then.
             Some(1) => latest(&self.store).map(drop),
             Some(runs) => self.before_latest(runs - 1).map(drop),
             None => self.sides(&[text.to_owned()]).map(drop),
         }
     }
 
-    /// The runs that each of `named` stands for.
+    /// Returns the runs that `named` refers to.
     ///
     /// # Errors
-    /// When one cannot be read, or is named twice.
+    /// If one cannot be read or is named twice.
     pub fn sides(&self, named: &[String]) -> Result<Vec<Run>, EngineError> {
         let named: &[String] =
             &named.iter().flat_map(|text| self.expand_side(text)).collect::<Vec<_>>();
         let sides: Result<Vec<Vec<Run>>, EngineError> =
             named.iter().map(|text| self.side(text)).collect();
         let runs: Vec<Run> = sides?.into_iter().flatten().collect();
-        // One thing has several spellings: `x`, `./x`, a link to it.
+        // The same source has several spellings: `x`, `./x`, a link to it.
         if let Some((again, first)) = same_source(named, named) {
             return Err(EngineError::usage(anyhow!(
-                "`{again}` is `{first}` given twice on one side; each may count once"
+                "`{again}` and `{first}` are the same source on one side; name it once"
             )));
         }
         let repeated = runs
@@ -134,17 +135,17 @@ impl Judge {
             .enumerate()
             .find(|(index, run)| runs[..*index].iter().any(|other| other.run_id == run.run_id));
         match repeated {
-            // Once more the same samples would pass for further replicates.
+            // The same samples would count as further replicates.
             Some((_, run)) => Err(EngineError::usage(anyhow!(
-                "the run {} is given twice on one side; each may count once",
+                "the run {} is given twice on one side; name it once",
                 run.run_id
             ))),
             None => Ok(runs),
         }
     }
 
-    /// What `text` stands for, unless it is the name of a saved baseline: that of a result of
-    /// Criterion comes after it.
+    /// Expands `text` to the sides it names. The name of a saved baseline takes precedence over
+    /// that of a Criterion result.
     fn expand_side(&self, text: &str) -> Vec<String> {
         let is_saved =
             Baselines::new(&self.directories.baselines).list().iter().any(|info| info.name == text);
@@ -155,20 +156,20 @@ impl Judge {
         }
     }
 
-    /// The run measured so many runs before the last one.
+    /// Returns the run stored `runs` runs before the latest one.
     fn before_latest(&self, runs: u32) -> Result<Vec<Run>, EngineError> {
         let run = self.store.before_latest(runs).map_err(EngineError::usage)?;
         run.map(|run| vec![run]).ok_or_else(|| {
             EngineError::usage(anyhow!(
-                "{} holds no run {runs} before the latest one; `rusty-stack-bench history` lists \
+                "{} has no run {runs} before the latest one; `rusty-stack-bench history` lists \
                  them",
                 self.store.results_dir().display()
             ))
         })
     }
 
-    /// An output directory of Criterion, a run's file, a baseline's file, the name of a saved
-    /// baseline, the id of a stored run, or `latest~N`.
+    /// Reads an output directory of Criterion, a run file, a baseline file, a saved baseline by
+    /// name, a stored run by id, or `latest~N`.
     fn side(&self, text: &str) -> Result<Vec<Run>, EngineError> {
         let baselines = Baselines::new(&self.directories.baselines);
         let here = self.store.latest().ok().flatten().map(|run| Fingerprint::of(&run.environment));
@@ -198,10 +199,10 @@ impl Judge {
         })
     }
 
-    /// Looks at the policy beside the runs that it is for.
+    /// Checks the policy against the runs that it applies to.
     ///
     /// # Errors
-    /// As [`policy::check`].
+    /// Same as [`policy::check`].
     pub fn check(&self, baseline: &[Run], current: &[Run]) -> Result<(), EngineError> {
         let each = baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
         let ids =
@@ -209,15 +210,15 @@ impl Judge {
         self.check_ids(&ids, ControlSet::Heard)
     }
 
-    /// As [`Judge::check`], for cases by their ids.
+    /// Checks the policy like [`Judge::check`], for cases given by id.
     ///
     /// # Errors
-    /// As [`policy::check`].
+    /// Same as [`policy::check`].
     pub fn check_ids(&self, ids: &[&str], control: ControlSet) -> Result<(), EngineError> {
         policy::check(&self.policy, ids, control, &self.directories)
     }
 
-    /// The verdicts, with what a reader should know of both sides.
+    /// Judges `current` against `baseline`, and adds notes on both sides.
     pub fn judge(&self, baseline: &[Run], current: &[Run]) -> ComparisonResult {
         let now = Timestamp::now();
         let mut result = rsb_stats::gate(baseline, current, &self.policy, &self.across, now);
@@ -225,31 +226,30 @@ impl Judge {
         result
     }
 
-    /// Whether the question is what a change of the software did.
+    /// Returns whether the effect of a software change is judged.
     pub fn asks_across(&self) -> bool {
         !self.across.is_empty()
     }
 
-    /// The policy.
+    /// Returns the policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Takes baselines from `files`, those of the merge base `commit` with `revision`.
+    /// Takes baselines from `files`, which belong to the merge base `commit` with `revision`.
     pub fn take_base(&mut self, files: &Path, commit: &str, revision: &str) {
         files.clone_into(&mut self.directories.baselines);
         self.base = Some((commit.to_owned(), revision.to_owned()));
     }
 
-    /// Whose baseline it is, where it is not the one in the tree.
+    /// Returns a note on the origin of the baseline, unless it is the one in the tree.
     pub(super) fn base_note(&self) -> Option<ComparisonNote> {
         let (commit, revision) = self.base.as_ref()?;
-        let text =
-            format!("the baseline is that of {commit}, where this history left that of {revision}");
+        let text = format!("the baseline is that of {commit}, the merge base with {revision}");
         Some(ComparisonNote::new(ComparisonNoteCode::MergeBase, text))
     }
 
-    /// Whose policy decides, where it is not the one in the tree.
+    /// Returns a note on the origin of the policy, unless it is the one in the tree.
     pub fn policy_note(&self) -> Option<ComparisonNote> {
         let PolicyPath::AtRevision { path, revision, text } = &self.directories.policy else {
             return None;
@@ -267,14 +267,14 @@ impl Judge {
         ))
     }
 
-    /// The factors whose change is the question.
+    /// Returns the factors whose effect is judged.
     pub fn across(&self) -> &[String] {
         &self.across
     }
 }
 
-/// The first of `named` that is the same thing as one of `others`, but for itself, and that one: a
-/// directory of Criterion with the same name of a result, or a file that is the same or holds the
+/// Returns the first of `named` that has the same source as another text in `others`, and that
+/// text. Sources are the same if they are one result in one Criterion directory, or files with the
 /// same bytes.
 pub(super) fn same_source<'n>(
     named: &'n [String],
@@ -292,7 +292,7 @@ pub(super) fn same_source<'n>(
     })
 }
 
-/// What a text on the command line stands for, whichever way it is spelled.
+/// Source that a text on the command line refers to, independent of its spelling.
 #[derive(PartialEq)]
 enum Source {
     Criterion { dir: PathBuf, result: String },
@@ -312,7 +312,7 @@ impl Source {
     }
 }
 
-/// Why `current` cannot be judged against `baseline`, when a run is on both sides.
+/// Returns why `current` cannot be judged against `baseline` if a run is on both sides.
 pub fn is_itself(baseline: &[Run], current: &[Run]) -> Option<String> {
     let run = current.iter().find(|run| baseline.iter().any(|other| other.run_id == run.run_id))?;
     Some(format!(
@@ -324,17 +324,18 @@ pub fn is_itself(baseline: &[Run], current: &[Run]) -> Option<String> {
 /// A comparison with a saved baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SavedComparison {
-    /// What came out.
+    /// Result of the comparison.
     pub result: ComparisonResult,
     /// The runs of the baseline.
     pub baseline: Vec<Run>,
 }
 
-/// `run` against the baseline saved for its machine and suite, where there is one: the verdict of
-/// the `gate` that measured them last, else what the stored figures say.
+/// Compares `run` with the baseline saved for its machine and suite, if there is one. Returns the
+/// verdict of the last `gate` that remeasured them if it is still valid, else the verdict on the
+/// stored values.
 ///
 /// # Errors
-/// Why there is none to be had from it.
+/// If the baseline cannot be read or contains the run itself.
 pub fn against_saved(
     store: &Store,
     directories: &Directories,
@@ -358,14 +359,14 @@ pub fn against_saved(
     Ok(Some(SavedComparison { result, baseline: before }))
 }
 
-/// The verdict that `gate` came to about the same runs by measuring again, where nothing has
-/// changed since then, else `result`, which is what the stored figures say. `files` are those of
-/// the baseline and the policy.
+/// Returns the verdict that `gate` reached on the same runs by remeasuring, if nothing has changed
+/// since then, else `result`, which is based on stored values. `files` are the files of the
+/// baseline and the policy.
 pub fn as_gated(store: &Store, result: ComparisonResult, files: [&Path; 2]) -> ComparisonResult {
     find_remeasured(store, &result, files).unwrap_or(result)
 }
 
-/// The verdict on the runs of `result` that `gate` came to by measuring again, where nothing has
+/// Returns the verdict that `gate` reached on the runs of `result` by remeasuring, if nothing has
 /// changed since then.
 pub(super) fn find_remeasured(
     store: &Store,
@@ -398,8 +399,8 @@ fn was_remeasured(result: &ComparisonResult) -> bool {
     result.notes.iter().any(|note| note.code == ComparisonNoteCode::Remeasured)
 }
 
-/// Whether both were asked about the same metrics, with the same thresholds. A verdict across what
-/// differs is another question.
+/// Returns whether both comparisons cover the same cases and metrics with the same thresholds, and
+/// `asked` is comparable.
 fn is_same_question(kept: &ComparisonResult, asked: &ComparisonResult) -> bool {
     asked.verdict != Verdict::NotComparable
         && is_same_threshold(kept.threshold_percent, asked.threshold_percent)
@@ -415,10 +416,10 @@ fn is_same_threshold(a_percent: f64, b_percent: f64) -> bool {
     (a_percent - b_percent).abs() < 1e-9
 }
 
-/// The results directory, for reading; what it wants to say is told.
+/// Opens the results directory for reading and reports its notices.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn open(directories: &Directories, listener: &mut Listener<'_>) -> Result<Store, EngineError> {
     let store = Store::open_existing(&directories.results).map_err(EngineError::usage)?;
     for note in rsb_store::notes(&store.notices()) {
@@ -427,7 +428,7 @@ pub fn open(directories: &Directories, listener: &mut Listener<'_>) -> Result<St
     Ok(store)
 }
 
-/// A run, a baseline, or what another tool has measured.
+/// Reads a run, a baseline, or a result file of another tool.
 fn read_file(path: &Path) -> Result<Vec<Run>, EngineError> {
     match read_recorded(path) {
         Ok(RecordedFile::Run(run)) => Ok(vec![*run]),
@@ -445,7 +446,7 @@ fn read_file(path: &Path) -> Result<Vec<Run>, EngineError> {
     }
 }
 
-/// Whether `text` names a file rather than an id.
+/// Returns whether `text` names a file rather than an id.
 pub fn is_path(text: &str) -> bool {
     Path::new(text).exists() || text.contains('/') || Path::new(text).extension().is_some()
 }

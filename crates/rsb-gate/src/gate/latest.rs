@@ -1,5 +1,4 @@
-//! Which run is meant if none is named: the latest of these results by its time, if that is beyond
-//! doubt.
+//! Selects the run if none is named: the latest by time, unless another may be the latest.
 
 use std::path::Path;
 
@@ -10,11 +9,11 @@ use rsb_store::Store;
 
 use rsb_engine::{EngineError, Listener};
 
-/// The run that was measured last.
+/// Returns the run that was measured last.
 ///
 /// # Errors
-/// When there is none (no verdict), or another may be the latest one: one that is being measured,
-/// whose file cannot be read, or that has a higher number in the sequence of runs.
+/// If there is none (no verdict), or another may be the latest: one that is being measured, whose
+/// file cannot be read, or that has a higher number in the sequence of runs.
 pub fn latest(store: &Store) -> Result<Run, EngineError> {
     let run = known_latest(store)?;
     match doubt(store, &run) {
@@ -23,10 +22,10 @@ pub fn latest(store: &Store) -> Result<Run, EngineError> {
     }
 }
 
-/// As [`latest`]; that another run may be the latest one is only said.
+/// Returns the same run as [`latest`], but only notes if another may be the latest.
 ///
 /// # Errors
-/// When there is none, or the index does not answer.
+/// If there is none, or the index cannot be read.
 pub fn latest_lenient(store: &Store, listener: &mut Listener<'_>) -> Result<Run, EngineError> {
     let run = known_latest(store)?;
     if let Some(doubt) = doubt(store, &run) {
@@ -41,8 +40,8 @@ fn known_latest(store: &Store) -> Result<Run, EngineError> {
         let dir = store.results_dir().display();
         if let Some(newest) = store.runs().ok().and_then(|runs| runs.into_iter().next()) {
             return EngineError::no_verdict(anyhow!(
-                "the runs in {dir} were all imported, and none was measured here; name the one \
-                 that is meant, such as {}",
+                "the runs in {dir} were all imported, and none was measured here; name the run to \
+                 use, such as {}",
                 newest.run_id
             ));
         }
@@ -51,40 +50,40 @@ fn known_latest(store: &Store) -> Result<Run, EngineError> {
             format!("; `{}`: {problem}", path.display())
         });
         EngineError::no_verdict(anyhow!(
-            "there is no run in {dir} yet{why}; measure one with `rusty-stack-bench run`, or name \
+            "no run is stored in {dir} yet{why}; measure one with `rusty-stack-bench run`, or name \
              the directory with --results-dir"
         ))
     })
 }
 
-/// Why another run may be later than `run`.
+/// Returns why another run may be later than `run`.
 fn doubt(store: &Store, run: &Run) -> Option<String> {
     if let Some(living) = store.being_measured().first() {
         return Some(format!(
-            "the run {} is being measured now, and {} is of before: wait until it has ended, or \
-             name the run that is meant",
+            "the run {} is being measured now, and {} is older: wait until it has ended, or name \
+             the run to use",
             living.run_id, run.run_id
         ));
     }
     if let Some((path, problem)) = store.left_out_after(Some(&run.run_id)).into_iter().next() {
         return Some(format!(
-            "`{}` may be a later run than {}: {problem}. Restore or remove it, or name the run \
-             that is meant",
+            "`{}` may be a later run than {}: {problem}. Restore or remove it, or name the run to \
+             use",
             path.display(),
             run.run_id
         ));
     }
-    // A clock was set back, or a file has a number that is not its own.
+    // A clock was set back, or a file has the wrong number.
     let last = store.last_in_sequence().ok().flatten().filter(|last| *last != run.run_id)?;
     Some(format!(
-        "the run {} is the latest by its time, and {last} by its number in the sequence of runs: \
-         name the run that is meant, \
-         or remove the other one",
+        "the run {} is the latest by time, and {last} by sequence number: name the run to use, or \
+         remove the other one",
         run.run_id
     ))
 }
 
-/// Why `run`, which nobody named, is not what is meant: the source here is another one by now.
+/// Returns why `run`, which was not named, is probably not meant: the source tree has changed
+/// since.
 pub(super) fn of_another_tree(run: &Run) -> Option<String> {
     let measured = run.environment.git.as_ref()?;
     let here = rsb_probe::git(Path::new("."))?;
@@ -96,11 +95,11 @@ pub(super) fn of_another_tree(run: &Run) -> Option<String> {
     } else if is_same_tree(measured, &here) {
         return None;
     } else if here.changes.is_none() {
-        "the files here have none".to_owned()
+        "the files here have no changes".to_owned()
     } else if measured.changes.is_none() {
         "tracked files here have uncommitted changes, which it did not measure".to_owned()
     } else {
-        "tracked files here have other ones".to_owned()
+        "tracked files here have other changes".to_owned()
     };
     let changed = if measured.dirty { " with uncommitted changes" } else { "" };
     Some(format!(
@@ -116,9 +115,9 @@ fn shorten(commit: &str) -> &str {
     commit.get(..7).unwrap_or(commit)
 }
 
-/// Whether the source `measured` at a commit is that `here` at the same commit. Files that git does
-/// not know may have come since, such as a report; an older program did not record which changes
-/// there were.
+/// Returns whether `measured` and `here`, both at the same commit, are the same source tree. New
+/// untracked files, such as a report, are allowed. Older versions of this program did not record
+/// the changes.
 fn is_same_tree(measured: &Git, here: &Git) -> bool {
     measured.changes == here.changes && (here.dirty || !measured.dirty)
 }

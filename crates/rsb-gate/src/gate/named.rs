@@ -1,11 +1,11 @@
-//! What a text that names a side stands for: how it is taken apart, and what a pattern in it fits.
+//! Names of sides: splits them and expands patterns.
 
 use std::path::{Path, PathBuf};
 
 use rsb_stats::glob;
 use rsb_store::criterion_dir::{LATEST, saved_names};
 
-/// `DIR` or `DIR@NAME`: an output directory of Criterion, its latest result or a saved one.
+/// Splits `DIR` or `DIR@NAME`: an output directory of Criterion with its latest or a saved result.
 pub(super) fn criterion_dir(text: &str) -> Option<(&Path, &str)> {
     if Path::new(text).is_dir() {
         return Some((Path::new(text), LATEST));
@@ -13,9 +13,9 @@ pub(super) fn criterion_dir(text: &str) -> Option<(&Path, &str)> {
     text.rsplit_once('@').map(|(dir, name)| (Path::new(dir), name)).filter(|(dir, _)| dir.is_dir())
 }
 
-/// Each side that `text` names: a pattern in the name of a saved result of Criterion (`before-*`)
-/// stands for every one that fits, sorted; anything else for itself. Without a directory, the one
-/// of this project is meant, if it has such results.
+/// Returns every side that `text` names. A pattern in the name of a saved Criterion result
+/// (`before-*`) expands to all matching names, sorted; other text is returned as is. A name without
+/// a directory refers to the Criterion directory of this project, if that has such results.
 pub(super) fn expand_pattern(text: &str) -> Vec<String> {
     let own = own_dir();
     let (dir, name) = match criterion_dir(text) {
@@ -33,18 +33,18 @@ pub(super) fn expand_pattern(text: &str) -> Vec<String> {
         .filter(|saved| glob::matches(name, saved))
         .map(|name| format!("{}@{name}", dir.display()))
         .collect();
-    // What fits nothing is read as it stands, which says what is there.
+    // Text without a match is used as is; reading it reports the names that exist.
     if fitting.is_empty() { vec![text.to_owned()] } else { fitting }
 }
 
-/// Where `cargo bench` leaves Criterion's results here.
+/// Returns the directory in which `cargo bench` stores Criterion's results here.
 fn own_dir() -> PathBuf {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     std::env::var_os("CRITERION_HOME").map_or_else(|| target.join("criterion"), PathBuf::from)
 }
 
-/// How many runs before the latest one `text` means: `previous`, `latest~2`.
+/// Returns how many runs before the latest one `text` means: `previous`, `latest~2`.
 pub(super) fn before_latest(text: &str) -> Option<u32> {
     match text {
         "latest" => Some(0),
@@ -53,24 +53,23 @@ pub(super) fn before_latest(text: &str) -> Option<u32> {
     }
 }
 
-/// What would decide where saved results of Criterion did not: more of them, the sides in turns,
-/// and how to name them all. `None` where the sides are something else.
+/// Returns advice if saved Criterion results did not decide: more runs, the sides in turns, and how
+/// to name them all. `None` if the sides are not saved Criterion results.
 pub fn more_runs(baseline: &[String], current: &[String]) -> Option<String> {
     let (dir, before) = first_saved(baseline)?;
     let (other_dir, after) = first_saved(current)?;
     let (before, after) = (without_number(&before), without_number(&after));
     Some(format!(
-        "three runs a side decide most: for each of 1, 2, 3 run `cargo bench -- --save-baseline \
-         {before}-1` on the old code and \
-         `cargo bench -- --save-baseline {after}-1` on the new, then `rusty-stack-bench gate \
-         --baseline '{}@{before}-*' --current \
-         '{}@{after}-*'`; `gate --against REV` does all of it",
+        "three runs per side are usually enough: for each of 1, 2, 3 run `cargo bench -- \
+         --save-baseline {before}-1` on the old code and `cargo bench -- --save-baseline \
+         {after}-1` on the new, then `rusty-stack-bench gate --baseline '{}@{before}-*' --current \
+         '{}@{after}-*'`; `gate --against REV` does all of this",
         dir.display(),
         other_dir.display()
     ))
 }
 
-/// The directory and the name of the first saved result of a side.
+/// Returns the directory and the name of the first saved result of a side.
 fn first_saved(side: &[String]) -> Option<(PathBuf, String)> {
     let first = expand_pattern(side.first()?).into_iter().next()?;
     let (dir, name) = criterion_dir(&first)?;

@@ -1,16 +1,16 @@
-//! What a reader of a verdict should know of its two sides: which run it is, and what is known of
-//! its machine.
+//! Notes on the two sides of a verdict: the judged runs, wrong clocks, and machines that are
+//! unknown or differ.
 
 use jiff::SignedDuration;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 use rsb_model::{Run, Timestamp};
 
-/// Runs that are told one by one.
+/// Maximum number of runs described one by one.
 const TOLD: usize = 3;
-/// Clocks of two machines may differ so far.
+/// Tolerated difference between the clocks of two machines.
 const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(2);
 
-/// The notes on a comparison of `baseline` and `current`, made at `now`.
+/// Returns the notes on a comparison of `baseline` and `current`, made at `now`.
 pub(super) fn of(baseline: &[Run], current: &[Run], now: Timestamp) -> Vec<ComparisonNote> {
     let mut notes: Vec<ComparisonNote> =
         current.iter().take(TOLD).map(|run| judged_run_note(run, now)).collect();
@@ -30,7 +30,7 @@ fn judged_run_note(run: &Run, now: Timestamp) -> ComparisonNote {
     let ended = run.finished.unwrap_or(run.started);
     let done = if run.imported { "written" } else { "measured" };
     let commit = run.environment.git.as_ref().map_or_else(String::new, |git| {
-        let changed = if git.dirty { " with changes that are not committed" } else { "" };
+        let changed = if git.dirty { " with uncommitted changes" } else { "" };
         format!(" on the commit {}{changed}", git.commit.get(..7).unwrap_or(&git.commit))
     });
     let text =
@@ -38,7 +38,7 @@ fn judged_run_note(run: &Run, now: Timestamp) -> ComparisonNote {
     ComparisonNote::new(ComparisonNoteCode::JudgedRun, text)
 }
 
-/// `3 h ago`: as exact as a reader needs it.
+/// Formats an age, such as `3 h ago`.
 fn age(since: SignedDuration) -> String {
     let seconds = since.as_secs();
     match seconds {
@@ -53,7 +53,7 @@ fn age(since: SignedDuration) -> String {
 fn ahead(run: &Run, now: Timestamp) -> Option<ComparisonNote> {
     (run.started.duration_since(now) > CLOCKS_DIFFER).then(|| {
         let text = format!(
-            "the run {} says that it began at {}, which is yet to come: a clock is wrong",
+            "the run {} started at {}, which is in the future: a clock is wrong",
             run.run_id, run.started
         );
         ComparisonNote::new(ComparisonNoteCode::Clock, text)
@@ -63,16 +63,15 @@ fn ahead(run: &Run, now: Timestamp) -> Option<ComparisonNote> {
 fn unknown_machine(side: &str, runs: &[Run]) -> Option<ComparisonNote> {
     runs.iter().any(|run| run.environment.cpu.is_none()).then(|| {
         let text = format!(
-            "machine unknown: nothing tells where the {side} was measured; `--environment {}=FILE` \
-             with what \
-             `rusty-stack-bench probe --json` wrote there tells it",
+            "machine unknown: the {side} does not record its machine; pass `--environment {}=FILE` \
+             with the output of `rusty-stack-bench probe --json` on that machine",
             if side == "baseline" { "baseline" } else { "current" }
         );
         ComparisonNote::new(ComparisonNoteCode::MachineUnknown, text)
     })
 }
 
-/// What differs and does not forbid comparing: the hypervisor, and the operating system.
+/// Returns notes on differences that do not prevent a comparison: hypervisor and operating system.
 fn unlike(baseline: &[Run], current: &[Run]) -> Vec<ComparisonNote> {
     let (Some(before), Some(after)) = (baseline.first(), current.first()) else {
         return Vec::new();
@@ -94,7 +93,7 @@ fn unlike(baseline: &[Run], current: &[Run]) -> Vec<ComparisonNote> {
     notes
 }
 
-/// The name of an operating system without its version.
+/// Returns the name of an operating system without its version.
 fn family_of(os: &str) -> Option<&str> {
     os.split(|c: char| c.is_ascii_digit()).next().map(str::trim).filter(|name| !name.is_empty())
 }
@@ -127,14 +126,13 @@ mod tests {
         assert_eq!(plain.len(), 1, "{plain:?}");
         assert_eq!(
             plain[0].text,
-            "the run x was measured 3 h ago on the commit 1a2b3c4 with changes that are not \
-             committed"
+            "the run x was measured 3 h ago on the commit 1a2b3c4 with uncommitted changes"
         );
         let cases: [(Change, ComparisonNoteCode, &str); 4] = [
             (
                 |run| run.started = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(4),
                 Clock,
-                "yet to come",
+                "in the future",
             ),
             (|run| run.environment.cpu = None, MachineUnknown, "--environment current=FILE"),
             (
@@ -162,7 +160,7 @@ mod tests {
         );
     }
 
-    /// The notes three hours after a run and a changed one.
+    /// Returns the notes on an unchanged run and one after `change`, three hours later.
     fn notes_after(change: Change) -> Vec<ComparisonNote> {
         let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(3);
         of(&[run(|_| {})], &[run(change)], now)

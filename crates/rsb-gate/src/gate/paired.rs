@@ -1,12 +1,11 @@
-//! Suspects measured interleaved with the very program that made the baseline: what the machine
-//! does is then on both sides, and what is left is the code.
+//! Measures suspects interleaved with the program that made the baseline. Effects of the machine
+//! are then on both sides, and what remains is due to the code.
 //!
-//! That holds for what this program does itself on CPUs. On GPUs, and where a vendor's library
-//! works, the subject is the driver and the library, which both programs share: there the record
-//! alone counts.
+//! This applies to code of this program on CPUs. On GPUs and in vendor libraries, both programs
+//! share the driver and library that are judged, so only the stored baseline counts.
 //!
-//! `rsb_store::Programs` keeps the programs. Where none is kept, as on a fresh checkout, the
-//! revision that made the baseline is built.
+//! `rsb_store::Programs` keeps the programs. If none is kept, as on a fresh checkout, the revision
+//! that made the baseline is built.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,53 +20,53 @@ use rsb_store::{KeptProgram, OF_ANOTHER_PROGRAM, ProgramUnavailable, Programs};
 use super::interleaved::{MeasureLimits, SidePrograms, Sides};
 use super::judge::Judge;
 
-/// Who knows the revisions that made baselines, and builds them.
+/// Provider of the revisions that made baselines.
 pub trait Revisions: fmt::Debug {
-    /// Whether a baseline that `commit` made may be judged by here.
+    /// Checks that a baseline made by `commit` may be used here.
     ///
     /// # Errors
-    /// Why it may not, and the cure.
+    /// If it may not; the text gives the reason and the fix.
     fn check(&self, commit: &str) -> Result<(), String>;
 
-    /// The program of `commit`, built as this one was.
+    /// Returns the program of `commit`, built like this one.
     ///
     /// # Errors
-    /// Why there is none, and the cure.
+    /// If there is none; the text gives the reason and the fix.
     fn program(&self, commit: &str, listener: &mut Listener<'_>) -> Result<KeptProgram, String>;
 }
 
-/// What can settle the suspects of a comparison.
+/// How the suspects of a comparison can be settled.
 pub(super) enum PairedRerun<'r> {
-    /// There is no suspect that two programs can settle.
+    /// No suspect can be settled by measuring two programs.
     NotNeeded,
-    /// There is no program: the record alone counts.
+    /// There is no program, so only the stored baseline counts.
     RecordAlone {
-        /// Why, where that is worth saying.
+        /// The reason, if it is worth reporting.
         why: Option<ComparisonNote>,
     },
-    /// The program that made the baseline, and the suspects to measure beside it.
+    /// The program that made the baseline, and the suspects to measure with it.
     Ready(Box<ReadyRerun<'r>>),
 }
 
-/// Suspects, and the program to measure them beside.
+/// Suspects, and the program to measure them with.
 pub(super) struct ReadyRerun<'r> {
     baseline: BaselineProgram<'r>,
     current: &'r Run,
     cases: Vec<Case>,
 }
 
-/// The program of a baseline, and where it comes from.
+/// Program of a baseline, and its origin.
 struct BaselineProgram<'r> {
     program: KeptProgram,
-    /// The run that it made.
+    /// Run that it made.
     run: &'r Run,
-    /// The revision that it was built from here, unless the program itself was kept.
+    /// Revision that it was built from here; `None` if the program itself was kept.
     revision: Option<&'r str>,
 }
 
 impl<'r> PairedRerun<'r> {
-    /// For the suspects of `result`, the verdicts on `current` against `baseline`. Builds what is
-    /// neither kept nor built yet.
+    /// Prepares to settle the suspects of `result`, the verdicts on `current` against `baseline`.
+    /// Builds the program if it is neither kept nor built yet.
     pub(super) fn prepare(
         result: &ComparisonResult,
         baseline: &'r [Run],
@@ -103,11 +102,10 @@ impl<'r> PairedRerun<'r> {
 }
 
 impl ReadyRerun<'_> {
-    /// What the pairs say.
+    /// Measures the suspects and returns their comparison.
     ///
     /// # Errors
-    /// When this program cannot be started as a worker, or there is no room for a temporary
-    /// directory.
+    /// If this program cannot be started as a worker, or no temporary directory can be created.
     pub(super) fn measure(
         self,
         judge: &Judge,
@@ -121,7 +119,7 @@ impl ReadyRerun<'_> {
             run_id: from.run_id.clone(),
             since: baseline.program.since(),
         });
-        // Both sides run here, where the current run was planned.
+        // Both sides run here, on the devices that the current run was planned for.
         let before = WorkerCommand::of(baseline.program.executable())
             .with_slowdown(from.slowdown().map(str::to_owned));
         let before = before.planned_on(&current.devices);
@@ -135,15 +133,15 @@ impl ReadyRerun<'_> {
             Sides::new(programs, [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
         sides.measure(judge.policy(), MeasureLimits::new(budget), listener)?;
         let mut compared = sides.compare(judge.policy());
-        // Which of the policy's patterns fit is said of the whole run, not of its suspects.
+        // Unmatched policy patterns are reported for the whole run, not for its suspects.
         compared.notes.retain(|note| note.code != ComparisonNoteCode::Policy);
         compared.notes.push(baseline.provenance(&doubt));
         Ok(compared)
     }
 }
 
-/// The latest run of the baseline whose program is kept here. The first reason why one is not run
-/// goes to `why_not`.
+/// Returns the latest run of the baseline whose program is kept here. Stores the first reason why a
+/// program is not run in `why_not`.
 fn find_kept_program<'r>(
     baseline: &'r [Run],
     why_not: &mut Option<String>,
@@ -151,7 +149,7 @@ fn find_kept_program<'r>(
     let programs = match Programs::of_user() {
         Ok(programs) => programs,
         Err(error) => {
-            *why_not = Some(format!("no program that made a baseline can be found: {error}"));
+            *why_not = Some(format!("cannot find the programs that made baselines: {error}"));
             return None;
         }
     };
@@ -165,14 +163,14 @@ fn find_kept_program<'r>(
     None
 }
 
-/// The latest run of the baseline whose program can be built again: this program made it from a
-/// revision.
+/// Returns the latest run of the baseline whose program can be rebuilt: this program made it, from
+/// a revision.
 fn rebuildable_run(baseline: &[Run]) -> Option<&Run> {
     baseline.iter().rev().find(|run| run.program.is_some() && run.environment.revision().is_some())
 }
 
-/// That nothing but the record tells of the baseline. What another tool has measured has no program
-/// of ours.
+/// Returns a note that only the stored baseline counts. Results of other tools get none, because
+/// they were not made by a program of ours.
 fn record_alone(
     baseline: &[Run],
     why_not: Option<String>,
@@ -181,8 +179,8 @@ fn record_alone(
     let is_own = baseline.iter().any(|run| run.program.is_some());
     let why = match why_not {
         Some(why) => why,
-        None if is_own => "the program that made it is not kept here, and it records no revision: \
-                           it was made from a changed tree, or elsewhere"
+        None if is_own => "the program that made the baseline is not kept here, and the baseline \
+                           records no revision: it was made from a changed tree, or elsewhere"
             .to_owned(),
         None => return None,
     };
@@ -195,30 +193,31 @@ fn record_alone(
 }
 
 impl BaselineProgram<'_> {
-    /// Which program a verdict rests on, and who says that it made the baseline. By its hash: a
-    /// comment on a pull request is no place for somebody's paths.
+    /// Returns a note that names the measured program and how it is known to have made the
+    /// baseline. The note names its hash, because a comment on a pull request should not reveal
+    /// local paths.
     fn provenance(&self, doubt: &str) -> ComparisonNote {
         let date = self.program.since().strftime("%Y-%m-%d");
         let run = &self.run.run_id;
         let whose = if let Some(commit) = self.revision {
-            format!("the revision {} that made it, built here on {date}", shorten(commit))
+            format!("the revision {} that made the baseline, built here on {date}", shorten(commit))
         } else {
             let hash = shorten(self.run.program.as_deref().unwrap_or_default());
             format!("the program {hash}, which this machine kept on {date} for the run {run}")
         };
         ComparisonNote::new(
             ComparisonNoteCode::Remeasured,
-            format!("{doubt}, and measured beside {whose}"),
+            format!("{doubt}, and measured interleaved with {whose}"),
         )
     }
 }
 
-/// The first digits of a hash.
+/// Returns the first 12 digits of a hash.
 fn shorten(hash: &str) -> String {
     hash.chars().take(12).collect()
 }
 
-/// How much of the run was in doubt, and how busy the machine was.
+/// Describes how many cases of the run were in doubt, and how busy the machine was.
 fn doubt(cases: usize, current: &Run) -> String {
     let measured =
         current.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured).count();
@@ -231,7 +230,7 @@ fn doubt(cases: usize, current: &Run) -> String {
     format!("{cases} of {measured} cases were in doubt{busy}")
 }
 
-/// What looks slower, and what is undecided, among the cases that the two programs can settle.
+/// Returns cases that look slower or are undecided, and that the two programs can settle.
 fn suspects(result: &ComparisonResult, baseline: &Run, current: &Run) -> Vec<Case> {
     let ids = rsb_stats::suspects(result, current);
     let mut cases = Vec::new();

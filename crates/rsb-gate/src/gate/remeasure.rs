@@ -1,5 +1,4 @@
-//! More replicates where the doubt is: undecided cases are remeasured until they are decided or the
-//! budget is over.
+//! Measures more replicates of undecided cases until they are decided or the budget is used up.
 
 use std::time::Duration;
 
@@ -14,8 +13,8 @@ use rsb_stats::remeasure::{AGAINST_BASELINE, OpenCase};
 use super::judge::Judge;
 use super::schedule::Schedule;
 
-/// `current` with as many more replicates of undecided cases as `budget` allows, those of `settled`
-/// left out. The run is rewritten where it is stored. Also whether it has any more now.
+/// Adds as many replicates of undecided cases to `current` as `budget` allows, except those in
+/// `settled`, and rewrites the stored run. Also returns whether any were added.
 pub(super) fn resolve(
     judge: &Judge,
     baseline: &[Run],

@@ -1,5 +1,5 @@
-//! Which cases are measured next, until the time is over: the most urgent first, and among equally
-//! urgent ones those that are decided soonest.
+//! Chooses the cases to measure next until the time is used up: the most urgent first, and among
+//! equally urgent ones those that are decided soonest.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,34 +9,34 @@ use rsb_engine::measure::interrupt;
 use rsb_model::{CaseId, Event};
 use rsb_stats::remeasure::{OpenCase, Urgency};
 
-/// A batch takes this long at least, if enough cases are open: what disturbs the machine for a
-/// second then does not fall on several replicates of one case.
+/// Minimum duration of a batch if enough cases are open, so that a disturbance of one second does
+/// not affect several replicates of one case.
 const BATCH: Duration = Duration::from_secs(5);
 
 /// Pairs of several turns are measured if this many fit into the time for each open case.
 const PAIRS_TO_FIT: u32 = 3;
 
-/// Time between two messages on how many cases are open.
+/// Time between two messages on the number of open cases.
 const PROGRESS: Duration = Duration::from_secs(15);
 
-/// The time to measure, and how long a turn of each case took.
+/// The time to measure, and the duration of a turn of each case.
 pub(super) struct Schedule {
     began: Instant,
     total: Duration,
-    /// The last duration of a turn: a process of each side.
+    /// Last duration of a turn: a process of each side.
     costs: BTreeMap<CaseId, Duration>,
     reported: Instant,
 }
 
 impl Schedule {
-    /// A schedule of `total`, from now on.
+    /// Creates a schedule of `total`, starting now.
     pub(super) fn new(total: Duration) -> Self {
         let now = Instant::now();
         Self { began: now, total, costs: BTreeMap::new(), reported: now }
     }
 
-    /// Waits for at most `max` while other programs take more than half of the CPUs, outside of the
-    /// time to measure. Returns how long it waited.
+    /// Waits for at most `max` while other programs use more than half of the CPUs. Extends the
+    /// time to measure by the time waited, and returns it.
     pub(super) fn wait_for_quiet(&mut self, max: Duration) -> Duration {
         let began = Instant::now();
         while began.elapsed() < max && !interrupt::is_requested() && is_busy() {}
@@ -45,27 +45,27 @@ impl Schedule {
         waited
     }
 
-    /// The time that is left; `None` if it is over, or the user asked to stop.
+    /// Returns the time left; `None` if it is used up or the user interrupted.
     pub(super) fn left(&self) -> Option<Duration> {
         let left = self.total.saturating_sub(self.began.elapsed());
         (!left.is_zero() && !interrupt::is_requested()).then_some(left)
     }
 
-    /// The cases to measure next, `turns` of each; none if no open case fits into the time that is
+    /// Returns the cases to measure next, `turns` of each; none if no open case fits into the time
     /// left.
     pub(super) fn next(&self, open: Vec<OpenCase>, turns: u32) -> Vec<CaseId> {
         let Some(left) = self.left() else { return Vec::new() };
         choose(open, |id| turns * self.cost(id), left)
     }
 
-    /// How long a turn of each case that was measured takes, all of them together.
+    /// Returns the duration of one turn of every measured case, summed.
     pub(super) fn cost_of_all(&self) -> Duration {
         self.costs.values().sum()
     }
 
-    /// How many turns, of at most `most`, the next pair of each open case should have. One, if
-    /// [`PAIRS_TO_FIT`] pairs of the most urgent cases would not fit into the time that is left
-    /// otherwise: a rough look at every case is worth more than a close one at some.
+    /// Returns how many turns, at most `most`, the next pair of each open case gets. One if
+    /// otherwise fewer than [`PAIRS_TO_FIT`] pairs of the most urgent cases would fit into the time
+    /// left: a rough result for every case is worth more than a precise one for some.
     pub(super) fn turns(&self, open: &[OpenCase], most: u32) -> u32 {
         let is_slower = |case: &&OpenCase| case.urgency <= Urgency::Slower;
         let slower: Duration = open.iter().filter(is_slower).map(|case| self.cost(&case.id)).sum();
@@ -75,8 +75,8 @@ impl Schedule {
         if fits { most } else { 1 }
     }
 
-    /// Calls `measure` with a listener that passes every event on to `listener`, and learns from
-    /// them how long each of the `turns` of a pair takes.
+    /// Calls `measure` with a listener that forwards every event to `listener`, and derives from
+    /// the events how long each of the `turns` of a pair takes.
     pub(super) fn time<T>(
         &mut self,
         turns: u32,
@@ -100,7 +100,7 @@ impl Schedule {
         result
     }
 
-    /// Whether the last message on progress, if there is something to measure, is long ago.
+    /// Returns whether the next progress message is due, and restarts its interval if so.
     pub(super) fn is_report_due(&mut self) -> bool {
         let is_due = self.reported.elapsed() >= PROGRESS;
         if is_due {
@@ -114,8 +114,8 @@ impl Schedule {
     }
 }
 
-/// Whether tasks of others took more than half of the CPUs in the last second. Not if the system
-/// does not report them.
+/// Returns whether other tasks used more than half of the CPUs in the last second; false if the
+/// system does not report them.
 fn is_busy() -> bool {
     const LOOKS: u32 = 20;
     let mut others = 0;
@@ -128,8 +128,8 @@ fn is_busy() -> bool {
     f64::from(others) / f64::from(LOOKS) > cpus as f64 / 2.0
 }
 
-/// The most urgent of `open`, as many as fill a batch. A case whose cost exceeds what is left of
-/// the time is passed over.
+/// Returns the most urgent of `open`, enough to fill a batch. Skips cases that cost more than the
+/// rest of the time `left`.
 fn choose(
     mut open: Vec<OpenCase>,
     cost: impl Fn(&CaseId) -> Duration,

@@ -1,4 +1,4 @@
-//! A stored run against a baseline: judged, and measured on where it is fresh and in doubt.
+//! Judges a stored run against a baseline, and remeasures its undecided cases if it is fresh.
 
 use std::time::{Duration, Instant};
 
@@ -16,27 +16,26 @@ use super::latest::{latest, of_another_tree};
 use super::paired::{PairedRerun, Revisions};
 use super::{BUDGET, Basis, JudgedSides, Judgment, MissingSide, remeasure};
 
-/// A run that ended so many minutes ago at most is measured on where it is in doubt, unasked.
+/// Undecided cases of a run that ended at most this many minutes ago are remeasured by default.
 const FRESH_MINUTES: i64 = 15;
 
-/// What to judge.
+/// Request to judge stored runs.
 #[derive(Debug, Clone, Default)]
 pub struct StoredRequest<'a> {
-    /// Sides of the baseline; none means the one saved for the machine and suite of the run.
+    /// Sides of the baseline; if empty, the one saved for the machine and suite of the run.
     pub baseline: Vec<String>,
-    /// Sides to judge; none means the latest run.
+    /// Sides to judge; if empty, the latest run.
     pub current: Vec<String>,
-    /// How long undecided cases may be remeasured; nothing for a fresh run alone.
+    /// Time to remeasure undecided cases; without it, only a fresh run is remeasured.
     pub budget: Option<Duration>,
-    /// Who knows the revisions that made baselines; without it only kept programs are measured
-    /// beside this one.
+    /// Provider of revisions that made baselines; without it, only kept programs are measured.
     pub revisions: Option<&'a dyn Revisions>,
 }
 
-/// Judges what `request` names.
+/// Judges the sides of `request`.
 ///
 /// # Errors
-/// When a side cannot be read.
+/// If a side cannot be read.
 pub fn judge_stored(
     judge: &Judge,
     request: &StoredRequest<'_>,
@@ -92,8 +91,8 @@ pub fn judge_stored(
     if let Some(result) = again(judge, request, &baseline, &current) {
         let when = result.timestamp.strftime("%Y-%m-%d %H:%M UTC");
         let text = format!(
-            "what was in doubt was measured on {when}, and that verdict stands; `--budget 3m` \
-             measures what is still undecided"
+            "doubtful cases were measured again on {when}, and that verdict still applies; \
+             `--budget 3m` measures cases that are still undecided"
         );
         listener(&Event::note(text));
         return Ok(Judgment { result, basis: Basis::Figures { remeasured: true }, sides });
@@ -109,9 +108,9 @@ pub fn judge_stored(
     Ok(Judgment { result, basis: Basis::Figures { remeasured: budget.is_some() }, sides })
 }
 
-/// The verdict of the call before, which measured what was in doubt: asked again about the same
-/// run, `gate` agrees with itself. Unless it is asked to judge the stored figures alone, or to
-/// measure what is undecided.
+/// Returns the verdict of a previous call that remeasured undecided cases, so that repeated calls
+/// of `gate` on one run agree. `None` if only stored values are to be judged, or if undecided cases
+/// remain and a budget to measure them is set.
 fn again(
     judge: &Judge,
     request: &StoredRequest<'_>,
@@ -129,8 +128,7 @@ fn again(
         &result,
         [&file, judge.directories.policy.path()],
     )?;
-    // Another judge is another question: the baseline and the policy of a merge base, or those of
-    // the tree.
+    // A verdict with other baselines and policy (a merge base or the tree) does not apply.
     let note = kept.notes.iter().find(|note| note.code == ComparisonNoteCode::MergeBase);
     if note != judge.base_note().as_ref() {
         return None;
@@ -144,8 +142,8 @@ fn again(
     stands.then_some(kept)
 }
 
-/// Whether `current` was measured just now, so that more replicates of it are like those that it
-/// has.
+/// Returns whether `current` was measured recently on a machine like this, so that more replicates
+/// are like the existing ones.
 fn is_fresh(current: &[Run], request: &StoredRequest<'_>) -> bool {
     let limit = SignedDuration::from_mins(FRESH_MINUTES);
     let just_now =
@@ -154,8 +152,8 @@ fn is_fresh(current: &[Run], request: &StoredRequest<'_>) -> bool {
         && current.iter().all(|run| just_now(run) && unlike_here(run).is_none())
 }
 
-/// The verdicts, after suspects were compared with the program that made the baseline, where it is
-/// kept, and what is undecided then was measured more often.
+/// Judges after comparing suspects with the program that made the baseline, if available, and
+/// remeasuring cases that are still undecided.
 fn measure_again(
     judge: &Judge,
     baseline: &[Run],
@@ -171,7 +169,7 @@ fn measure_again(
     };
     if !judge.store.holds(&run) {
         listener(&Event::note(format!(
-            "nothing is remeasured: the run {} is not kept in these results",
+            "nothing is remeasured: the run {} is not stored in these results",
             run.run_id
         )));
         return Ok(result);
@@ -213,7 +211,7 @@ fn measure_again(
     Ok(result)
 }
 
-/// The runs named, or the latest, which must be of the source that is here.
+/// Returns the runs in `named`, or the latest run, which must match the source tree here.
 fn current(judge: &Judge, named: &[String]) -> Result<Vec<Run>, EngineError> {
     if !named.is_empty() {
         return judge.sides(named);
@@ -225,14 +223,14 @@ fn current(judge: &Judge, named: &[String]) -> Result<Vec<Run>, EngineError> {
     }
 }
 
-/// Nothing to compare with: no verdict, and a document that says so.
+/// Returns a judgment without a verdict, because there is nothing to compare with.
 fn no_verdict(
     judge: &Judge,
     current: &[Run],
     lack: MissingSide,
     why: &str,
 ) -> Result<Judgment, EngineError> {
-    // Without a run nothing tells whether a pattern is meant for the cases of another tool.
+    // Without a run, a pattern may be meant for the cases of another tool.
     if !current.is_empty() {
         judge.check(&[], current)?;
     }
@@ -240,14 +238,13 @@ fn no_verdict(
     Ok(Judgment { result: judge.judge(&[], current), basis, sides: JudgedSides::default() })
 }
 
-/// The baseline saved for the machine and suite of `current`.
+/// Returns the baseline saved for the machine and suite of `current`.
 ///
 /// # Errors
-/// When there is none (no verdict), or it cannot be read.
+/// If there is none (no verdict), or it cannot be read.
 pub fn saved_for(judge: &Judge, current: &[Run]) -> Result<Vec<Run>, EngineError> {
-    let first = current
-        .first()
-        .ok_or_else(|| EngineError::no_verdict(anyhow!("there is no run to judge")))?;
+    let first =
+        current.first().ok_or_else(|| EngineError::no_verdict(anyhow!("no run to judge")))?;
     let fingerprint = Fingerprint::of(&first.environment);
     let baselines = Baselines::new(&judge.directories.baselines);
     if !baselines.path_of(&fingerprint, &first.suite).exists() {
@@ -257,7 +254,7 @@ pub fn saved_for(judge: &Judge, current: &[Run]) -> Result<Vec<Run>, EngineError
         } else {
             let names: Vec<String> =
                 others.iter().map(|info| format!("{}/{}", info.slug, info.name)).collect();
-            format!("; there are baselines of {}", names.join(", "))
+            format!("; saved baselines: {}", names.join(", "))
         };
         return Err(EngineError::no_verdict(anyhow!(
             "no baseline `{}` was saved for this machine ({}){others}; save one with \
@@ -269,7 +266,7 @@ pub fn saved_for(judge: &Judge, current: &[Run]) -> Result<Vec<Run>, EngineError
     let runs =
         baselines.load(&first.suite, Some(&fingerprint)).map_err(EngineError::usage)?.into_runs();
     match runs.iter().find(|run| run.suite != first.suite) {
-        // It was saved under the name of a suite that it is not of.
+        // It was saved under the name of another suite.
         Some(other) => Err(EngineError::usage(anyhow!(
             "the baseline `{}` is of the suite {}: save one of this suite, or name that one with \
              --baseline",

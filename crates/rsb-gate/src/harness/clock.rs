@@ -7,20 +7,20 @@ use std::time::Duration;
 /// The library; empty if it could not be compiled.
 static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preloaded_clock.so"));
 
-/// The file by which the library shows that it is in use.
+/// File that the library creates to show that it is in use.
 const MARK: &str = "preloaded-clock";
 
-/// How the clock runs.
+/// Rate of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClockRate {
-    /// So many times as fast.
+    /// This many times as fast.
     Faster(u32),
-    /// By this step whenever it is read. Random bytes are always the same, too.
+    /// Advances by this step on each read. Random bytes are always the same, too.
     Steps(Duration),
 }
 
-/// Gives `command` a clock that runs at `rate`, with its files in `home`. Returns whether it could:
-/// not if the library was not compiled, or cannot be written.
+/// Gives `command` a clock that runs at `rate`, with its files in `home`. Returns false if the
+/// library was not compiled or cannot be written.
 pub(super) fn preload(command: &mut Command, rate: ClockRate, home: &Path) -> bool {
     let library = home.join("preloaded_clock.so");
     if LIBRARY.is_empty() || std::fs::write(&library, LIBRARY).is_err() {
@@ -39,8 +39,8 @@ pub(super) fn preload(command: &mut Command, rate: ClockRate, home: &Path) -> bo
     true
 }
 
-/// How often the process whose files are in `home` read the clock, 0 if that was not counted;
-/// `None` if it had another clock.
+/// Returns how often the process with its files in `home` read the clock, 0 if that was not
+/// counted; `None` if the clock was not preloaded.
 pub(super) fn reads(home: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(home.join(MARK)).ok()?;
     Some(text.parse().unwrap_or(0))

@@ -1,5 +1,5 @@
-//! Benchmarks behind a command: it measures everything, and its output is read as that of a tool
-//! which can be imported.
+//! Benchmarks behind a command, which measures all cases and writes output in a format that can be
+//! imported.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,21 +13,21 @@ use rsb_store::import::{self, Format};
 use super::executables::run_to_success;
 use super::{LISTING, SamplesByCase};
 
-/// What stands for the file that the command writes; without it, what it prints is read.
+/// Placeholder for the file that the command writes; without it, its standard output is read.
 const OUTPUT: &str = "{output}";
 
-/// How a project without a harness that is known here is measured.
+/// Commands that measure a project without a supported harness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BenchCommand {
-    /// What builds it, for a shell; nothing where nothing needs to be built.
+    /// Shell command that builds it; `None` if nothing needs to be built.
     pub build: Option<String>,
-    /// What measures it, for a shell.
+    /// Shell command that measures it.
     pub bench: String,
-    /// What its output is.
+    /// Format of its output.
     pub format: Format,
 }
 
-/// The command in a tree where it was built.
+/// A bench command in a built tree.
 #[derive(Debug)]
 pub struct CommandBenches {
     command: BenchCommand,
@@ -36,10 +36,10 @@ pub struct CommandBenches {
 }
 
 impl CommandBenches {
-    /// Runs the command once, to learn which cases it has.
+    /// Runs the command once to list its cases.
     ///
     /// # Errors
-    /// When it fails, or measures nothing.
+    /// If it fails or measures nothing.
     pub fn list(
         command: BenchCommand,
         tree: PathBuf,
@@ -51,12 +51,12 @@ impl CommandBenches {
         Ok(listed)
     }
 
-    /// The cases that it had when it was asked.
+    /// Returns the ids of the cases that were listed.
     pub fn ids(&self) -> impl Iterator<Item = &CaseId> {
         self.ids.iter()
     }
 
-    /// Runs the command once: the samples of every case that it measured.
+    /// Runs the command once and returns the samples of every measured case.
     pub(super) fn measure(&self, scratch: &Path, limit: Duration) -> Result<SamplesByCase, Reason> {
         let BenchCommand { bench, format, .. } = &self.command;
         let file = scratch.join("output");
@@ -64,7 +64,7 @@ impl CommandBenches {
         let output = run_to_success(&mut command, limit).map_err(|why| self.failure(why))?;
         if !bench.contains(OUTPUT) {
             std::fs::write(&file, &output.stdout)
-                .map_err(|error| self.failure(format!("no room for its output: {error}")))?;
+                .map_err(|error| self.failure(format!("cannot write its output: {error}")))?;
         }
         let run = import::import(&file, Some(*format))
             .map_err(|error| self.failure(error.to_string()))?;
@@ -81,7 +81,7 @@ impl CommandBenches {
             let id = result.benchmark_id;
             if measured.insert(id.clone(), all).is_some() {
                 return Err(self.failure(format!(
-                    "its output has the case {id} twice: give each case a name of its own"
+                    "its output has the case {id} twice: give each case a unique name"
                 )));
             }
         }
@@ -101,11 +101,11 @@ impl CommandBenches {
     }
 }
 
-/// Has `command`, if there is one, build in `tree`; whether it could. What it says goes to standard
-/// error.
+/// Runs the build `command`, if there is one, in `tree`. Returns whether it succeeded. Its output
+/// goes to standard error.
 ///
 /// # Errors
-/// When no shell starts.
+/// If the shell cannot be started.
 pub(crate) fn build(command: Option<&str>, tree: &Path) -> anyhow::Result<bool> {
     let Some(text) = command else { return Ok(true) };
     let mut command = shell(text, tree);
@@ -113,7 +113,7 @@ pub(crate) fn build(command: Option<&str>, tree: &Path) -> anyhow::Result<bool> 
     Ok(command.status().context("cannot start /bin/sh")?.success())
 }
 
-/// `text` for a shell, in `tree`.
+/// Creates a shell command that runs `text` in `tree`.
 fn shell(text: &str, tree: &Path) -> Command {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", text]).current_dir(tree);

@@ -1,9 +1,9 @@
-//! Instructions of one iteration of a case, counted by Valgrind. Nothing that disturbs the machine
-//! changes them, so that the processes may run side by side.
+//! Counts the instructions of one iteration of a case with Valgrind. Other load does not change
+//! them, so processes may run in parallel.
 //!
-//! A process that executes more iterations executes more instructions; the difference, divided by
-//! the iterations that it has more, is without the set-up and the harness. The harness executes as
-//! many iterations as it is asked to, since its clock moves by a step whenever it is read.
+//! A process with more iterations executes more instructions. The difference, divided by the
+//! additional iterations, excludes set-up and harness. The harness executes exactly the requested
+//! iterations, because its clock advances by a fixed step on each read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,35 +18,35 @@ use rsb_model::{CaseId, Reason};
 use super::executables::run_to_success;
 use super::{Benches, Executables, clock};
 
-/// The iterations by which two processes differ execute at least so many instructions together, so
-/// that other differences between the processes are negligible.
+/// Minimum number of instructions of the iterations by which two processes differ, so that other
+/// differences between the processes are negligible.
 const ENOUGH: f64 = 1e7;
-/// Most iterations of a process. Odd, as Criterion needs it.
+/// Maximum number of iterations of a process. Odd, as Criterion requires.
 const MOST: u64 = 2_000_001;
-/// A process takes no longer than this.
+/// Time limit of a process.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Counts of both sides that differ by less than this fraction are not counted again.
+/// Counts of both sides that differ by less than this fraction are not repeated.
 const CLOSE: f64 = 0.01;
 /// Counts of one side that differ by more than this fraction are not of the same work.
 const VARIES: f64 = 0.01;
 
-/// What was counted of each case: the instructions of an iteration of each side, or why there are
-/// none.
+/// Counts by case: the instructions of an iteration on each side, or why there are none.
 pub(crate) type InstructionCounts = BTreeMap<CaseId, Result<[f64; 2], Reason>>;
 
-/// Counts the instructions of `cases` on both `sides`, for at most `time`. Those whose harness
-/// chooses the number of iterations itself are left out.
+/// Counts the instructions of `cases` on both `sides`, for at most `time`. Leaves out cases whose
+/// harness chooses the number of iterations itself.
 ///
 /// # Errors
-/// Fails if Valgrind is not installed, or there is no temporary directory.
+/// If Valgrind is not installed, a side is a command, or there is no temporary directory.
 pub(crate) fn count_instructions(
     sides: &[Arc<Benches>; 2],
     cases: &[CaseId],
     time: Duration,
 ) -> Result<InstructionCounts, Reason> {
     let scratch = tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir();
-    let scratch = scratch
-        .map_err(|error| failure("benchmarks", &format!("no temporary directory: {error}")))?;
+    let scratch = scratch.map_err(|error| {
+        failure("benchmarks", &format!("cannot create a temporary directory: {error}"))
+    })?;
     let count = Counting {
         valgrind: find_valgrind()?,
         scratch: scratch.path().to_owned(),
@@ -60,7 +60,7 @@ pub(crate) fn count_instructions(
     };
     let can_be_counted = |id: &&CaseId| before.can_execute(id) && after.can_execute(id);
     let cases: Vec<CaseId> = cases.iter().filter(can_be_counted).cloned().collect();
-    // Both sides appear at the same path, so that they take turns.
+    // Both sides appear at the same path, so they are counted one after the other.
     let first = count.begin(before, &cases);
     let second = count.repeat(after, &first);
     let differ_much = |id: &&CaseId| match (&first[*id], &second[*id]) {
@@ -84,7 +84,7 @@ pub(crate) fn count_instructions(
     Ok(cases.iter().map(|id| (id.clone(), conclude(id))).collect())
 }
 
-/// Checks that counting a case `again` gives what is `known` of it.
+/// Checks that counting a case `again` confirms the `known` count.
 fn check_repeat(
     id: &CaseId,
     known: Count,
@@ -102,7 +102,7 @@ fn check_repeat(
     Ok(())
 }
 
-/// Checks that both sides read the clock equally often: if not, they may have executed other
+/// Checks that both sides read the clock equally often. If not, they may have executed different
 /// numbers of iterations.
 fn check_clock_reads(id: &CaseId, counts: [Count; 2]) -> Result<(), Reason> {
     let [one, other] = counts.map(|count| count.clock_reads);
@@ -116,18 +116,18 @@ fn check_clock_reads(id: &CaseId, counts: [Count; 2]) -> Result<(), Reason> {
     Ok(())
 }
 
-/// What was counted of a case of one side.
+/// Count of a case on one side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Count {
     /// Iterations of the longer process.
     iterations: u64,
-    /// Instructions of an iteration.
+    /// Instructions per iteration.
     instructions: f64,
-    /// How often the longer process read the clock.
+    /// Number of clock reads in the longer process.
     clock_reads: u64,
 }
 
-/// What was counted in one process.
+/// Counts of one process.
 #[derive(Debug, Clone, Copy)]
 struct Total {
     instructions: u64,
@@ -135,7 +135,8 @@ struct Total {
 }
 
 impl Count {
-    /// What the `totals` of a process with one iteration and of one with `iterations` show.
+    /// Derives the count from the `totals` of a process with one iteration and one with
+    /// `iterations`.
     fn of(id: &CaseId, iterations: u64, totals: [Total; 2]) -> Result<Self, Reason> {
         let [one, many] = totals.map(|total| total.instructions);
         if many <= one {
@@ -147,10 +148,10 @@ impl Count {
     }
 }
 
-/// What was counted of the cases of one side.
+/// Counts of the cases of one side.
 type Counts = BTreeMap<CaseId, Result<Count, Reason>>;
 
-/// Counts until a time.
+/// A counter with a deadline.
 struct Counting {
     valgrind: PathBuf,
     scratch: PathBuf,
@@ -158,7 +159,7 @@ struct Counting {
 }
 
 impl Counting {
-    /// Counts `cases` of `side`, each by as many iterations as it needs.
+    /// Counts `cases` of `side`, each with as many iterations as it needs.
     fn begin(&self, side: &Executables, cases: &[CaseId]) -> Counts {
         let each = cases.iter().map(|id| {
             (id.clone(), move || {
@@ -173,7 +174,7 @@ impl Counting {
         on_all_cpus(&each.collect::<Vec<_>>())
     }
 
-    /// Counts the cases of `known` on `side`, by as many iterations. Reasons stay.
+    /// Counts the cases of `known` on `side` with the same iterations. Failures keep their reason.
     fn repeat(&self, side: &Executables, known: &Counts) -> Counts {
         let each = known.iter().map(|(id, count)| {
             (id.clone(), move || {
@@ -184,7 +185,7 @@ impl Counting {
         on_all_cpus(&each.collect::<Vec<_>>())
     }
 
-    /// What a process counts that executes `iterations` of the case called `id`.
+    /// Counts a process that executes `iterations` of the case `id`.
     fn total(&self, side: &Executables, id: &CaseId, iterations: u64) -> Result<Total, Reason> {
         let fail = |why: &str| failure(id.as_str(), why);
         let left = self.until.saturating_duration_since(Instant::now());
@@ -193,10 +194,10 @@ impl Counting {
         }
         if left.is_zero() {
             let why = "the budget ran out before it was counted";
-            return Err(Reason::new(id.as_str(), why, "allow more with `--budget`"));
+            return Err(Reason::new(id.as_str(), why, "allow more time with `--budget`"));
         }
         let home = tempfile::tempdir_in(&self.scratch)
-            .map_err(|error| fail(&format!("no temporary directory: {error}")))?;
+            .map_err(|error| fail(&format!("cannot create a temporary directory: {error}")))?;
         let command = side.command_to_execute(id, iterations, home.path())?;
         let log = home.path().join("valgrind.log");
         run_to_success(&mut under_valgrind(&self.valgrind, &log, &command), LIMIT.min(left))
@@ -210,7 +211,7 @@ impl Counting {
     }
 }
 
-/// What each of `tasks` returns, as many of them at once as there are CPUs.
+/// Runs `tasks`, as many at once as there are CPUs, and returns their results by case.
 fn on_all_cpus<T: Send>(tasks: &[(CaseId, impl Fn() -> T + Sync)]) -> BTreeMap<CaseId, T> {
     let next = AtomicUsize::new(0);
     let returned = Mutex::new(BTreeMap::new());
@@ -233,30 +234,34 @@ fn failure(what: &str, why: &str) -> Reason {
     Reason::new(what, why, "judge it by time: leave out `--decide-by` and `--metric`")
 }
 
-/// The program that counts.
+/// Returns the path of Valgrind.
 ///
 /// # Errors
-/// Fails if it is not installed.
+/// If it is not in `PATH`.
 pub(crate) fn find_valgrind() -> Result<PathBuf, Reason> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let programs = std::env::split_paths(&path).map(|directory| directory.join("valgrind"));
     programs.into_iter().find(|program| program.is_file()).ok_or_else(|| {
-        Reason::new("instructions", "Valgrind counts them, and is not in PATH", "install valgrind")
+        Reason::new(
+            "instructions",
+            "Valgrind is needed to count them, and is not in PATH",
+            "install valgrind",
+        )
     })
 }
 
-/// How many iterations that execute `each` so many instructions execute [`ENOUGH`] together. Odd.
+/// Returns how many iterations of `each` instructions execute [`ENOUGH`] together. Odd.
 fn iterations_for(each: f64) -> u64 {
     let half = (ENOUGH / each.max(1.0) / 2.0).ceil();
     (2 * half as u64 + 1).clamp(3, MOST)
 }
 
-/// Whether `one` and `other` differ by more than this `fraction`.
+/// Returns whether `one` and `other` differ by more than this `fraction`.
 fn differ(one: f64, other: f64, fraction: f64) -> bool {
     (one - other).abs() > fraction * one.min(other)
 }
 
-/// `command` run by `valgrind`, which writes what it counted to `log`.
+/// Returns `command` under `valgrind`, which writes its counts to `log`.
 fn under_valgrind(valgrind: &Path, log: &Path, command: &Command) -> Command {
     let mut counted = Command::new(valgrind);
     counted.args(["--command-line-only=yes", "--tool=cachegrind", "--cache-sim=no"]);
@@ -275,8 +280,8 @@ fn under_valgrind(valgrind: &Path, log: &Path, command: &Command) -> Command {
     counted
 }
 
-/// The total in a log of cachegrind, `==7== I   refs:      1,234`. A process that forks has several:
-/// its own is the last.
+/// Parses the total in a log of cachegrind, `==7== I   refs:      1,234`. A process that forks has
+/// several totals; its own is the last.
 fn parse_total(log: &str) -> Option<u64> {
     let counts = log.lines().rev().filter_map(|line| line.split_once("refs:"));
     let (_, total) = counts.into_iter().find(|(before, _)| before.trim_end().ends_with(" I"))?;

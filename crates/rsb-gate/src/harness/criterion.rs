@@ -1,6 +1,6 @@
-//! Executables of Criterion: one case by its exact name, with short settings of ours, its samples
-//! from a directory of its own. What the benchmark itself sets, such as `sample_size` of a group,
-//! wins over the command line.
+//! Executables of Criterion: runs one case by its exact name with short times, and reads its
+//! samples from a separate directory. Settings of the benchmark itself, such as the `sample_size`
+//! of a group, override the command line.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,42 +12,43 @@ use rsb_store::read_criterion_dir;
 use super::clock::{self, ClockRate};
 use super::{MEASUREMENT, Pace, WARM_UP, volatile};
 
-/// The name under which results are saved.
+/// Name under which results are saved.
 const RESULT: &str = "rsb";
 
-/// The times that a version of Criterion takes.
+/// Measuring times that a version of Criterion accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CriterionTimes {
     /// From 0.4: any.
     Short,
-    /// From 0.4, of a benchmark that sets longer ones itself, as a group does with
-    /// `measurement_time`: until the last two samples agree, by a clock that runs
+    /// From 0.4, for a benchmark that sets longer times itself, as a group does with
+    /// `measurement_time`: until the last two samples agree, with a clock that runs
     /// [`QUICK_CLOCK_SCALE`] times as fast.
     FastQuick,
-    /// The same by the real clock, which takes half a second: of a benchmark that waits for it.
+    /// Like `FastQuick` with the real clock, which takes half a second, for a benchmark that waits
+    /// for it.
     Quick,
-    /// Before: whole seconds, of a clock that runs [`SECONDS_CLOCK_SCALE`] times as fast.
+    /// Before 0.4: whole seconds, with a clock that runs [`SECONDS_CLOCK_SCALE`] times as fast.
     FastSeconds,
-    /// Whole seconds of the real clock: of a benchmark that takes long even so, as one does that
-    /// waits until a time of the real clock.
+    /// Whole seconds of the real clock, for a benchmark that takes long even with the fast clock,
+    /// for example because it waits until a time of the real clock.
     WholeSeconds,
 }
 
-/// How many times as fast the clock runs for a version of Criterion that takes whole seconds: it
-/// measures for 20 ms then, as the others do.
+/// Clock scale for versions of Criterion that accept only whole seconds. They then measure for 20
+/// ms, like other versions.
 const SECONDS_CLOCK_SCALE: u32 = 50;
 
-/// How many times as fast the clock runs until the last two samples agree. Each of them takes some
-/// milliseconds then, as the longest ones of other benchmarks do.
+/// Clock scale for measuring until the last two samples agree. Each sample then takes some
+/// milliseconds, like the longest ones of other benchmarks.
 const QUICK_CLOCK_SCALE: u32 = 100;
 
-/// The step of the clock that has a benchmark [execute so many iterations](ask_to_execute). Each
-/// look at the time of an iteration takes three steps, which is more than the second that Criterion
-/// warms up for.
+/// Step of the clock that makes a benchmark [execute a number of iterations](ask_to_execute).
+/// Timing one iteration takes three steps, which is more than the second for which Criterion warms
+/// up.
 const CLOCK_STEP: Duration = Duration::from_millis(500);
 
 impl CriterionTimes {
-    /// The times for a case at this `pace`.
+    /// Returns the times for a case at this `pace`.
     pub(super) const fn at(self, pace: Pace) -> Self {
         match (self, pace) {
             (_, Pace::Asked) => self,
@@ -57,7 +58,7 @@ impl CriterionTimes {
         }
     }
 
-    /// How many times as fast the clock runs.
+    /// Returns how many times as fast the clock runs.
     const fn clock_scale(self) -> u32 {
         match self {
             Self::FastQuick => QUICK_CLOCK_SCALE,
@@ -66,11 +67,11 @@ impl CriterionTimes {
         }
     }
 
-    /// Arguments for how long to warm up and to measure.
+    /// Returns the arguments for the warm-up and measuring times.
     fn arguments(self) -> Vec<String> {
         let [warm_up, measurement] = match self {
             Self::Short => [WARM_UP, MEASUREMENT].map(|time| time.as_secs_f64().to_string()),
-            // Criterion ignores the other sizes with it.
+            // With `--quick`, Criterion ignores the other sizes.
             Self::FastQuick | Self::Quick => return vec!["--quick".to_owned()],
             Self::FastSeconds | Self::WholeSeconds => [1, 1].map(|time: u32| time.to_string()),
         };
@@ -80,13 +81,13 @@ impl CriterionTimes {
     }
 }
 
-/// Has `command` list its cases. It fails where its version does not take these `times`, or it is
-/// no Criterion.
+/// Makes `command` list its cases. It fails if its version does not accept these `times` or it is
+/// not Criterion.
 pub(super) fn ask_to_list(command: &mut Command, times: CriterionTimes) {
     command.args(["--list", "--noplot"]).args(times.arguments());
 }
 
-/// Has `command` measure the case that `filter` fits and leave its result in `home`.
+/// Makes `command` measure the case that matches `filter` and store its result in `home`.
 pub(super) fn ask_for(command: &mut Command, filter: &str, times: CriterionTimes, home: &Path) {
     command
         .env("CRITERION_HOME", home)
@@ -100,16 +101,16 @@ pub(super) fn ask_for(command: &mut Command, filter: &str, times: CriterionTimes
     }
 }
 
-/// Has `command` execute the case that `filter` fits, `iterations` times after one iteration that
-/// warms up. `iterations` must be odd. Returns whether it can: not without the preloaded clock.
+/// Makes `command` execute the case that matches `filter` `iterations` times, after one warm-up
+/// iteration. `iterations` must be odd. Returns false if the clock cannot be preloaded.
 pub(super) fn ask_to_execute(
     command: &mut Command,
     filter: &str,
     iterations: u64,
     home: &Path,
 ) -> bool {
-    // With this clock one iteration takes 1.5 s, whatever it does. Half an iteration is added: a
-    // fraction is cut off. Before 0.4, Criterion takes whole seconds only.
+    // With this clock, any iteration takes 1.5 s. Half an iteration is added, because fractions are
+    // truncated. Before 0.4, Criterion accepts only whole seconds.
     let seconds = 3 * iterations.div_ceil(2) + 1;
     command.env("CRITERION_HOME", home).env("RSB_RESULTS_DIR", home.join("runs"));
     command.args(["--noplot", "--color", "never", "--profile-time"]);
@@ -117,16 +118,16 @@ pub(super) fn ask_to_execute(
     clock::preload(command, ClockRate::Steps(CLOCK_STEP), home)
 }
 
-/// The filter that `name` alone fits: a regular expression, since Criterion 0.4 has no `--exact`.
-/// Anything fits the volatile parts of a name if it `is_volatile`.
+/// Returns a filter that only `name` matches: a regular expression, since Criterion 0.4 has no
+/// `--exact`. If the name `is_volatile`, any text matches its volatile parts.
 pub(super) fn filter(name: &str, is_volatile: bool) -> String {
     let parts = if is_volatile { volatile::stable_parts(name) } else { vec![name] };
     let escaped: Vec<String> = parts.into_iter().map(regex::escape).collect();
     format!("^{}$", escaped.join(".+"))
 }
 
-/// The unit of the result in `printed`, unless it is one of time: a benchmark may measure cycles or
-/// bytes.
+/// Returns the unit of the result in `printed`, unless it is a unit of time. Benchmarks may measure
+/// cycles or bytes.
 pub(super) fn other_unit(printed: &str) -> Option<&str> {
     const TIMES: [&str; 6] = ["ps", "ns", "µs", "us", "ms", "s"];
     let (_, interval) = printed.split_once("time:")?;
@@ -134,12 +135,12 @@ pub(super) fn other_unit(printed: &str) -> Option<&str> {
     (!TIMES.contains(&unit)).then_some(unit)
 }
 
-/// The samples that it left in `home` when it was asked for `times`.
+/// Reads the samples that a process with these `times` stored in `home`.
 pub(super) fn samples(home: &Path, times: CriterionTimes) -> Result<Samples, String> {
     let run = read_criterion_dir(home, RESULT)
-        .map_err(|error| format!("Criterion kept no result: {error}"))?;
+        .map_err(|error| format!("Criterion stored no result: {error}"))?;
     let [result] = run.benchmarks.as_slice() else {
-        return Err(format!("Criterion measured {} cases in place of one", run.benchmarks.len()));
+        return Err(format!("Criterion measured {} cases instead of one", run.benchmarks.len()));
     };
     match (result.outcome, result.samples.as_slice()) {
         (Outcome::Measured, [samples]) => {
@@ -153,7 +154,7 @@ pub(super) fn samples(home: &Path, times: CriterionTimes) -> Result<Samples, Str
         _ => Err(result
             .reason
             .as_ref()
-            .map_or_else(|| "Criterion kept no samples".to_owned(), |why| why.why.clone())),
+            .map_or_else(|| "Criterion stored no samples".to_owned(), |why| why.why.clone())),
     }
 }
 
@@ -161,7 +162,7 @@ pub(super) fn samples(home: &Path, times: CriterionTimes) -> Result<Samples, Str
 mod tests {
     use super::*;
 
-    /// A program that works for a tenth of a second by the time of day sees it pass faster.
+    /// A program that runs for 0.1 s by the time of day sees the monotonic clock advance faster.
     #[test]
     #[cfg(target_os = "linux")]
     fn the_preloaded_clock_runs_faster_by_its_scale() {

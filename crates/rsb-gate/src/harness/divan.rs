@@ -1,6 +1,6 @@
-//! Executables of Divan: one case by its exact path, for a short time, read from the table that is
-//! printed. Divan has no output for programs: of a process it tells four significant digits of the
-//! fastest sample and of the median.
+//! Executables of Divan: runs one case by its exact path for a short time, and reads the printed
+//! table. Divan has no machine-readable output. Per process, it prints four significant digits of
+//! the fastest sample and of the median.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,18 +11,18 @@ use rsb_model::Samples;
 use super::MEASUREMENT;
 use super::clock::{self, ClockRate};
 
-/// Has `command` measure the case called `name`.
+/// Makes `command` measure the case `name`.
 pub(super) fn ask_for(command: &mut Command, name: &str) {
     limit(command, MEASUREMENT);
     command.args(["--exact", name]);
 }
 
-/// The step of the clock while iterations are counted. Divan measures how exact the clock is and
-/// how much its own work costs before, which takes as many instructions each time.
+/// Step of the clock while iterations are counted. Divan first measures the precision of the clock
+/// and its own overhead, which takes the same number of instructions each time.
 const CLOCK_STEP: Duration = Duration::from_nanos(100);
 
-/// Has `command` execute the case called `name`, `iterations` times. Returns whether it can: not
-/// without the preloaded clock.
+/// Makes `command` execute the case `name`, `iterations` times. Returns false if the clock cannot
+/// be preloaded.
 pub(super) fn ask_to_execute(
     command: &mut Command,
     name: &str,
@@ -34,7 +34,7 @@ pub(super) fn ask_to_execute(
     clock::preload(command, ClockRate::Steps(CLOCK_STEP), home)
 }
 
-/// Has `command` run every case once: `--list` leaves out the arguments of functions.
+/// Makes `command` run every case once, because `--list` leaves out the arguments of functions.
 pub(super) fn ask_to_list(command: &mut Command) {
     limit(command, Duration::from_millis(1));
     command.args(["--sample-count", "1", "--sample-size", "1"]);
@@ -44,23 +44,23 @@ fn limit(command: &mut Command, time: Duration) {
     command.args(["--color", "never", "--max-time", &time.as_secs_f64().to_string()]);
 }
 
-/// The only case in the `table`.
+/// Returns the samples of the only case in the `table`.
 pub(super) fn samples(table: &str) -> Result<Samples, String> {
     let mut cases = parse_table(table);
     match (cases.pop(), cases.len()) {
         (Some((_, samples)), 0) => Ok(samples),
-        (_, others) => Err(format!("Divan measured {others} cases in place of one")),
+        (_, others) => Err(format!("Divan measured {others} cases instead of one")),
     }
 }
 
-/// The cases in the `table`, each by its path `crate::module::function::argument`, and what is told
-/// of them.
+/// Parses the cases in the `table`: the path `crate::module::function::argument` of each, and its
+/// fastest and median time.
 pub(super) fn parse_table(table: &str) -> Vec<(String, Samples)> {
     let mut found = Vec::new();
     let mut path: Vec<&str> = Vec::new();
     for line in table.lines() {
         let Some((depth, rest)) = branch(line) else {
-            // Above the branches stand the executable's crate and the names of the columns.
+            // The line above the branches has the executable's crate and the names of the columns.
             if line.contains("fastest") && line.contains("median") {
                 path = line.split_whitespace().take(1).collect();
             }
@@ -73,7 +73,7 @@ pub(super) fn parse_table(table: &str) -> Vec<(String, Samples)> {
             path.push(first);
             continue;
         };
-        // The first column is the name and, behind it, the fastest time.
+        // The first column has the name followed by the fastest time.
         let mut words = first.rsplitn(3, char::is_whitespace);
         let (unit, number, name) =
             (words.next(), words.next(), words.next().unwrap_or_default().trim());
@@ -88,7 +88,7 @@ pub(super) fn parse_table(table: &str) -> Vec<(String, Samples)> {
     found
 }
 
-/// How deep the branch in `line` lies below the executable, and what stands behind it.
+/// Returns the depth of the branch in `line` below the executable, and the text after it.
 fn branch(line: &str) -> Option<(usize, &str)> {
     let mut rest = line;
     let mut depth = 0;
@@ -101,7 +101,7 @@ fn branch(line: &str) -> Option<(usize, &str)> {
     }
 }
 
-/// `318.2 ns`, `1.5 µs`, `2 ms`, `3.1 s`.
+/// Parses a time such as `318.2 ns`, `1.5 µs`, `2 ms` or `3.1 s`, in nanoseconds.
 fn nanoseconds(text: &str) -> Option<f64> {
     let (number, unit) = text.split_once(' ')?;
     let factor = match unit {

@@ -1,5 +1,4 @@
-//! What `cargo bench --no-run` builds: executables, the harness of each, and the cases that it
-//! lists.
+//! Executables built by `cargo bench --no-run`: the harness of each, and the cases that it lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,12 +14,12 @@ use super::criterion::CriterionTimes;
 use super::{LISTING, Pace, criterion, divan, libtest, volatile};
 use crate::build_place::BuiltSide;
 
-/// A process that was asked for less than a tenth of a second and takes longer than this has times
-/// of its own.
+/// A process that should take less than a tenth of a second but takes longer than this sets its own
+/// times.
 const SLOW: Duration = Duration::from_millis(500);
-/// Nobody waits longer than this to learn it.
+/// Time limit to find out that a benchmark sets its own times.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Nor longer than this to learn that a benchmark waits for a time of the real clock.
+/// Time limit to find out that a benchmark waits for a time of the real clock.
 const QUICK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A bench target of a build, as an executable.
@@ -30,26 +29,26 @@ pub struct BenchExecutable {
     pub program: PathBuf,
     /// The name of the bench target.
     pub target: String,
-    /// The directory of its package: benchmarks read their files from there.
+    /// Directory of its package, from which benchmarks read their files.
     pub package: PathBuf,
 }
 
-/// A harness whose executables can be asked for one case.
+/// A harness whose executables can measure a single case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HarnessKind {
     /// Criterion.
     Criterion(CriterionTimes),
     /// Divan.
     Divan,
-    /// The test harness, with `#[bench]`.
+    /// The built-in test harness, with `#[bench]`.
     Libtest,
     /// The crate `bencher`.
     Bencher,
 }
 
 impl HarnessKind {
-    /// Those that an executable may have, in the order in which they are tried: each refuses the
-    /// arguments of the others.
+    /// Harnesses that an executable may have, in the order in which they are tried: each rejects
+    /// the arguments of the others.
     const ALL: [Self; 5] = [
         Self::Criterion(CriterionTimes::Short),
         Self::Criterion(CriterionTimes::FastSeconds),
@@ -58,7 +57,7 @@ impl HarnessKind {
         Self::Bencher,
     ];
 
-    /// Has `command` list its cases, with its files in `home`.
+    /// Makes `command` list its cases, with its files in `home`.
     fn ask_to_list(self, command: &mut Command, home: &Path) {
         match self {
             Self::Criterion(times) => criterion::ask_to_list(command, times),
@@ -68,12 +67,12 @@ impl HarnessKind {
         }
     }
 
-    /// Whether `--test` runs each case once.
+    /// Returns whether `--test` runs each case once.
     const fn has_test_mode(self) -> bool {
         matches!(self, Self::Criterion(_) | Self::Divan)
     }
 
-    /// The cases in what was said then.
+    /// Parses the names of the cases from the output of that command.
     fn parse_list(self, said: &str) -> Vec<String> {
         match self {
             Self::Criterion(_) | Self::Libtest => {
@@ -85,18 +84,18 @@ impl HarnessKind {
     }
 }
 
-/// Where a case is.
+/// Location and state of a case.
 #[derive(Debug)]
 struct ListedCase {
-    /// Which executable has it.
+    /// Index of its executable.
     place: usize,
-    /// Its name there.
+    /// Its name in that executable.
     name: String,
-    /// Whether parts of its name change from process to process.
+    /// Whether parts of its name change between processes.
     is_volatile: bool,
-    /// How it is asked.
+    /// How it is measured.
     pace: Mutex<Pace>,
-    /// The unit of its figures, if they are no times.
+    /// Unit of its values, if they are not times.
     unit: OnceLock<String>,
 }
 
@@ -111,7 +110,7 @@ impl ListedCase {
     }
 }
 
-/// What measures a case.
+/// A case that is ready to be measured.
 struct Asked<'a> {
     harness: HarnessKind,
     case: &'a ListedCase,
@@ -126,14 +125,14 @@ struct Asked<'a> {
 pub struct Executables {
     all: Vec<(BenchExecutable, HarnessKind)>,
     cases: BTreeMap<CaseId, ListedCase>,
-    /// What cannot be asked, by the name of its bench target, and why.
+    /// Bench targets that cannot be measured, by name, with the reason.
     pub left_out: Vec<(String, Reason)>,
-    /// The tree and outputs that belong to them; `None` if no other build takes their place.
+    /// Their tree and outputs; `None` if no other build takes their place.
     side: Option<BuiltSide>,
 }
 
 impl Executables {
-    /// Asks each of `executables` for its cases.
+    /// Lists the cases of each of `executables`.
     pub(crate) fn list(executables: Vec<BenchExecutable>, side: Option<BuiltSide>) -> Self {
         let mut listed = Self { side, ..Self::default() };
         let mut named: BTreeSet<(usize, String)> = BTreeSet::new();
@@ -147,8 +146,7 @@ impl Executables {
             }
         }
         for (place, name) in &named {
-            // Criterion lets a name appear in two executables, where one result overwrites the
-            // other.
+            // Criterion allows one name in two executables; one result then overwrites the other.
             let id = listed.all[*place]
                 .0
                 .ids(name)
@@ -180,13 +178,13 @@ impl Executables {
         listed
     }
 
-    /// The cases that there are.
+    /// Returns the ids of all cases.
     pub fn ids(&self) -> impl Iterator<Item = &CaseId> {
         self.cases.keys()
     }
 
-    /// Gives cases of `other` the ids of those here that differ from them only in parts of their
-    /// names that change from process to process, such as a date.
+    /// Gives Criterion cases of `other` the ids of those here that differ only in parts of their
+    /// names that change between processes, such as a date.
     pub(crate) fn match_volatile_names(&mut self, other: &mut Self) {
         let only_in = |own: &Self, other: &Self| -> Vec<CaseId> {
             let cases = own.cases.iter().filter(|(id, _)| !other.cases.contains_key(*id));
@@ -211,18 +209,18 @@ impl Executables {
         }
     }
 
-    /// The executable that measures the case called `id`.
+    /// Returns the executable that measures the case `id`.
     pub fn of(&self, id: &CaseId) -> Option<&BenchExecutable> {
         let place = self.cases.get(id)?.place;
         self.all.get(place).map(|(executable, _)| executable)
     }
 
-    /// The tree and outputs that belong to them.
+    /// Returns the tree and outputs that belong to the executables.
     pub(crate) fn side(&self) -> Option<&BuiltSide> {
         self.side.as_ref()
     }
 
-    /// Where the program of `executable` is stored.
+    /// Returns the path at which the program of `executable` is stored.
     pub(crate) fn stored_program(&self, executable: &BenchExecutable) -> PathBuf {
         self.side.as_ref().map_or_else(
             || executable.program.clone(),
@@ -230,8 +228,8 @@ impl Executables {
         )
     }
 
-    /// The command that starts `executable` as `cargo bench` does, its own tree and outputs in
-    /// place.
+    /// Returns the command that starts `executable` as `cargo bench` does, after putting its own
+    /// tree and outputs in place.
     pub(crate) fn command(&self, executable: &BenchExecutable) -> std::io::Result<Command> {
         let mut command = executable.command();
         if let Some(side) = &self.side {
@@ -245,36 +243,36 @@ impl Executables {
         Ok(command)
     }
 
-    /// Whether `--test` makes `executable` run each of its cases once.
+    /// Returns whether `--test` makes `executable` run each of its cases once.
     pub(crate) fn has_test_mode(&self, executable: &BenchExecutable) -> bool {
         let known = self.all.iter().find(|(known, _)| known == executable);
         known.is_some_and(|(_, harness)| harness.has_test_mode())
     }
 
-    /// All of them that can be asked.
+    /// Returns all executables that can be measured.
     pub fn all(&self) -> impl Iterator<Item = &BenchExecutable> {
         self.all.iter().map(|(executable, _)| executable)
     }
 
-    /// The harness of `executable`, and the names of its cases.
+    /// Returns the harness of `executable` and the names of its cases.
     fn cases_of(&self, executable: &BenchExecutable) -> Result<(HarnessKind, Vec<String>), Reason> {
         let what = format!("bench target `{}`", executable.target);
         let began = Instant::now();
         let home = tempfile::tempdir().map_err(|error| {
-            let why = format!("there is no room for its files: {error}");
-            Reason::new(what.clone(), why, "make room, and run it again")
+            let why = format!("cannot create a temporary directory: {error}");
+            Reason::new(what.clone(), why, "free disk space, and run it again")
         })?;
         for harness in HarnessKind::ALL {
             let mut command = self.command(executable).map_err(|error| {
                 Reason::new(
                     what.clone(),
-                    format!("its tree cannot be shown: {error}"),
-                    "make room, and run it again",
+                    format!("cannot switch to its tree: {error}"),
+                    "free disk space, and run it again",
                 )
             })?;
             harness.ask_to_list(&mut command, home.path());
-            // A program without a harness ignores what it is asked and works until the limit: it is
-            // not asked again.
+            // A program without a harness ignores the arguments and runs until the limit; no
+            // further harness is tried then.
             let left = LISTING.saturating_sub(began.elapsed());
             let names = run_to_success(&mut command, left)
                 .map(|output| harness.parse_list(&output.stdout))
@@ -285,12 +283,12 @@ impl Executables {
         }
         Err(Reason::new(
             what,
-            "it lists no case as Criterion, Divan, `#[bench]` or bencher does",
+            "it lists no case in the format of Criterion, Divan, `#[bench]` or bencher",
             "name its command and the format of its output: `--bench CMD --bench-format NAME`",
         ))
     }
 
-    /// The units of figures that are no times, each with the number of its cases.
+    /// Returns the units of values that are not times, each with its number of cases.
     pub(crate) fn other_units(&self) -> BTreeMap<&str, usize> {
         let mut units = BTreeMap::new();
         for unit in self.cases.values().filter_map(|case| case.unit.get()) {
@@ -299,12 +297,12 @@ impl Executables {
         units
     }
 
-    /// How the case called `id` is to be asked.
+    /// Returns the pace of the case `id`.
     pub(super) fn pace(&self, id: &CaseId) -> Pace {
         self.cases.get(id).map_or(Pace::Asked, ListedCase::pace)
     }
 
-    /// What measures the case called `id`, before it is asked for anything.
+    /// Returns the case `id` with a command that has no arguments yet.
     fn ask_for(&self, id: &CaseId) -> Result<Asked<'_>, Reason> {
         let found = self.cases.get(id).and_then(|case| Some((self.all.get(case.place)?, case)));
         let Some(((executable, harness), case)) = found else {
@@ -319,20 +317,20 @@ impl Executables {
             executable.target, case.name
         );
         let command = self.command(executable).map_err(|error| {
-            let why = format!("its tree cannot be shown: {error}");
+            let why = format!("cannot switch to its tree: {error}");
             Reason::new(format!("case {id}"), why, cure.as_str())
         })?;
         Ok(Asked { harness: *harness, case, command, cure })
     }
 
-    /// Whether `iterations` of the case called `id` can be executed and counted.
+    /// Returns whether a number of iterations of the case `id` can be executed and counted.
     pub(super) fn can_execute(&self, id: &CaseId) -> bool {
         let harness = self.cases.get(id).and_then(|case| self.all.get(case.place));
         harness.is_some_and(|(_, harness)| harness.has_test_mode())
     }
 
-    /// A command that executes `iterations` of the case called `id` and one at most besides, by a
-    /// clock of its own, with its files in `home`. `iterations` must be odd.
+    /// Returns a command that executes `iterations` of the case `id`, and at most one more, with a
+    /// clock of its own and its files in `home`. `iterations` must be odd.
     pub(super) fn command_to_execute(
         &self,
         id: &CaseId,
@@ -355,11 +353,15 @@ impl Executables {
             Ok(command)
         } else {
             let why = "this program was built without a C compiler, so it has no clock to preload";
-            Err(Reason::new(format!("case {id}"), why, "install one and build it again"))
+            Err(Reason::new(
+                format!("case {id}"),
+                why,
+                "install a C compiler and build this program again",
+            ))
         }
     }
 
-    /// Measures the case called `id` in a fresh process at this `pace`.
+    /// Measures the case `id` in a fresh process at this `pace`.
     pub(super) fn measure(
         &self,
         id: &CaseId,
@@ -386,7 +388,7 @@ impl Executables {
         }
         let began = Instant::now();
         let ended = run_to_success(&mut command, limit);
-        // If that is why it was cut off, it is asked in the next way.
+        // If a process was cut off for that reason, the case is measured at the next pace.
         match pace {
             Pace::Asked if began.elapsed() > SLOW => case.raise_pace(Pace::Quick),
             Pace::Quick if ended.is_err() => case.raise_pace(Pace::RealClock),
@@ -410,8 +412,8 @@ impl Executables {
 }
 
 impl BenchExecutable {
-    /// What the case called `name` may be called, the shortest first: the first that no other case
-    /// has is its id.
+    /// Returns possible ids of the case `name`, shortest first. The first one that no other case
+    /// has becomes its id.
     fn ids(&self, name: &str) -> [String; 3] {
         let package = self.package.file_name().unwrap_or_default().to_string_lossy();
         [
@@ -421,7 +423,7 @@ impl BenchExecutable {
         ]
     }
 
-    /// The executable as `cargo bench` starts it.
+    /// Returns a command that starts the executable as `cargo bench` does.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -429,7 +431,7 @@ impl BenchExecutable {
             .arg("--bench")
             .env("CARGO_MANIFEST_DIR", &self.package)
             .env("RUST_BACKTRACE", "0") // Of a panic, its message is what is kept.
-            // Where these are set, Criterion tells its results to somebody else.
+            // With these variables set, Criterion sends its results elsewhere.
             .env_remove("CARGO_CRITERION_PORT")
             .env_remove("CRITERION_HOME");
         judged::isolate(&mut command);
@@ -437,7 +439,7 @@ impl BenchExecutable {
     }
 }
 
-/// The case in a line of `--list`, which looks as that of the test harness: `name: benchmark`.
+/// Parses a line of `--list`, in the format of the test harness: `name: benchmark`.
 fn listed_name(line: &str) -> Option<&str> {
     let name = line.strip_suffix(": benchmark").or_else(|| line.strip_suffix(": bench"))?;
     (!name.is_empty()).then_some(name)
@@ -445,13 +447,13 @@ fn listed_name(line: &str) -> Option<&str> {
 
 fn invalid_case_name(target: &str, name: &str) -> Reason {
     let why = format!(
-        "its case `{}` has no name of its own, or one with control characters",
+        "its case `{}` has a name that is not unique, or that contains control characters",
         name.escape_debug()
     );
     Reason::new(format!("bench target `{target}`"), why, "give the case another name")
 }
 
-/// What `command` said when it ended well within `limit`; else why it did not.
+/// Runs `command` and returns its output if it succeeds within `limit`, else the reason.
 pub(super) fn run_to_success(
     command: &mut Command,
     limit: Duration,
@@ -470,7 +472,7 @@ pub(super) fn run_to_success(
     }
 }
 
-/// The last lines of what a process wrote to standard error, else to standard output.
+/// Returns the last lines that a process wrote to standard error, or else to standard output.
 fn last_words(output: &ChildOutput) -> String {
     const LINES: usize = 4;
     let text = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
@@ -497,7 +499,7 @@ mod tests {
         }
     }
 
-    /// Scripts in place of executables, with what each lists when it is asked as Criterion.
+    /// Creates scripts that replace executables; each prints its list if called as Criterion is.
     fn list_scripts(scripts: &[(&str, &str)]) -> (tempfile::TempDir, Executables) {
         let dir = tempfile::tempdir().unwrap();
         let executables = scripts.iter().map(|(target, list)| {

@@ -1,8 +1,7 @@
-//! Executables of the test harness (`#[bench]`) and of the crate `bencher`, whose output looks the
-//! same: of each case and process the median, in nanoseconds.
+//! Executables of the test harness (`#[bench]`) and of the crate `bencher`, which print the same
+//! format: the median of each case and process, in nanoseconds.
 //!
-//! Both measure a case for a tenth of a second to three seconds. Their clock runs faster, so that
-//! it takes them a twentieth of that.
+//! Both measure a case for 0.1 to 3 s. Their clock runs faster, so that this takes a twentieth.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,38 +14,37 @@ use super::clock::{self, ClockRate};
 /// How many times as fast the clock runs.
 const CLOCK_SCALE: u32 = 20;
 
-/// The step of the clock while cases are listed: both harnesses give a case up after 301
-/// iterations then.
+/// Step of the clock while cases are listed: both harnesses then stop a case after 301 iterations.
 const CLOCK_STEP: Duration = Duration::from_millis(50);
 
-/// Has `command` list its cases.
+/// Makes `command` list its cases.
 pub(super) fn ask_to_list(command: &mut Command) {
     command.arg("--list");
 }
 
-/// Has a bencher, which cannot list its cases, measure each of them for a moment.
+/// Makes a bencher executable, which cannot list its cases, measure each of them briefly.
 pub(super) fn ask_bencher_to_list(command: &mut Command, home: &Path) {
     clock::preload(command, ClockRate::Steps(CLOCK_STEP), home);
 }
 
-/// Has `command` measure the case called `name`.
+/// Makes `command` measure the case `name`.
 pub(super) fn ask_for(command: &mut Command, name: &str, home: &Path) {
     command.args(["--exact", name, "--color", "never"]);
     clock::preload(command, ClockRate::Faster(CLOCK_SCALE), home);
 }
 
-/// Has a bencher measure the cases whose names contain `name`.
+/// Makes a bencher executable measure the cases whose names contain `name`.
 pub(super) fn ask_bencher_for(command: &mut Command, name: &str, home: &Path) {
     command.arg(name);
     clock::preload(command, ClockRate::Faster(CLOCK_SCALE), home);
 }
 
-/// The names of the cases measured in `output`.
+/// Returns the names of the cases measured in `output`.
 pub(super) fn measured_names(output: &str) -> Vec<String> {
     measurements(output).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The median of the case called `name` in `output`, as one sample, of a process with its files in
+/// Returns the median of the case `name` in `output`, as one sample. The process has its files in
 /// `home`.
 pub(super) fn samples(output: &str, name: &str, home: &Path) -> Result<Samples, String> {
     let found = measurements(output).find(|(measured, _)| *measured == name);
@@ -57,7 +55,7 @@ pub(super) fn samples(output: &str, name: &str, home: &Path) -> Result<Samples, 
     Ok(samples)
 }
 
-/// Lines such as `test parse::long ... bench:       1,234.56 ns/iter (+/- 78)`.
+/// Parses lines such as `test parse::long ... bench:       1,234.56 ns/iter (+/- 78)`.
 fn measurements(output: &str) -> impl Iterator<Item = (&str, f64)> {
     output.lines().filter_map(|line| {
         let (name, rest) = line.strip_prefix("test ")?.split_once(" ... bench:")?;

@@ -1,7 +1,6 @@
-//! Two builds of another project, whose processes take turns: A B B A. How long a harness measures
-//! without a pause is its own business, so that the turns are whole processes, and short ones: what
-//! disturbs the machine for a second then falls on both sides, or leaves some processes of each
-//! alone.
+//! Two builds of another project, whose processes take turns: A B B A. A harness cannot be paused
+//! while it measures, so a turn is a whole, short process. A disturbance of one second then affects
+//! both sides, or leaves some processes of each side undisturbed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,27 +12,28 @@ use rsb_model::{Case, CaseId, DeviceType, Fields, Reason, Samples};
 
 use super::{Benches, Pace, SamplesByCase};
 
-/// Processes of each side in a pair, if they are short and there is time. The fastest sample of them is the
-/// side's figure: on a busy machine with two threads, ratios of two builds of one source spread by
-/// 8.7 % of four processes of 50 ms, and by 23 % of one process of 150 ms (docs/gate-study.md).
+/// Processes of each side in a pair, if they are short and there is time. The fastest of their
+/// samples is the value of the side: on a busy machine with two threads, ratios of two builds of
+/// one source spread by 8.7 % with four processes of 50 ms, and by 23 % with one process of 150 ms
+/// (docs/gate-study.md).
 pub const TURNS: u32 = 4;
-/// A pair that took so long has had its turns.
+/// A pair that took longer than this gets no further turns.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Both builds, as something that measures pairs.
+/// Source of pairs from two builds.
 pub struct BenchPairs<'a> {
     sides: &'a [Arc<Benches>; 2],
     settings: &'a Settings,
     /// Processes of each side in a pair.
     turns: u32,
     scratch: tempfile::TempDir,
-    /// What the last process of each side measured of other cases, by the number of its replicate:
-    /// a command measures every case at once, and is run once for all of them.
+    /// Samples of other cases from the last process of each side, with its replicate number: a
+    /// command measures every case at once, and runs once for all of them.
     known: [Option<(u32, SamplesByCase)>; 2],
 }
 
 impl<'a> BenchPairs<'a> {
-    /// Nothing of `sides` is measured yet. A pair has `turns` processes of each side.
+    /// Creates a source for `sides` whose pairs have `turns` processes of each side.
     ///
     /// # Errors
     /// Fails if no temporary directory can be created.
@@ -46,7 +46,7 @@ impl<'a> BenchPairs<'a> {
         Ok(Self { sides, settings, turns, scratch, known: [None, None] })
     }
 
-    /// Adds a process of one side to what it has measured of `case`.
+    /// Adds the samples of one process to those of its side.
     fn add(&mut self, part: &mut SideSamples, case: &Case, turn: Turn) -> Result<(), WorkerError> {
         if interrupt::is_requested() {
             return Err(WorkerError::Interrupted);
@@ -65,7 +65,7 @@ impl<'a> BenchPairs<'a> {
         Ok(())
     }
 
-    /// What the last process of this side measured of the case besides, in this replicate.
+    /// Takes samples of the case from the last process of this side, if it had the same replicate.
     fn take(&mut self, which: usize, id: &CaseId, replicate: u32) -> Option<Samples> {
         let (of, measured) = self.known[which].as_mut()?;
         if *of == replicate { measured.remove(id) } else { None }
@@ -80,8 +80,9 @@ impl<'a> BenchPairs<'a> {
     ) -> Result<Samples, WorkerError> {
         let limit = self.settings.limit_of(case).min(turn.time_left);
         let home = tempfile::tempdir_in(self.scratch.path());
-        let home = home
-            .map_err(|error| case_failure(&case.id, &format!("no room for its result: {error}")))?;
+        let home = home.map_err(|error| {
+            case_failure(&case.id, &format!("cannot create a temporary directory: {error}"))
+        })?;
         let ended = self.sides[which].measure(case, pace, home.path(), limit);
         if interrupt::is_requested() {
             return Err(WorkerError::Interrupted); // It may have died of it.
@@ -104,7 +105,7 @@ impl PairSource for BenchPairs<'_> {
         let mut pace = self.pace(case);
         loop {
             let measured = self.take_turns(case, turn, pace);
-            // If a case was cut off, both sides begin again, asked in the next way.
+            // If a case was cut off, both sides start again at the next pace.
             let next = self.pace(case);
             if measured.is_ok() || next == pace {
                 return measured;
@@ -126,13 +127,13 @@ impl PairSource for BenchPairs<'_> {
 }
 
 impl BenchPairs<'_> {
-    /// How `case` is to be asked on both sides.
+    /// Returns the pace of `case` on both sides.
     fn pace(&self, case: &Case) -> Pace {
         self.sides.iter().map(|side| side.pace(case)).max().unwrap_or_default()
     }
 
-    /// A pair, both sides measured alike: in another way, the fastest sample would be another
-    /// figure.
+    /// Measures a pair, both sides at the same pace. At different paces, the fastest samples would
+    /// not be comparable.
     fn take_turns(
         &mut self,
         case: &Case,
@@ -142,7 +143,7 @@ impl BenchPairs<'_> {
         let began = Instant::now();
         let mut parts = [0, 1].map(|which| SideSamples::new(which, turn.replicate, pace));
         for round in 0..self.turns {
-            // Who is first finds the machine as the other does not.
+            // The first process of a round finds the machine in another state than the second.
             let first = ((turn.replicate + round) % 2) as usize;
             for which in [first, 1 - first] {
                 self.add(&mut parts[which], case, turn).map_err(|problem| (which, problem))?;
@@ -155,7 +156,7 @@ impl BenchPairs<'_> {
     }
 }
 
-/// What one side measured of a pair.
+/// Samples of one side of a pair.
 struct SideSamples {
     which: usize,
     pace: Pace,
@@ -186,6 +187,6 @@ fn case_failure(id: &CaseId, why: &str) -> WorkerError {
     WorkerError::Failed(Reason::new(
         format!("case {id}"),
         why,
-        "run the benchmark alone to see more",
+        "run the benchmark separately to see more",
     ))
 }

@@ -1,15 +1,14 @@
 /* A monotonic clock that is preloaded into benchmarks.
  *
- * With RSB_CLOCK_SCALE it runs so many times as fast: a harness that takes only whole seconds then
- * warms up and measures for a fraction of them, and its times are divided by the scale afterwards.
+ * RSB_CLOCK_SCALE is the factor by which it runs faster: a harness that accepts only whole seconds
+ * then warms up and measures for a fraction of them, and its times are divided by the scale later.
  *
- * With RSB_CLOCK_STEP it moves by so many nanoseconds whenever it is read, and random bytes are
- * always the same: a harness then plans the same number of iterations in every process, and its
+ * RSB_CLOCK_STEP is the number of nanoseconds by which it advances at each read; random bytes are
+ * then always the same. So a harness plans the same number of iterations in every process, and its
  * instructions can be counted.
  *
- * Creates the file RSB_CLOCK_MARK, so that the caller knows that the clock is in use: a static
- * executable ignores the preloaded library. With a step, the file says in the end how often the
- * clock was read. */
+ * Creates the file RSB_CLOCK_MARK to show that the clock is in use: a static executable ignores the
+ * preloaded library. With a step, the file contains the number of reads of the clock at exit. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -76,7 +75,7 @@ int clock_gettime(clockid_t id, struct timespec *time)
     if (!real_clock)
         real_clock = (clock_function *)dlsym(RTLD_NEXT, "clock_gettime");
     if (id == CLOCK_MONOTONIC && step > 0) {
-        /* From a fixed time on: digits of a date or of an age are work, too. */
+        /* Starts at a fixed time: formatting the digits of a date or age takes instructions, too. */
         shown = 1000000000000 + step * __atomic_add_fetch(&reads, 1, __ATOMIC_RELAXED);
     } else {
         int status = real_clock(id, time);
@@ -89,7 +88,7 @@ int clock_gettime(clockid_t id, struct timespec *time)
     return 0;
 }
 
-/* Seeds of hash maps come from here. Each request gets other bytes, as names of files need them. */
+/* Seeds hash maps. Each request returns different bytes, because file names need them. */
 ssize_t getrandom(void *buffer, size_t length, unsigned int flags)
 {
     static int64_t requests;

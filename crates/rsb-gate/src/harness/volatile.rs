@@ -1,16 +1,16 @@
-//! Parts of case names that change from process to process: dates, times, addresses, temporary
-//! paths, ids. A benchmark with such a name is found again by the rest of it.
+//! Parts of case names that change between processes: dates, times, addresses, temporary paths,
+//! ids. Benchmarks with such names are matched by the rest of the name.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What stands for a volatile part in a template.
+/// Replacement for a volatile part in a template.
 const PLACEHOLDER: &str = "<…>";
 
-/// Twelve digits at least for a number: sizes and counts are shorter, ids and times in microseconds
-/// are not.
+/// Volatile parts. Numbers have at least twelve digits: sizes and counts are shorter, ids and times
+/// in microseconds are not.
 static VOLATILE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"\d{4}-\d{2}-\d{2}([T _]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?",
@@ -23,13 +23,13 @@ static VOLATILE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// The parts of `name` that stay the same, around its volatile ones. One part if all of it stays.
+/// Returns the parts of `name` between its volatile ones. One part if nothing is volatile.
 pub(super) fn stable_parts(name: &str) -> Vec<&str> {
     VOLATILE.as_ref().map_or_else(|| vec![name], |volatile| volatile.split(name).collect())
 }
 
-/// Pairs names of one side with those of the other that differ in volatile parts only. A template
-/// that several names of a side share pairs none of them.
+/// Pairs names of both sides that differ only in volatile parts. If several names of one side share
+/// a template, none of them is paired.
 pub(crate) fn pair_by_template<'n>(
     sides: [impl IntoIterator<Item = &'n str>; 2],
 ) -> Vec<[&'n str; 2]> {

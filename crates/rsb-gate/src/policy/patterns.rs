@@ -1,6 +1,6 @@
-//! Whether a pattern of a policy can fit a case at all. One that fits nothing of a run may be meant
-//! for another run; one that fits nothing that this version can name is a mistake, and a gate that
-//! leaves out, excuses or demands the wrong thing because of it would say nothing.
+//! Checks whether the patterns of a policy can match a case at all. A pattern without a match in a
+//! run may be meant for another run. One that matches nothing this version can name is a mistake,
+//! and a gate that ignored, excused or required the wrong cases because of it would report nothing.
 
 use rsb_model::{BackendId, BenchmarkType, Dtype};
 use rsb_stats::policy::PolicyPattern;
@@ -9,26 +9,26 @@ use rsb_workloads::{AxisInfo, AxisKind, IdForm};
 
 use rsb_catalog::{frameworks, models, selection};
 
-/// As many devices of a backend as a pattern may name.
+/// Number of devices per backend that a pattern may name.
 const DEVICES: u32 = 64;
 
-/// Below this likeness a name is no suggestion.
+/// Names less similar than this are not suggested.
 const ALIKE: f64 = 0.85;
 
-/// A pattern that fits nothing.
+/// A pattern that matches nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{pattern}` ({key}) fits no case that these runs have or this version can name{}; \
-         `rusty-stack-bench list` shows the benchmarks", .near.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
+#[error("`{pattern}` ({key}) matches no case of these runs and none that this version can name{}; \
+         `rusty-stack-bench list` lists the benchmarks", .near.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
 pub struct UnknownPattern {
     key: &'static str,
     pattern: String,
     near: Option<String>,
 }
 
-/// Looks at each of `patterns`.
+/// Checks `patterns`.
 ///
 /// # Errors
-/// The first that neither fits one of `ids` nor could fit another case.
+/// The first pattern that neither matches one of `ids` nor could match another case.
 pub(super) fn check(patterns: &[PolicyPattern<'_>], ids: &[&str]) -> Result<(), UnknownPattern> {
     let known: Vec<IdVocabulary> = all_words().collect();
     let unknown = patterns.iter().find(|one| !one.fits(ids) && !could_fit(one.pattern, &known));
@@ -42,11 +42,11 @@ pub(super) fn check(patterns: &[PolicyPattern<'_>], ids: &[&str]) -> Result<(), 
     }
 }
 
-/// What the ids of one benchmark are made of.
+/// Words that the ids of one benchmark are made of.
 struct IdVocabulary {
     fixed: Vec<String>,
     axes: Vec<AxisInfo>,
-    /// Whether anything may stand beside these: another tool names its cases itself.
+    /// Whether other words may occur, too, because another tool names its cases itself.
     open: bool,
 }
 
@@ -106,14 +106,14 @@ impl IdVocabulary {
         self
     }
 
-    /// Whether a part of an id may hold `fragment`.
+    /// Returns whether a part of an id may contain `fragment`.
     fn hold(&self, fragment: &Fragment<'_>) -> bool {
         self.fixed.iter().any(|word| fragment.is_of(word))
             || self.axes.iter().any(|axis| fragment.is_value_of(axis))
     }
 }
 
-/// A piece of a pattern without wildcards and slashes; a wildcard beside it stands for more of the
+/// A piece of a pattern without wildcards and slashes. A wildcard next to it stands for more of the
 /// same part.
 #[derive(Debug, Clone, Copy)]
 struct Fragment<'a> {
@@ -132,7 +132,7 @@ impl Fragment<'_> {
         }
     }
 
-    /// Whether it is, or may be a piece of, a value of `axis` as an id shows it.
+    /// Returns whether it is, or may be a piece of, a value of `axis` as shown in an id.
     fn is_value_of(&self, axis: &AxisInfo) -> bool {
         match (axis.form, self.text.split_once('=')) {
             (IdForm::Value, _) => self.may_be(axis),
@@ -149,7 +149,7 @@ impl Fragment<'_> {
         }
     }
 
-    /// Whether it may be a value of `axis` whose values are no fixed list.
+    /// Returns whether it may be a value of `axis`, if the values of that are not a fixed list.
     fn may_be(&self, axis: &AxisInfo) -> bool {
         let is_open =
             !matches!(axis.kind, AxisKind::Choice(_) | AxisKind::Dtype | AxisKind::Name(_));
@@ -170,7 +170,7 @@ impl Fragment<'_> {
     }
 }
 
-/// The pieces of `pattern` between its wildcards and slashes.
+/// Returns the pieces of `pattern` between its wildcards and slashes.
 fn fragments(pattern: &str) -> Vec<Fragment<'_>> {
     let mut found = Vec::new();
     for part in pattern.split('/') {
@@ -201,8 +201,8 @@ fn could_fit(pattern: &str, known: &[IdVocabulary]) -> bool {
     })
 }
 
-/// Whether the pieces name the tool itself, and not only a kind or a device that every benchmark
-/// has.
+/// Returns whether the pieces name the tool itself, and not only a kind or device that every
+/// benchmark has.
 fn names_tool(pieces: &[Fragment<'_>], words: &IdVocabulary) -> bool {
     let tool = words
         .fixed
@@ -213,8 +213,8 @@ fn names_tool(pieces: &[Fragment<'_>], words: &IdVocabulary) -> bool {
     })
 }
 
-/// The name most like the first piece that nothing has; `None` where none is like it, or each piece
-/// is somewhere.
+/// Returns the name most similar to the first piece that matches nothing; `None` if no name is
+/// similar, or every piece matches something.
 fn nearest(pattern: &str, known: &[IdVocabulary], ids: &[&str]) -> Option<String> {
     let pieces = fragments(pattern);
     let strange = pieces.iter().find(|piece| {
@@ -265,7 +265,7 @@ mod tests {
             ("cpu_perfomance/gemm/*", &[], Err(Some("cpu_performance"))),
             ("group/caes-5", &foreign, Err(Some("case-5"))),
             ("flight/plan/*", &[], Err(None)),
-            // Each part is known, but of no one benchmark.
+            // Each part is known, but not of a single benchmark.
             ("*/control/*/scaling=weak", &[], Err(None)),
         ] {
             let found = check(&[PolicyPattern { key: "threshold", pattern }], ids)

@@ -1,17 +1,17 @@
-//! The benchmarks that a change brings, put into the revision before it (`--benches-from this`), so
-//! that they can be measured on both sides.
+//! Adds the benchmarks of a change to the revision before it (`--benches-from this`), so that they
+//! can be measured on both sides.
 
 use anyhow::{Context, Result};
 use toml::{Table, Value};
 
 use super::builds::Repository;
 
-/// Directories with benchmarks, wherever they are.
+/// Names of directories with benchmarks, at any depth.
 const DIRECTORIES: [&str; 2] = ["bench", "benches"];
 
-/// A commit with the contents of `base`, and the benchmarks that `current` has besides: files that
-/// are new in directories called `bench` or `benches`, and in manifests the `[[bench]]` tables and
-/// dev-dependencies that are new. What `base` has stays as it is.
+/// Commits the contents of `base` with the benchmarks that only `current` has: new files in
+/// directories called `bench` or `benches`, and new `[[bench]]` tables and dev-dependencies in
+/// manifests. The contents of `base` stay as they are.
 ///
 /// # Errors
 /// If git fails, or a manifest is not TOML.
@@ -56,7 +56,7 @@ pub(super) fn commit_with_benches(
     repository.commit_index(&index, base, &format!("{subject} (with this tree's benchmarks)"))
 }
 
-/// The manifest `base` with the bench targets and dev-dependencies that `current` has besides.
+/// Returns the manifest `base` with the additional bench targets and dev-dependencies of `current`.
 fn with_new_benches(base: &str, current: &str) -> Result<String> {
     let mut merged: Table = toml::from_str(base)?;
     let current: Table = toml::from_str(current)?;
@@ -78,7 +78,7 @@ fn with_new_benches(base: &str, current: &str) -> Result<String> {
     Ok(toml::to_string(&merged)?)
 }
 
-/// Adds to the table at `path` of `base` the keys that the one of `current` has besides.
+/// Adds the additional keys of the table at `path` of `current` to that of `base`.
 fn add_missing(base: &mut Table, current: &Table, path: &[&str]) {
     let Some((name, rest)) = path.split_first() else {
         for (key, value) in current {

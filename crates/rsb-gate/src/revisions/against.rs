@@ -1,5 +1,5 @@
-//! A revision against this tree: both are built, measured here interleaved, and compared pair by
-//! pair.
+//! Compares a revision with this tree: both are built, measured here interleaved, and compared pair
+//! by pair.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,50 +26,51 @@ use crate::gate::{
 use crate::harness::{Benches, Executables};
 use crate::policy::ControlSet;
 
-/// What to compare this tree with, and how.
+/// Revision to compare this tree with, and options.
 #[derive(Debug, Clone)]
 pub struct AgainstRequest<'a> {
     /// The revision, as git understands it.
     pub revision: &'a str,
-    /// Of this program, benchmarks by name; of another project, parts of ids. None means all.
+    /// Benchmarks by name for this program, parts of ids for another project. Empty means all.
     pub benchmarks: &'a [String],
-    /// Patterns, one of which an id must contain. None means all.
+    /// Patterns, one of which an id must contain. Empty means all.
     pub cases: &'a [String],
-    /// The suite of this program; none means its default.
+    /// The suite of this program; `None` for its default.
     pub suite: Option<Suite>,
-    /// How long to measure; none for [`default_budget`].
+    /// Time to measure; `None` for [`default_budget`].
     pub budget: Option<Duration>,
-    /// Whether the first case that is Regressed ends the measurement.
+    /// Whether to stop as soon as one case is Regressed.
     pub fail_fast: bool,
-    /// How long to wait in all, outside of the budget, while other programs are busy.
+    /// Maximum total time to wait while other programs are busy, in addition to the budget.
     pub wait_for_quiet: Duration,
-    /// What instructions are counted for.
+    /// How counts of instructions are used.
     pub instructions: InstructionUse,
     /// Whether benchmarks that only this tree has are measured on both sides.
     pub add_benches: bool,
-    /// Whether what is the same on both sides is measured too.
+    /// Whether cases that are the same on both sides are measured too.
     pub measure_equal: bool,
-    /// In how many layouts each side is linked and measured; 0 leaves them as they were built.
+    /// Number of layouts in which each side is linked and measured; 0 leaves them as they were
+    /// built.
     pub layouts: u32,
     /// How another project's benchmarks are built and run.
     pub project: &'a ProjectOptions,
 }
 
-/// What instructions are counted for.
+/// How counts of instructions are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionUse {
-    /// Nothing.
+    /// Not at all.
     Nothing,
-    /// They are compared in addition to the time.
+    /// Compared in addition to the time.
     BesideTime,
-    /// They alone are compared. No time is measured.
+    /// Compared instead of the time, which is not measured.
     InsteadOfTime,
 }
 
 /// Judges this tree against a revision.
 ///
 /// # Errors
-/// When git does not know it, one of both does not build, or a worker cannot start.
+/// If git cannot find the revision, one side does not build, or a worker cannot start.
 pub fn against(
     judge: &Judge,
     request: &AgainstRequest<'_>,
@@ -79,7 +80,7 @@ pub fn against(
     let trees = builds::trees(request).map_err(EngineError::usage)?;
     trees.check(request).map_err(EngineError::usage)?;
     if trees.are_equal() && !request.measure_equal {
-        return Ok(same(judge, revision, "hold the same source: nothing to measure"));
+        return Ok(same(judge, revision, "have the same source: nothing to measure"));
     }
     let changed = trees.changed_files()?;
     if !request.measure_equal && trees.is_change_inert(&changed) {
@@ -128,9 +129,8 @@ pub fn against(
     result.notes.extend(notes(&builds, &changed));
     if request.layouts > 0 {
         let text = format!(
-            "each side was linked in {} layouts, and no pair measured the same ones as another: \
-             the intervals hold what a \
-             layout does",
+            "each side was linked in {} layouts, different ones for each pair, so the intervals \
+             include the effect of the layout",
             request.layouts
         );
         result.notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
@@ -143,7 +143,8 @@ pub fn against(
     Ok(Judgment { result, basis: Basis::Figures { remeasured: true }, sides: judged })
 }
 
-/// What differs between the sides besides the code that is measured.
+/// Returns notes on the measured targets, and on differences between the sides other than their
+/// code.
 fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
     let [before, after] = &builds.sides;
     let mut notes = Vec::new();
@@ -159,8 +160,8 @@ fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
     let units = after.executables().map(Executables::other_units).unwrap_or_default();
     for (unit, cases) in units {
         let text = format!(
-            "Criterion measures something else than time ({unit}) in {cases} of the cases: their \
-             figures are shown as times; the changes are right"
+            "Criterion measures {unit} instead of time in {cases} of the cases: their values are \
+             shown as times; the changes are correct"
         );
         notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
     }
@@ -191,7 +192,7 @@ fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
     notes
 }
 
-/// Nothing needs to be measured.
+/// Returns a judgment that nothing needs to be measured.
 fn same(judge: &Judge, revision: &str, how: &str) -> Judgment {
     let mut result = rsb_stats::gate_paired(
         &empty_run(revision),
@@ -209,10 +210,10 @@ fn empty_run(name: &str) -> Run {
     Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", Environment::default())
 }
 
-/// What both sides would measure; what only one of them has is listed, not measured.
+/// The cases of both sides; cases that only one side has are listed, not measured.
 struct CommonPlan {
     common: Vec<Case>,
-    /// Both sides have them, and execute the same machine code.
+    /// Cases of both sides that execute the same machine code.
     alike: Vec<CaseId>,
     vanished: Vec<CaseId>,
     new: Vec<CaseId>,
@@ -244,7 +245,7 @@ impl CommonPlan {
     }
 }
 
-/// The ids of `those` that no case of `others` has.
+/// Returns the ids of `those` that no case of `others` has.
 fn ids_only_in(those: &[Case], others: &[Case]) -> Vec<CaseId> {
     let others = others.iter().map(|case| &case.id).sorted_unstable().dedup().collect_vec();
     those
@@ -255,12 +256,12 @@ fn ids_only_in(those: &[Case], others: &[Case]) -> Vec<CaseId> {
         .collect()
 }
 
-/// A revision has nothing to measure, or nothing that fits the filters.
+/// A revision has no case to measure, or none that matches the filters.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct NoCases(String);
 
-/// Checks that `build`, the baseline's side, has a case that fits the request.
+/// Checks that `build`, the baseline's side, has a case that matches the request.
 ///
 /// # Errors
 /// [`NoCases`], with the nearest ids or the reasons why bench targets cannot be measured.
@@ -282,7 +283,7 @@ fn check_cases(build: &Build, request: &AgainstRequest<'_>) -> Result<()> {
         let nearest: Vec<String> =
             nearest_ids(&known, &wanted).into_iter().map(|id| format!("`{id}`")).collect();
         format!(
-            "no benchmark of {revision} fits `{}`; nearest: {}",
+            "no benchmark of {revision} matches `{}`; nearest: {}",
             wanted.join("`, `"),
             nearest.join(", ")
         )
@@ -290,7 +291,7 @@ fn check_cases(build: &Build, request: &AgainstRequest<'_>) -> Result<()> {
     Err(NoCases(text).into())
 }
 
-/// The ids of `known`, at most three, that resemble one of `wanted` most.
+/// Returns up to three ids of `known` that are most similar to one of `wanted`.
 fn nearest_ids<'c>(known: &'c [Case], wanted: &[String]) -> Vec<&'c CaseId> {
     let similarity = |id: &CaseId| {
         let parts = id.as_str().split('/').chain([id.as_str()]);
@@ -301,7 +302,7 @@ fn nearest_ids<'c>(known: &'c [Case], wanted: &[String]) -> Vec<&'c CaseId> {
     ids.sorted_by(|one, other| similarity(other).total_cmp(&similarity(one))).take(3).collect()
 }
 
-/// The cases that `build` would measure.
+/// Returns the cases that `build` would measure.
 fn plan_cases(build: &Build, request: &AgainstRequest<'_>) -> Result<Vec<Case>> {
     let mut cases = if let Build::ThisProgram(program) = build {
         let mut words: Vec<&str> = request.benchmarks.iter().map(String::as_str).collect();
@@ -320,7 +321,7 @@ fn plan_cases(build: &Build, request: &AgainstRequest<'_>) -> Result<Vec<Case>> 
     Ok(cases)
 }
 
-/// The cases that `program` would measure if it were run with `words` and `config`.
+/// Returns the cases that `program` would measure if it were run with `words` and `config`.
 pub(super) fn cases_of(program: &Path, words: &[&str], config: Option<&Path>) -> Result<Vec<Case>> {
     let mut command = Command::new(program);
     command.args(["run", "--dry-run", "--json"]).args(words);
@@ -332,8 +333,7 @@ pub(super) fn cases_of(program: &Path, words: &[&str], config: Option<&Path>) ->
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!(
-            "{} cannot say what it would measure; a revision before `run --dry-run` cannot be \
-             compared: {}",
+            "{} cannot list its cases; a revision without `run --dry-run` cannot be compared: {}",
             program.display(),
             said.trim()
         );

@@ -1,5 +1,5 @@
-//! The revisions that made baselines: whether they may be judged by, and their programs; and what
-//! the merge base of a pull request has for baselines.
+//! Revisions that made baselines: whether they may be used, and their programs. Also the baselines
+//! of the merge base of a pull request.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
@@ -18,43 +18,44 @@ use super::worktree::{TreeUse, Worktree};
 use crate::build_place::cargo_home;
 use crate::gate::Revisions;
 
-/// The commit that a pull request began at, by which it is judged: it does not choose its own
-/// judge.
+/// The commit that a pull request branched off from, by which it is judged, so that it does not
+/// choose its own judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeBase {
     commit: String,
 }
 
 impl MergeBase {
-    /// That of `revision`, the branch to merge into, and of what is checked out.
+    /// Finds the merge base of `revision`, the branch to merge into, and the checked-out commit.
     ///
     /// # Errors
-    /// When this is no git repository or git does not know the revision; without a common ancestor
-    /// there is no verdict.
+    /// If this is not a git repository or git cannot find the revision. Without a common
+    /// ancestor, there is no verdict.
     pub fn of(revision: &str) -> Result<Self, EngineError> {
         let repository = Repository::here("gate --base").map_err(EngineError::usage)?;
         let commit = repository.commit(revision).map_err(EngineError::usage)?;
         match repository.git(&["merge-base", &commit, "HEAD"]) {
             Ok(commit) => Ok(Self { commit }),
             Err(_) => Err(EngineError::no_verdict(anyhow!(
-                "no common ancestor of `{revision}` and HEAD is here: {} gets more of the history",
+                "this clone has no common ancestor of `{revision}` and HEAD: {} fetches more of \
+                 the history",
                 fetch(&repository, &commit)
             ))),
         }
     }
 
-    /// Its hash.
+    /// Returns the hash of the commit.
     pub fn commit(&self) -> &str {
         &self.commit
     }
 
-    /// Writes the files that it has in `dir` to a temporary directory; none if it has no such
-    /// directory. They are as old as the commit: the verdict on a run stands until its baseline
+    /// Writes its files in `dir` to a temporary directory; none if it has no such directory. They
+    /// get the time of the commit, so that the verdict on a run stays valid until its baseline
     /// changes.
     ///
     /// # Errors
-    /// When `dir` is outside the repository, a link leads out of it, git cannot write its files, or
-    /// there is no room.
+    /// If `dir` is outside the repository, a link leads out of it, git cannot write its files, or
+    /// there is no space.
     pub fn files(&self, dir: &Path) -> Result<tempfile::TempDir, EngineError> {
         let tree = RevisionTree::open(&self.commit, "gate --base")?;
         let Some(name) = tree.name_of(dir)? else {
@@ -89,7 +90,7 @@ fn set_modified(dir: &Path, then: SystemTime) -> std::io::Result<()> {
     Ok(())
 }
 
-/// How to fetch `commit`.
+/// Returns the command that fetches `commit`.
 fn fetch(repository: &Repository, commit: &str) -> String {
     if repository.is_shallow() {
         "`git fetch --unshallow`".to_owned()
@@ -98,14 +99,14 @@ fn fetch(repository: &Repository, commit: &str) -> String {
     }
 }
 
-/// What the repository here knows of the revisions that made baselines.
+/// Provider of the revisions that made baselines, from the repository here.
 #[derive(Debug, Clone, Default)]
 pub struct BaselineRevisions {
     base: Option<MergeBase>,
 }
 
 impl BaselineRevisions {
-    /// Those that may be judged by: the ancestors of `base`, any of them without it.
+    /// Creates a provider that accepts only ancestors of `base`; without it, any revision.
     pub const fn new(base: Option<MergeBase>) -> Self {
         Self { base }
     }
@@ -116,8 +117,8 @@ impl BaselineRevisions {
         let commit = &repository.commit(commit).map_err(|_| {
             let fetch = fetch(&repository, commit);
             anyhow!(
-                "the revision {short}, which made the baseline, is not here: {fetch} gets it, if \
-                 it is of this project"
+                "the revision {short}, which made the baseline, is not in this repository: {fetch} \
+                 fetches it, if it belongs to this project"
             )
         })?;
         match package(&repository, commit, Path::new("")) {
@@ -133,7 +134,7 @@ impl BaselineRevisions {
         if let Ok(known) = programs.find_build(&build) {
             return Ok(known);
         }
-        // Outside this tree, whose `.cargo/config.toml` would count for what lies below it.
+        // Outside this tree, because its `.cargo/config.toml` would apply to everything below it.
         let worktree = Worktree::at(repository.top(), programs.builds_dir());
         let dir = worktree.programs(TreeUse::WhileBuilding, listener)?;
         let into = dir.path("baseline");
@@ -156,18 +157,17 @@ impl Revisions for BaselineRevisions {
         }
         let (short_one, short_base) = (short(commit), short(&base.commit));
         let why = match repository.commit(commit) {
-            Err(_) => format!("was not fetched: {} gets it", fetch(&repository, commit)),
+            Err(_) => format!("was not fetched: {} fetches it", fetch(&repository, commit)),
             Ok(_) if repository.is_shallow() => {
                 format!(
-                    "is no ancestor of {short_base} as far as was fetched: `git fetch --unshallow` \
-                     gets the rest"
+                    "is not an ancestor of {short_base} in the fetched history: `git fetch \
+                     --unshallow` fetches the rest"
                 )
             }
             Ok(_) => format!(
-                "is no ancestor of {short_base}, as after a rewritten history: save another \
-                 baseline there with \
-                 `rusty-stack-bench baseline refresh`; was only the branch moved, `git fetch \
-                 origin` gets it"
+                "is not an ancestor of {short_base}: if the history was rewritten, save another \
+                 baseline there with `rusty-stack-bench baseline refresh`; if only the branch \
+                 moved, run `git fetch origin`"
             ),
         };
         Err(format!("the revision {short_one}, which made the baseline, {why}"))
@@ -178,13 +178,13 @@ impl Revisions for BaselineRevisions {
     }
 }
 
-/// As much of a hash as a reader needs.
+/// Returns the first 12 digits of a hash.
 fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-/// What a build depends on beside its source: the compiler, and what the user's environment and
-/// cargo's own directory say.
+/// Returns a hash of everything except the source that a build depends on: the compiler, the user's
+/// environment, and the configuration in cargo's own directory.
 fn toolchain(repository: &Repository) -> Result<u64> {
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     let told = rustc.arg("-vV").current_dir(repository.top()).output();
@@ -201,7 +201,7 @@ fn toolchain(repository: &Repository) -> Result<u64> {
     Ok(sum.finish())
 }
 
-/// Whether the environment variable `name` changes what cargo builds.
+/// Returns whether the environment variable `name` changes what cargo builds.
 fn is_build_variable(name: &str) -> bool {
     ["RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO_ENCODED_RUSTFLAGS"]
         .contains(&name)

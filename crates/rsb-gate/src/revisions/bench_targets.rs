@@ -1,9 +1,9 @@
-//! The bench targets of a cargo project, built with `cargo bench --no-run` and found by what cargo
-//! says of them.
+//! The bench targets of a cargo project, built with `cargo bench --no-run` and found in cargo's
+//! messages.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result};
 use rsb_engine::Listener;
@@ -16,10 +16,11 @@ use super::worktree::BuildTarget;
 use crate::build_place::BuildOutputs;
 use crate::harness::BenchExecutable;
 
-/// The profile of the project, without what makes executables large and comments visible in them.
+/// Settings that drop debug information, which makes executables large and comments visible in
+/// them.
 const SMALL: [&str; 2] = ["profile.bench.debug=false", "profile.bench.strip=\"debuginfo\""];
 
-/// Arguments by which somebody chooses packages or targets, so that nothing is chosen for them.
+/// Arguments that choose packages or targets; with one of them, nothing is chosen automatically.
 const CHOICES: [&str; 8] = [
     "-p",
     "--package",
@@ -31,18 +32,18 @@ const CHOICES: [&str; 8] = [
     "--exclude",
 ];
 
-/// Which bench targets of a repository.
+/// Bench targets to build in a repository.
 #[derive(Clone, Copy)]
 pub(super) struct BenchTargets<'a> {
     /// The user's own tree.
     pub(super) top: &'a Path,
-    /// Where the project is in it.
+    /// Directory of the project in it.
     pub(super) directory: &'a Path,
     /// Arguments for cargo.
     pub(super) arguments: &'a [String],
 }
 
-/// A path dependency on something that is no part of a revision.
+/// A path dependency outside the repository, which is not part of a revision.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{manifest}: the path dependency `{dependency}` is outside the repository, so both revisions \
@@ -54,7 +55,7 @@ pub(super) struct DependencyOutside {
     dependency: String,
 }
 
-/// The first path dependency in the manifests of `tree` that leads out of it.
+/// Returns the first path dependency in the manifests of `tree` that leads out of it.
 fn dependency_outside(tree: &Path) -> Result<Option<DependencyOutside>> {
     let listing = git(tree, &["ls-files", "-z", "--", "Cargo.toml", "*/Cargo.toml"])?;
     for manifest in listing.split('\0').filter(|name| !name.is_empty()) {
@@ -68,7 +69,8 @@ fn dependency_outside(tree: &Path) -> Result<Option<DependencyOutside>> {
     Ok(None)
 }
 
-/// The name of the first entry of `table` whose `path`, from `directory`, leads out of the tree.
+/// Returns the name of the first entry of `table` whose `path`, from `directory`, leads out of the
+/// tree.
 fn leading_out(table: &toml::Table, directory: &Path) -> Option<String> {
     for (name, value) in table {
         let Some(inner) = value.as_table() else { continue };
@@ -97,23 +99,23 @@ fn leading_out(table: &toml::Table, directory: &Path) -> Option<String> {
     None
 }
 
-/// The bench targets of a revision, and what else was built for them.
+/// The bench targets of a revision, and the other outputs of their build.
 #[derive(Default)]
 pub(super) struct BuiltTargets {
     pub(super) executables: Vec<BenchExecutable>,
-    /// Targets that did not build, by name, and why.
+    /// Targets that did not build, by name, with the reason.
     pub(super) left_out: Vec<(String, Reason)>,
     /// Whether one of them needs a nightly toolchain.
     needs_nightly: bool,
     pub(super) outputs: BuildOutputs,
 }
 
-/// Builds the bench targets of the project in `place`: those of its own workspace, and those of the
-/// packages below it that are in other workspaces. A target that does not build costs its own cases
-/// only. `None` if none builds.
+/// Builds the bench targets of the project in `place`: those of its own workspace, and those of
+/// packages below it that are in other workspaces. A target that does not build costs only its own
+/// cases. Returns `None` if none builds, unless one of them needs a nightly toolchain.
 ///
 /// # Errors
-/// When it could not be tried, or a path dependency leads out of the repository.
+/// If cargo cannot be run, or a path dependency leads out of the repository.
 pub(super) fn build(
     place: BuildTarget<'_>,
     request: &BenchTargets<'_>,
@@ -124,7 +126,7 @@ pub(super) fn build(
     let directory = chosen.map_or_else(|| directory.to_owned(), |found| directory.join(found));
     let manifest = directory.join("Cargo.toml");
     if !place.tree.join(&manifest).is_file() {
-        listener(&Event::warning(format!("there is no {} in this revision", manifest.display())));
+        listener(&Event::warning(format!("this revision has no {}", manifest.display())));
         return Ok(None);
     }
     let Some(workspaces) = find_workspaces(place.tree, &directory, TreeOwner::Gate)? else {
@@ -138,8 +140,8 @@ pub(super) fn build(
         let manifest = workspace.directory.join("Cargo.toml");
         let manifest = manifest.strip_prefix(place.tree).unwrap_or(&manifest).display();
         listener(&Event::note(format!(
-            "cargo refuses {manifest}, which is no member of the workspace above it: it is built \
-             as a workspace of its own; add `[workspace]` to it, or take it in"
+            "cargo refuses {manifest}, which is not a member of the workspace above it, so it is \
+             built as a separate workspace; add `[workspace]` to it, or make it a member"
         )));
     }
     let is_chosen = arguments.iter().any(|argument| is_choice(argument));
@@ -157,7 +159,7 @@ pub(super) fn build(
         }
         if !unbuilt.is_empty() {
             let names = unbuilt.join(", ");
-            listener(&Event::note(format!("not measured, as by `cargo bench`: {names}")));
+            listener(&Event::note(format!("not measured, as with `cargo bench`: {names}")));
         }
     }
     let mut built = BuiltTargets::default();
@@ -168,11 +170,11 @@ pub(super) fn build(
     built.executables.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
     built.outputs.library_directories =
         vec![place.target.join("release/deps"), place.target.join("release")];
-    // Without any other, the reason is the answer.
+    // Without an executable, the missing nightly toolchain is reported as the reason.
     Ok((!built.executables.is_empty() || built.needs_nightly).then_some(built))
 }
 
-/// Whether `argument` chooses packages or targets.
+/// Returns whether `argument` chooses packages or targets.
 fn is_choice(argument: &str) -> bool {
     CHOICES.iter().any(|choice| {
         argument.strip_prefix(choice).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
@@ -183,7 +185,7 @@ fn has_features(arguments: &[String]) -> bool {
     arguments.iter().any(|argument| argument.starts_with("-F") || argument.contains("-features"))
 }
 
-/// The directory of the manifest that `--manifest-path` names, and the other arguments.
+/// Returns the directory of the manifest that `--manifest-path` names, and the other arguments.
 fn take_manifest_path(arguments: &[String]) -> (Option<PathBuf>, Vec<String>) {
     const FLAG: &str = "--manifest-path";
     let (mut manifest, mut others) = (None, Vec::new());
@@ -201,31 +203,31 @@ fn take_manifest_path(arguments: &[String]) -> (Option<PathBuf>, Vec<String>) {
     (directory, others)
 }
 
-/// A workspace with what cargo says of it.
+/// A workspace and its cargo metadata.
 pub(super) struct Workspace {
-    /// Where cargo is called.
+    /// Directory in which cargo is called.
     directory: PathBuf,
     metadata: Metadata,
-    /// Whether its manifest was given a `[workspace]`.
+    /// Whether `[workspace]` was added to its manifest.
     was_separated: bool,
 }
 
-/// Whose a tree is.
+/// Owner of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TreeOwner {
-    /// The user's: nothing is changed there.
+    /// The user: nothing is changed there.
     User,
-    /// The worktree of the gate.
+    /// The gate, which owns its worktree.
     Gate,
 }
 
-/// Directories whose packages are data for tests or the code of others.
+/// Directories whose packages are test data or third-party code.
 const FOREIGN: [&str; 5] = ["tests", "testdata", "fixtures", "vendor", "target"];
 
-/// The workspace in `directory` of `tree`, and those of other packages below it that have bench
-/// targets. A package that its manifest leaves neither inside nor outside the workspace above it
-/// becomes one of its own, unless the tree is the user's. `None` if the manifests of the first are
-/// wrong.
+/// Finds the workspace in `directory` of `tree`, and those of other packages below it that have
+/// bench targets. A package that is neither inside nor excluded from the workspace above it becomes
+/// its own workspace, unless the tree is the user's. Returns `None` if the manifests of the first
+/// workspace are invalid.
 pub(super) fn find_workspaces(
     tree: &Path,
     directory: &Path,
@@ -251,7 +253,7 @@ pub(super) fn find_workspaces(
         if was_separated {
             metadata = Metadata::of(package)?;
         }
-        // What cargo cannot read below the project is no part of it.
+        // Packages below the project that cargo cannot read are not part of it.
         let Some(metadata) = metadata else { continue };
         let is_known = found.iter().any(|other| other.metadata.root() == metadata.root());
         if !is_known && !metadata.benches(true).1.is_empty() {
@@ -262,15 +264,15 @@ pub(super) fn find_workspaces(
     Ok(Some(found))
 }
 
-/// Makes the package of `manifest` a workspace of its own. Returns whether it did.
+/// Makes the package of `manifest` its own workspace. Returns whether it did.
 fn separate(manifest: &Path) -> bool {
     let Ok(text) = std::fs::read_to_string(manifest) else { return false };
     let is_one = text.parse::<toml::Table>().map_or(true, |table| table.contains_key("workspace"));
     !is_one && std::fs::write(manifest, format!("{text}\n[workspace]\n")).is_ok()
 }
 
-/// Those of `workspaces` that have the packages and targets which `arguments` name; the first if
-/// none has, so that cargo says what is wrong.
+/// Returns those of `workspaces` that have the packages and targets named in `arguments`; the first
+/// if none has, so that cargo reports the error.
 fn choose(workspaces: Vec<Workspace>, arguments: &[String]) -> Vec<Workspace> {
     let named = |flags: &[&str]| {
         let follows = arguments.windows(2).filter(|pair| flags.contains(&pair[0].as_str()));
@@ -293,8 +295,8 @@ fn choose(workspaces: Vec<Workspace>, arguments: &[String]) -> Vec<Workspace> {
         .collect()
 }
 
-/// The bench targets of `workspaces` that need features which `arguments` do not ask for, each with
-/// the words that would build it.
+/// Returns the bench targets of `workspaces` that need features which `arguments` do not request,
+/// each with the arguments that build it.
 fn unbuilt_targets(workspaces: &[Workspace], arguments: &[String]) -> Vec<String> {
     if has_features(arguments) {
         return Vec::new();
@@ -303,18 +305,18 @@ fn unbuilt_targets(workspaces: &[Workspace], arguments: &[String]) -> Vec<String
 }
 
 impl Workspace {
-    /// Its packages, as cargo describes them.
+    /// Returns its packages, as described by cargo.
     pub(super) fn packages(&self) -> &Value {
         &self.metadata.0["packages"]
     }
 
-    /// The bench targets that are built with `arguments`.
+    /// Returns the bench targets that are built with `arguments`.
     fn bench_targets(&self, arguments: &[String]) -> BTreeSet<String> {
         self.metadata.benches(has_features(arguments)).1
     }
 
-    /// Builds the bench targets that `arguments` choose, all if they choose none, and adds them to
-    /// `built`.
+    /// Builds the bench targets that `arguments` choose, or all if they choose none, and adds them
+    /// to `built`.
     ///
     /// # Errors
     /// If cargo cannot be started, or was killed.
@@ -332,41 +334,53 @@ impl Workspace {
             if targets.is_empty() {
                 return Ok(());
             }
-            // Only these: a library built as a test of itself is nothing to measure.
+            // Only these: a library built as a test of itself has nothing to measure.
             chosen.extend(targets.iter().flat_map(|target| ["--bench".to_owned(), target.clone()]));
             chosen
                 .extend(packages.into_iter().flat_map(|package| ["--package".to_owned(), package]));
             wanted = targets;
         }
         chosen.extend_from_slice(arguments);
-        let mut output = self.run_build(&["bench", "--no-run"], &chosen, place)?;
+        let mut output = self.run_build(&["bench", "--no-run"], &chosen, place, None)?;
         if !output.status.success() {
             // `cargo bench` stops at the first target that does not compile; this builds the rest.
-            let rest = ["build", "--profile", "bench", "--keep-going"];
-            output = self.run_build(&rest, &chosen, place)?;
+            output = self.run_build(&BUILD_REST, &chosen, place, None)?;
         }
         let messages = String::from_utf8_lossy(&output.stdout);
-        let executables = executables(&messages);
+        let mut executables = executables(&messages);
         if !output.status.success() {
             let mut unstable = BTreeSet::new();
-            for message in compiler_errors(&messages) {
-                let text = message["message"]["rendered"].as_str().unwrap_or_default();
-                listener(&Event::warning(text));
-                if is_bench(&message["target"])
-                    && let Some(target) = message["target"]["name"].as_str()
-                {
-                    wanted.insert(target.to_owned());
-                    if message["message"]["code"]["code"] == UNSTABLE_FEATURE {
-                        unstable.insert(target.to_owned());
-                    }
+            let errors = compiler_errors(&messages);
+            for message in errors.iter().filter(|message| is_bench(&message["target"])) {
+                let Some(target) = message["target"]["name"].as_str() else { continue };
+                wanted.insert(target.to_owned());
+                if message["message"]["code"]["code"] == UNSTABLE_FEATURE {
+                    unstable.insert(target.to_owned());
                 }
             }
+            let by_nightly = self.build_with_nightly(&chosen, &unstable, place, built)?;
+            let names: Vec<&str> =
+                by_nightly.iter().map(|executable| executable.target.as_str()).collect();
+            for message in &errors {
+                if !names.iter().any(|name| message["target"]["name"] == **name) {
+                    let text = message["message"]["rendered"].as_str().unwrap_or_default();
+                    listener(&Event::warning(text));
+                }
+            }
+            if !names.is_empty() {
+                listener(&Event::note(format!(
+                    "built with the nightly toolchain, because of `#![feature]`: bench target {}",
+                    names.join(", ")
+                )));
+            }
+            executables.extend(by_nightly);
             wanted.retain(|target| executables.iter().all(|built| built.target != *target));
             built.left_out.extend(wanted.into_iter().map(|target| {
                 let what = format!("bench target `{target}`");
                 let reason = if unstable.contains(&target) {
                     built.needs_nightly = true;
-                    let cure = "set RUSTUP_TOOLCHAIN=nightly for this command";
+                    let cure = "install one (`rustup toolchain install nightly`), or set \
+                                RUSTUP_TOOLCHAIN=nightly";
                     Reason::new(what, "it needs a nightly toolchain (`#![feature]`)", cure)
                 } else {
                     let cure = format!("run `cargo bench --no-run --bench {target}` to see why");
@@ -380,14 +394,49 @@ impl Workspace {
         Ok(())
     }
 
-    /// The output of cargo with `command` and the `chosen` targets.
+    /// Builds those of the `chosen` targets that are in `unstable` with the nightly toolchain, if
+    /// one is installed and the user's environment chooses no toolchain.
+    ///
+    /// # Errors
+    /// If cargo cannot be started, or was killed.
+    fn build_with_nightly(
+        &self,
+        chosen: &[String],
+        unstable: &BTreeSet<String>,
+        place: BuildTarget<'_>,
+        built: &mut BuiltTargets,
+    ) -> Result<Vec<BenchExecutable>> {
+        if unstable.is_empty() || !is_nightly_installed(&self.directory) {
+            return Ok(Vec::new());
+        }
+        let mut arguments = Vec::new();
+        let mut words = chosen.iter().peekable();
+        while let Some(word) = words.next() {
+            if word == "--bench" && words.peek().is_some_and(|name| !unstable.contains(*name)) {
+                words.next();
+            } else {
+                arguments.push(word.clone());
+            }
+        }
+        let output = self.run_build(&BUILD_REST, &arguments, place, Some(NIGHTLY))?;
+        let messages = String::from_utf8_lossy(&output.stdout);
+        built.outputs.add(outputs(&messages, place.target));
+        let mut executables = executables(&messages);
+        executables.retain(|executable| unstable.contains(&executable.target));
+        Ok(executables)
+    }
+
+    /// Runs cargo with `command`, the `chosen` targets and a toolchain of rustup, if one is given,
+    /// and returns its output.
     fn run_build(
         &self,
         command: &[&str],
         chosen: &[String],
         place: BuildTarget<'_>,
+        toolchain: Option<&str>,
     ) -> Result<Output> {
         let mut cargo = cargo(&self.directory);
+        cargo.envs(toolchain.map(|name| (TOOLCHAIN, name)));
         cargo.args(command).args(["--quiet", "--message-format", "json", "--target-dir"]);
         cargo.arg(place.target).args(SMALL.iter().flat_map(|setting| ["--config", setting]));
         align_functions(&mut cargo, |name| std::env::var(name).ok());
@@ -395,14 +444,36 @@ impl Workspace {
     }
 }
 
-/// The error of a stable compiler for `#![feature]`.
+/// Arguments of cargo that build every target, even if another one does not compile.
+const BUILD_REST: [&str; 4] = ["build", "--profile", "bench", "--keep-going"];
+
+/// Environment variable by which rustup chooses a toolchain.
+const TOOLCHAIN: &str = "RUSTUP_TOOLCHAIN";
+const NIGHTLY: &str = "nightly";
+
+/// Returns whether rustup has a nightly toolchain and the environment chooses none.
+fn is_nightly_installed(directory: &Path) -> bool {
+    if std::env::var_os(TOOLCHAIN).is_some() {
+        return false;
+    }
+    let mut rustc = Command::new("rustc");
+    rustc.arg("--version").current_dir(directory).stdin(Stdio::null()).stderr(Stdio::null());
+    // Without rustup, the variables change nothing.
+    rustc.env(TOOLCHAIN, NIGHTLY).env("RUSTUP_AUTO_INSTALL", "0");
+    let output = rustc.output();
+    output.is_ok_and(|output| {
+        output.status.success() && String::from_utf8_lossy(&output.stdout).contains(NIGHTLY)
+    })
+}
+
+/// Error of a stable compiler for `#![feature]`.
 const UNSTABLE_FEATURE: &str = "E0554";
 
-/// What cargo says of a workspace.
+/// Cargo metadata of a workspace.
 struct Metadata(Value);
 
 impl Metadata {
-    /// Of the workspace around `directory`; `None` where its manifests are wrong.
+    /// Reads the metadata of the workspace around `directory`; `None` if its manifests are invalid.
     fn of(directory: &Path) -> Result<Option<Self>> {
         let mut command = cargo(directory);
         command.args(["metadata", "--no-deps", "--format-version", "1"]);
@@ -414,12 +485,12 @@ impl Metadata {
         Ok(Some(Self(metadata.context("the output of `cargo metadata` is not valid JSON")?)))
     }
 
-    /// The directory of the workspace.
+    /// Returns the directory of the workspace.
     fn root(&self) -> Option<&Path> {
         self.0["workspace_root"].as_str().map(Path::new)
     }
 
-    /// Whether the workspace has a package called `name`, which may be the specification of one:
+    /// Returns whether the workspace has a package `name`, which may be a package specification:
     /// `name@version` or a URL.
     fn has_package(&self, name: &str) -> bool {
         let short = name.rsplit('#').next().unwrap_or(name);
@@ -427,8 +498,8 @@ impl Metadata {
         elements(&self.0["packages"]).iter().any(|package| package["name"] == *short)
     }
 
-    /// The packages that have bench targets, as cargo wants them named, and the names of those
-    /// targets. As `cargo bench` does, without those that need features, unless some are asked for.
+    /// Returns the ids of packages with bench targets, and the names of those targets. Like `cargo
+    /// bench`, leaves out targets that need features, unless features are requested.
     fn benches(&self, has_features: bool) -> (BTreeSet<String>, BTreeSet<String>) {
         let mut found = (BTreeSet::new(), BTreeSet::new());
         for package in elements(&self.0["packages"]) {
@@ -444,7 +515,7 @@ impl Metadata {
         found
     }
 
-    /// The bench targets that need features, each with the words that would build it.
+    /// Returns the bench targets that need features, each with the arguments that build it.
     fn wanting_features(&self) -> Vec<String> {
         let packages = self.0["packages"].as_array().into_iter().flatten();
         let targets =
@@ -459,33 +530,33 @@ impl Metadata {
         named.collect()
     }
 
-    /// A library seldom commits its Cargo.lock. The user's own then counts for both sides, as it
-    /// does for the user: without it each would get what is the newest when it is built.
+    /// Copies the user's Cargo.lock to `tree` unless one is committed, which libraries seldom do.
+    /// Both sides then use the user's versions; without it, each would get the newest at the time
+    /// of its build.
     fn take_over_lock(&self, tree: &Path, top: &Path) {
         let Some(place) = self.root().and_then(|root| root.strip_prefix(tree).ok()) else { return };
         let lock = tree.join(place).join("Cargo.lock");
         let is_committed =
             git(tree, &["ls-files", "--error-unmatch", &lock.display().to_string()]).is_ok();
         if !is_committed {
-            // Without one, cargo makes it.
+            // Without one, cargo creates it.
             drop(std::fs::copy(top.join(place).join("Cargo.lock"), lock));
         }
     }
 }
 
-/// The elements of an array; none of anything else.
+/// Returns the elements of an array; none for any other value.
 pub(super) fn elements(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The errors of the compiler in cargo's `messages`. Warnings of somebody's project are not this
-/// program's to repeat.
+/// Returns the compiler errors in cargo's `messages`. Warnings of other projects are not repeated.
 fn compiler_errors(messages: &str) -> Vec<Value> {
     let messages = messages.lines().filter_map(|line| json::parse(line).ok());
     messages.filter(|message: &Value| message["message"]["level"] == "error").collect()
 }
 
-/// The executables of bench targets in cargo's `messages`.
+/// Returns the executables of bench targets in cargo's `messages`.
 fn executables(messages: &str) -> Vec<BenchExecutable> {
     let messages = messages.lines().filter_map(|line| json::parse(line).ok());
     messages
@@ -501,14 +572,14 @@ fn executables(messages: &str) -> Vec<BenchExecutable> {
         .collect()
 }
 
-/// What cargo's `messages` name in the directory `target` that a process may open: executables,
-/// shared libraries and `OUT_DIR`.
+/// Returns the files in the directory `target`, according to cargo's `messages`, that a process may
+/// open: executables, shared libraries and `OUT_DIR`.
 fn outputs(messages: &str, target: &Path) -> BuildOutputs {
     let mut found = BuildOutputs::default();
     for message in messages.lines().filter_map(|line| json::parse(line).ok()) {
         if message["reason"] == "compiler-artifact" {
             let executable = Value::Array(vec![message["executable"].clone()]);
-            // A compiler plugin or a build script is no part of a benchmark.
+            // A compiler plugin or build script is not part of a benchmark.
             if !["proc-macro", "custom-build"]
                 .iter()
                 .any(|kind| message["target"]["kind"] == serde_json::json!([kind]))
@@ -535,7 +606,7 @@ fn outputs(messages: &str, target: &Path) -> BuildOutputs {
     found
 }
 
-/// The paths of an array that exist in the directory `target`.
+/// Returns the paths of an array that exist in the directory `target`.
 fn existing_paths(value: &Value, target: &Path) -> Vec<PathBuf> {
     let paths = value.as_array().into_iter().flatten().filter_map(Value::as_str);
     paths.map(PathBuf::from).filter(|path| path.starts_with(target) && path.exists()).collect()

@@ -1,7 +1,7 @@
-//! The first commit that made a case slower, by binary search.
+//! Finds the first commit that made a case slower, by binary search.
 //!
-//! Each step builds a commit and measures it interleaved with the good one, as a gate against a
-//! revision does. What does not build or stays undecided is passed over and never guessed.
+//! Each step builds a commit and measures it interleaved with the good one, as `gate --against`
+//! does. Commits that do not build or stay undecided are skipped; their outcome is never guessed.
 
 mod case;
 mod commit_range;
@@ -27,19 +27,19 @@ use crate::revisions::{ProjectOptions, Repository};
 use search::Search;
 use step::{CommitBuilder, StepMeasure, Steps};
 
-/// How long a step may measure when nothing is said.
+/// Default time to measure a step.
 const BUDGET: Duration = Duration::from_mins(1);
 
-/// What to search for, and how.
+/// Case and commits to search, and options.
 #[derive(Debug, Clone)]
 pub struct BisectRequest<'a> {
     /// A revision that is still fast.
     pub good: &'a str,
-    /// One that is slow.
+    /// A revision that is slow.
     pub bad: &'a str,
-    /// The case, by its id or a part of it that fits one alone.
+    /// The case: its id, or a part of it that matches only one.
     pub case: &'a str,
-    /// How long a step may measure.
+    /// Time to measure a step; `None` for the default.
     pub budget: Option<Duration>,
     /// Whether instructions are compared instead of time.
     pub by_instructions: bool,
@@ -47,14 +47,14 @@ pub struct BisectRequest<'a> {
     pub project: &'a ProjectOptions,
 }
 
-/// Everything that was found.
+/// Result of a bisection.
 #[derive(Debug, Clone)]
 pub struct Bisection {
-    /// The commits between.
+    /// The searched commits.
     pub range: CommitRange,
-    /// The case; `None` when it was interrupted before the case was found.
+    /// The case; `None` if the search was interrupted before it was found.
     pub case: Option<CaseId>,
-    /// Places in the range and what was found there, in the order in which they were tried.
+    /// Index of each tried commit in the range, and the finding, in the order of the search.
     pub steps: Vec<(usize, StepFinding)>,
     /// How it ended.
     pub conclusion: Conclusion,
@@ -63,25 +63,25 @@ pub struct Bisection {
 /// How a bisection ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Conclusion {
-    /// The bad commit is not slower, or nobody can tell.
+    /// The bad commit is not slower, or undecided.
     NotRegressed {
-        /// What was found there.
+        /// Outcome of the bad commit.
         outcome: StepOutcome,
     },
     /// The first bad commit is one of these.
     Searched {
-        /// Places in the range.
+        /// Indices in the range.
         left: RangeInclusive<usize>,
     },
-    /// Somebody asked to stop while these were left.
+    /// The user interrupted the search while these were left.
     Interrupted {
-        /// Places in the range.
+        /// Indices in the range.
         left: RangeInclusive<usize>,
     },
 }
 
 impl Bisection {
-    /// The first bad commit and what was found there.
+    /// Returns the first bad commit and its finding.
     pub fn first_bad(&self) -> Option<(&Commit, &StepFinding)> {
         let Conclusion::Searched { left } = &self.conclusion else { return None };
         let found = *left.end();
@@ -89,7 +89,7 @@ impl Bisection {
         (left.start() == left.end()).then_some((self.range.after.get(found)?, finding))
     }
 
-    /// The commits among which the first bad one is, unless it is found.
+    /// Returns the commits that include the first bad one, unless it is found.
     pub fn suspect_commits(&self) -> Vec<&Commit> {
         let left = match &self.conclusion {
             Conclusion::Searched { left } if left.start() < left.end() => left,
@@ -99,7 +99,7 @@ impl Bisection {
         left.clone().filter_map(|index| self.range.after.get(index)).collect()
     }
 
-    /// Hashes of the commits with this outcome.
+    /// Returns the hashes of the commits with this outcome.
     pub fn of(&self, wanted: StepOutcome) -> Vec<&str> {
         let these = self.steps.iter().filter(|(_, finding)| finding.outcome == wanted);
         these.filter_map(|(index, _)| Some(self.range.after.get(*index)?.hash.as_str())).collect()
@@ -109,7 +109,7 @@ impl Bisection {
 /// Searches for the first bad commit.
 ///
 /// # Errors
-/// When the revisions or the case make no sense, or nothing can be built here.
+/// If the revisions or the case are invalid, or nothing can be built here.
 pub fn bisect(
     request: &BisectRequest<'_>,
     policy: &Policy,
@@ -130,7 +130,7 @@ pub fn bisect(
     let builder = CommitBuilder::of(&repository, &project, listener)?;
     let begun = Steps::begin(builder, &range.good, request.case, policy, measure, listener);
     let mut steps = match begun {
-        // What Ctrl-C cut off looks like a failure.
+        // An interrupted step looks like a failure.
         Err(_) if interrupt::is_requested() => {
             let conclusion = Conclusion::Interrupted { left: 0..=range.after.len() - 1 };
             return Ok(Bisection { range, case: None, steps: Vec::new(), conclusion });
@@ -142,7 +142,7 @@ pub fn bisect(
     Ok(Bisection { range, case, steps, conclusion })
 }
 
-/// Every commit that was tried, by its place in `range`, and what follows from it.
+/// Searches `range`. Returns every tried commit by its index, and the conclusion.
 fn search(
     range: &CommitRange,
     candidates: &mut Steps<'_>,
@@ -161,8 +161,8 @@ fn search(
         && let Some(percent) = candidates.judge_by_middle(&first)
     {
         listener(&Event::note(format!(
-            "a step is slower from {percent:.1} % on, the geometric middle of the good and the bad \
-             commit"
+            "a step counts as slower from {percent:.1} %, the geometric mean of the good and the \
+             bad commit"
         )));
     }
     if outcome == StepOutcome::Skipped {
@@ -193,7 +193,7 @@ fn search(
     Ok((steps, Conclusion::Searched { left: search.suspect_range() }))
 }
 
-/// Tries `commit`; `None` when somebody asked to stop, whatever came of it until then.
+/// Tries `commit`; returns `None` if the user interrupted, whatever the result.
 fn attempt(
     steps: &mut Steps<'_>,
     commit: &Commit,

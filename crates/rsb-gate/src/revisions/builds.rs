@@ -1,7 +1,7 @@
-//! The repository, and the two sources of `gate --against`: a revision, and the tree as it is.
+//! The repository, and the two sources of `gate --against`: a revision, and the current tree.
 //!
-//! Both are built at one place, the worktree of [`super::worktree`], so that the same source gives
-//! the same bytes.
+//! Both are built at the same path, the worktree of [`super::worktree`], so that the same source
+//! gives the same bytes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,49 +22,49 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Finds it; `verb` is what needs it.
+    /// Finds the repository; `verb` names the subcommand that needs it.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub fn here(verb: &str) -> Result<Self> {
         let top = git(Path::new("."), &["rev-parse", "--show-toplevel"]);
         Ok(Self { top: top.with_context(|| format!("{verb} needs a git repository"))?.into() })
     }
 
-    /// The one whose top is `top`.
+    /// Creates a repository with the top directory `top`.
     #[cfg(test)]
     pub(super) fn at(top: &Path) -> Self {
         Self { top: top.to_owned() }
     }
 
-    /// The full hash of the commit that `revision` means.
+    /// Returns the full hash of the commit that `revision` refers to.
     ///
     /// # Errors
-    /// When git does not know it.
+    /// If git cannot find it.
     pub fn commit(&self, revision: &str) -> Result<String> {
         let found =
             self.git(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")]);
         found.with_context(|| {
             let cure = if self.is_shallow() {
-                "; this clone is shallow, and `git fetch --unshallow` gets the rest"
+                "; this clone is shallow, and `git fetch --unshallow` fetches the rest"
             } else {
                 ""
             };
             format!(
-                "git does not know the revision `{revision}`; `git log` shows those there are{cure}"
+                "git cannot find the revision `{revision}`; `git log` lists the revisions{cure}"
             )
         })
     }
 
-    /// Whether a part of the history was not fetched.
+    /// Returns whether part of the history was not fetched.
     pub(super) fn is_shallow(&self) -> bool {
         self.git(&["rev-parse", "--is-shallow-repository"]).is_ok_and(|answer| answer == "true")
     }
 
-    /// The files that differ between two commits.
+    /// Returns the files that differ between two commits.
     ///
     /// # Errors
-    /// When git does not know one of them.
+    /// If git cannot find one of them.
     pub(super) fn changed_files(&self, one: &str, other: &str) -> Result<Vec<PathBuf>> {
         Ok(opened::names_in(&self.git(&[
             "diff",
@@ -76,38 +76,37 @@ impl Repository {
         ])?))
     }
 
-    /// Its top.
+    /// Returns the top directory.
     pub(super) fn top(&self) -> &Path {
         &self.top
     }
 
-    /// What git answers here.
+    /// Runs git here and returns its output.
     ///
     /// # Errors
-    /// With git's own words, when it fails.
+    /// If it fails, with its error message.
     pub fn git(&self, arguments: &[&str]) -> Result<String> {
         git(&self.top, arguments)
     }
 
-    /// Where its revisions are built.
+    /// Returns the worktree in which its revisions are built.
     ///
     /// # Errors
-    /// When the current directory is gone.
+    /// If there is no directory for it outside the repository.
     pub(super) fn worktree(&self) -> Result<Worktree> {
         Worktree::of(&self.top)
     }
 
-    /// A commit of the tree as it is, made beside the index that the user works with, and on no
-    /// branch.
+    /// Commits the current tree, on no branch and without the user's index.
     fn commit_of_this_tree(&self) -> Result<String> {
         let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
         let index = scratch.path().join("index");
         self.git_with_index(&index, &["read-tree", "HEAD"])?;
         self.git_with_index(&index, &["add", "--all"])?;
-        self.commit_index(&index, "HEAD", "the tree as it is")
+        self.commit_index(&index, "HEAD", "the working tree")
     }
 
-    /// A commit of the index in the file `index`, after `parent` and on no branch.
+    /// Commits the index in the file `index`, after `parent` and on no branch.
     pub(super) fn commit_index(&self, index: &Path, parent: &str, subject: &str) -> Result<String> {
         let tree = self.git_with_index(index, &["write-tree"])?;
         let author = ["-c", "user.name=rusty-stack-bench", "-c", "user.email=gate@localhost"];
@@ -122,7 +121,7 @@ impl Repository {
         output(command)
     }
 
-    /// The hash of the contents of `commit`.
+    /// Returns the hash of the contents of `commit`.
     fn contents_of(&self, commit: &str) -> Result<String> {
         self.git(&["rev-parse", &format!("{commit}^{{tree}}")])
     }
@@ -132,23 +131,23 @@ impl Repository {
 pub(super) struct Trees {
     repository: Repository,
     project: Project,
-    /// Commits: the revision, then this tree (with what is not committed yet).
+    /// Commits: the revision, then this tree (with uncommitted changes).
     commits: [String; 2],
     /// Hashes of their contents.
     contents: [String; 2],
 }
 
-/// Both builds, in a directory that goes with this value.
+/// Both builds, in a directory that is removed with this value.
 pub(super) struct Builds {
     pub(super) sides: [Build; 2],
     dir: ProgramDirectory,
 }
 
-/// The revision `revision`, and this tree as it is: changed and new files included, ignored ones
-/// not.
+/// Prepares the revision of `request` and the current tree: including changed and new files,
+/// excluding ignored ones.
 ///
 /// # Errors
-/// When this is no git repository, git does not know the revision, or both do not hold one project.
+/// If this is not a git repository, git cannot find the revision, or the projects differ.
 pub(super) fn trees(request: &AgainstRequest<'_>) -> Result<Trees> {
     let (revision, options) = (request.revision, request.project);
     let repository = Repository::here("gate --against")?;
@@ -167,10 +166,11 @@ pub(super) fn trees(request: &AgainstRequest<'_>) -> Result<Trees> {
 }
 
 impl Trees {
-    /// Checks that the project can do what is asked.
+    /// Checks that the project supports the requested options.
     ///
     /// # Errors
-    /// When a suite, instructions or added benchmarks are wanted of a project that has none.
+    /// If a suite, layouts, instructions or added benchmarks are requested of a project without
+    /// them.
     pub(super) fn check(&self, request: &AgainstRequest<'_>) -> Result<()> {
         let is_own = self.project.is_this_program();
         let is_counted = is_own || self.project.has_executables();
@@ -185,26 +185,26 @@ impl Trees {
             ("--benches-from", built, request.add_benches && !self.project.has_executables()),
         ];
         if let Some((flag, whose, _)) = unfit.iter().find(|(.., is_unfit)| *is_unfit) {
-            bail!("{flag} is for {whose}; leave it out here");
+            bail!("{flag} only applies to {whose}; omit it here");
         }
         if instead || (beside && !is_own) { self.project.check_counting() } else { Ok(()) }
     }
 
-    /// Whether both hold the same source.
+    /// Returns whether both contain the same source.
     pub(super) fn are_equal(&self) -> bool {
         self.contents[0] == self.contents[1]
     }
 
-    /// The files that differ.
+    /// Returns the files that differ.
     ///
     /// # Errors
-    /// When git does not list them.
+    /// If git cannot list them.
     pub(super) fn changed_files(&self) -> Result<Vec<PathBuf>> {
         self.repository.changed_files(&self.commits[0], &self.commits[1])
     }
 
-    /// Whether `changed`, the files that differ, cannot change what cargo builds: CI configuration
-    /// and licenses that no other file of either side mentions.
+    /// Returns whether `changed`, the files that differ, cannot change what cargo builds: CI
+    /// configuration and licenses that no other file of either side mentions.
     pub(super) fn is_change_inert(&self, changed: &[PathBuf]) -> bool {
         if !self.project.is_built_by_cargo() || !changed.iter().all(|path| inert::is_inert(path)) {
             return false;
@@ -223,8 +223,8 @@ impl Trees {
     /// Builds both; the second only if `check` accepts the first.
     ///
     /// # Errors
-    /// The error of `check`, or that one of them does not build, with the compiler's words on
-    /// standard error.
+    /// If `check` fails, or a side does not build; the compiler prints its errors to standard
+    /// error.
     pub(super) fn build(
         &self,
         check: impl FnOnce(&Build) -> Result<()>,
@@ -255,10 +255,11 @@ impl Trees {
         bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?)
     }
 
-    /// Links each build of this program so many times, its functions in another order each time.
+    /// Links each build of this program `layouts` times, with its functions in another order each
+    /// time.
     ///
     /// # Errors
-    /// When the linker does not know how.
+    /// If the linker does not support this.
     pub(super) fn relink(
         &self,
         builds: &Builds,
@@ -284,14 +285,13 @@ impl Trees {
             cargo::build_this_program(place, CargoProfile::Release, &builds.dir.path("plain"))?;
             for layout in 0..layouts {
                 let program = builds.dir.path(&format!("layout-{which}-{layout}"));
-                // Seed 0 is the linker's word for "anything".
+                // Seed 0 lets the linker choose any order.
                 let seed = u64::from(which * layouts + layout + 1);
                 if !cargo::relink_this_program(place, seed, &program)? {
                     bail!(
-                        "the program cannot be linked in another layout: that needs the linker \
-                         lld, which rustc uses by \
-                         itself on x86_64 Linux, elsewhere with \
-                         RUSTFLAGS=-Clink-arg=-fuse-ld=lld; leave out --layouts"
+                        "cannot link the program in another layout: that needs the linker lld, \
+                         which rustc uses by default on x86_64 Linux, and elsewhere with \
+                         RUSTFLAGS=-Clink-arg=-fuse-ld=lld; set it, or omit --layouts"
                     );
                 }
                 linked.push(WorkerCommand::of(program));
@@ -302,17 +302,17 @@ impl Trees {
     }
 }
 
-/// What git answers in `dir`.
+/// Runs git in `dir` and returns its output.
 ///
 /// # Errors
-/// With git's own words, when it fails.
+/// If it fails, with its error message.
 pub fn git(dir: &Path, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new("git");
     command.current_dir(dir).env_remove("GIT_INDEX_FILE").args(arguments);
     output(command)
 }
 
-/// Removes the variables that, inside a hook, point at the user's own index and directory, whatever
+/// Removes the variables that, inside a hook, point to the user's own index and directory, whatever
 /// the current directory.
 pub(super) fn without_repository_variables(command: &mut Command) {
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"]

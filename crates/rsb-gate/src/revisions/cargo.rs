@@ -1,5 +1,5 @@
-//! Cargo, as revisions are built with it: functions at cache lines, and a build that was killed
-//! told from one that is wrong.
+//! Runs cargo to build revisions: aligns functions to cache lines, and distinguishes a killed build
+//! from a failed one.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -11,27 +11,27 @@ use rsb_engine::judged;
 use super::worktree::BuildTarget;
 use crate::build_place::cargo_home;
 
-/// Which package and program this project is.
+/// Name of the package and program of this project.
 pub(super) const PROGRAM: &str = "rusty-stack-bench";
 
-/// The release profile of today's Cargo.toml, for revisions from before it: both programs are built
-/// alike, and each is copied and loaded without the 70 MB of debug information that nobody reads.
+/// Settings of the current release profile, for revisions from before it: both programs are built
+/// alike, without the 70 MB of unused debug information.
 const SMALL: [&str; 2] = ["profile.release.debug=false", "profile.release.strip=\"debuginfo\""];
 
-/// How this program is built.
+/// Profile with which this program is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CargoProfile {
-    /// As it is released.
+    /// As released.
     Release,
     /// For debugging.
     Dev,
 }
 
 impl CargoProfile {
-    /// That of this very program.
+    /// Profile of the running program.
     pub(super) const OWN: Self = if cfg!(debug_assertions) { Self::Dev } else { Self::Release };
 
-    /// The directory that cargo builds into.
+    /// Returns the directory that cargo builds into.
     pub(super) const fn directory(self) -> &'static str {
         match self {
             Self::Release => "release",
@@ -40,7 +40,7 @@ impl CargoProfile {
     }
 }
 
-/// Cargo in `directory`.
+/// Returns a cargo command in `directory`.
 pub(super) fn cargo(directory: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(directory);
@@ -48,10 +48,10 @@ pub(super) fn cargo(directory: &Path) -> Command {
     command
 }
 
-/// What `command`, which is cargo, answered; what it says to people goes to standard error.
+/// Runs `command`, which is cargo, and returns its output. Its messages go to standard error.
 ///
 /// # Errors
-/// When it cannot start, or was killed.
+/// If it cannot be started or was killed.
 pub(super) fn run_cargo(command: &mut Command) -> Result<Output> {
     let output =
         command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context(
@@ -63,10 +63,10 @@ pub(super) fn run_cargo(command: &mut Command) -> Result<Output> {
     Ok(output)
 }
 
-/// Builds this program in `place` and puts it at `program`; whether it could be built.
+/// Builds this program in `place` and copies it to `program`. Returns whether it was built.
 ///
 /// # Errors
-/// When it could not be tried.
+/// If cargo cannot be run, or the program cannot be copied.
 pub(super) fn build_this_program(
     place: BuildTarget<'_>,
     profile: CargoProfile,
@@ -90,11 +90,11 @@ pub(super) fn build_this_program(
     Ok(true)
 }
 
-/// Links this program, which was built in `place` just now, once more with its functions in an
-/// order that `seed` gives, and puts it at `program`; whether it could be linked.
+/// Links this program, which was just built in `place`, again with its functions in an order given
+/// by `seed`, and copies it to `program`. Returns whether it was linked.
 ///
 /// # Errors
-/// When it could not be tried.
+/// If cargo cannot be run, or the program cannot be copied.
 pub(super) fn relink_this_program(
     place: BuildTarget<'_>,
     seed: u64,
@@ -116,14 +116,13 @@ pub(super) fn relink_this_program(
     Ok(true)
 }
 
-/// Has `cargo` begin every function at a cache line, on top of the flags that the user's
-/// environment names. Otherwise a change anywhere moves the functions behind it within their lines,
-/// and one that is the same in both programs, byte for byte, is up to 10 % slower in one of them.
-/// Revisions before `.cargo/config.toml` said so are built alike.
+/// Makes `cargo` start every function at a cache line, in addition to the flags in the user's
+/// environment. Otherwise any change moves the functions behind it within their cache lines, and a
+/// function with the same bytes in both programs is up to 10 % slower in one of them. This also
+/// applies to revisions whose `.cargo/config.toml` does not do it.
 pub(super) fn align_functions(cargo: &mut Command, variable: impl Fn(&str) -> Option<String>) {
     const FLAG: &str = "-Cllvm-args=-align-all-functions=6";
-    // The first of them that is set is the one that cargo reads, and no flags of its configuration
-    // then.
+    // Cargo reads the first variable that is set, and then no flags of its configuration.
     for (name, separator) in [("CARGO_ENCODED_RUSTFLAGS", '\x1f'), ("RUSTFLAGS", ' ')] {
         if let Some(flags) = variable(name) {
             let flags = if flags.is_empty() {
@@ -135,7 +134,7 @@ pub(super) fn align_functions(cargo: &mut Command, variable: impl Fn(&str) -> Op
             return;
         }
     }
-    // Flags for a target win over those for all builds, and are joined with others for it.
+    // Flags for a target override those for all builds, and are joined with others for it.
     let directory = cargo.get_current_dir().unwrap_or(Path::new("."));
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let above = directory.ancestors().map(|directory| directory.join(".cargo"));
@@ -144,7 +143,7 @@ pub(super) fn align_functions(cargo: &mut Command, variable: impl Fn(&str) -> Op
     cargo.arg("--config").arg(format!("{table}.rustflags=[\"{FLAG}\"]"));
 }
 
-/// Whether a configuration of cargo in one of `directories` has `rustflags` for a target.
+/// Returns whether a cargo configuration in one of `directories` has `rustflags` for a target.
 fn has_target_flags(directories: impl Iterator<Item = PathBuf>) -> bool {
     let files = directories
         .flat_map(|directory| ["config.toml", "config"].map(|name| directory.join(name)));
@@ -197,7 +196,7 @@ mod tests {
         }
     }
 
-    /// The command line of cargo where these variables are set.
+    /// Returns the command line of cargo with these variables set.
     fn aligned_command(variables: &[(&str, &str)]) -> String {
         let mut cargo = Command::new("cargo");
         align_functions(&mut cargo, |name| {

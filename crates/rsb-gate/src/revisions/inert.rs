@@ -19,11 +19,11 @@ const CI_FILES: [&str; 9] = [
     ".codecov.yml",
 ];
 
-/// Beginnings of the names of license files.
+/// Prefixes of the names of license files.
 const LICENSES: [&str; 4] = ["LICENSE", "LICENCE", "COPYING", "UNLICENSE"];
 
-/// Whether `path`, from the top of a repository, is CI configuration or a license. Rust code and
-/// manifests never are.
+/// Returns whether `path`, from the top of a repository, is CI configuration or a license. Rust
+/// code and manifests never are.
 pub(super) fn is_inert(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let is_rust = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("rs"));
@@ -36,9 +36,9 @@ pub(super) fn is_inert(path: &Path) -> bool {
     is_ci || LICENSES.iter().any(|license| name.starts_with(license))
 }
 
-/// Arguments of `git grep` that find files of `commit` which may read one of `changed`, all of them
-/// inert: any file that mentions its name, prose and inert files aside, and Rust code that mentions
-/// a directory of CI configuration.
+/// Returns arguments of `git grep` that find files of `commit` that may read one of the inert files
+/// `changed`: any file that mentions its name, except prose and inert files, and Rust code that
+/// mentions a directory of CI configuration.
 pub(super) fn grep_for_readers(commit: &str, changed: &[impl AsRef<Path>]) -> Vec<Vec<String>> {
     let words = |fixed: &[&str]| fixed.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let mut by_name = words(&["grep", "--quiet", "--fixed-strings"]);

@@ -1,5 +1,5 @@
-//! Whether a benchmark opens files that differ between two revisions: then the same machine code
-//! may do something else.
+//! Checks whether a benchmark opens files that differ between two revisions. If so, the same
+//! machine code may behave differently.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use crate::build_place::BuiltSide;
 use crate::harness::{BenchExecutable, Executables};
 
-/// How long a benchmark may take to run each of its cases once.
+/// Time limit for a benchmark to run each of its cases once.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Whether `executable` opens one of `files`, paths in the tree of its side, when it runs each of
-/// its cases once. Also if its harness cannot do that, it does not end in time, or the system cannot
-/// watch files.
+/// Returns whether `executable` opens one of `files`, paths in the tree of its side, when it runs
+/// each of its cases once. Also true if its harness cannot do that, it fails or does not end in
+/// time, or the system cannot watch files.
 pub(super) fn may_open(
     executables: &Executables,
     executable: &BenchExecutable,
@@ -62,7 +62,7 @@ fn observe_opens(
     Ok(true)
 }
 
-/// The files that differ between two trees, by the names that `git diff --name-only -z` printed.
+/// Parses the paths printed by `git diff --name-only -z`.
 pub(super) fn names_in(listing: &str) -> Vec<PathBuf> {
     listing
         .split('\0')

@@ -1,4 +1,4 @@
-//! What a repository holds, and what a revision of it becomes: this program, or the benchmarks of
+//! The project in a repository, and the builds of its revisions: this program, or the benchmarks of
 //! any other project.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,16 +21,16 @@ use crate::build_place::{self, BuiltSide};
 use crate::gate::SidePrograms;
 use crate::harness::{self, BenchCommand, Benches, CommandBenches, Executables};
 
-/// How another project's benchmarks are built and run, where it is not as everywhere.
+/// Options to build and run another project's benchmarks.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectOptions {
     /// Arguments for `cargo bench`, such as `--package` and `--features`.
     pub cargo: Vec<String>,
-    /// Commands in place of cargo.
+    /// Commands to use instead of cargo.
     pub command: Option<BenchCommand>,
-    /// A file of commands that are benchmarks, in place of either.
+    /// A file of commands that are benchmarks, instead of either.
     pub custom: Option<CustomProject>,
-    /// The configuration by which every revision is planned; `None` means the one of the current
+    /// Configuration with which every revision is planned; `None` for that of the current
     /// directory.
     pub config: Option<PathBuf>,
 }
@@ -38,55 +38,55 @@ pub struct ProjectOptions {
 /// The benchmarks of a file of commands, measured in the tree of each revision.
 #[derive(Debug, Clone)]
 pub struct CustomProject {
-    /// The file of the first revision, which decides what is measured.
+    /// The file of the first revision, which defines the measured cases.
     pub file: PathBuf,
-    /// Its path from the top of the repository if it is there: the second revision then has its
+    /// Its path from the top of the repository if it is in it: the second revision then uses its
     /// own.
     pub in_repository: Option<PathBuf>,
-    /// What builds a revision, for a shell; nothing where nothing needs to be built.
+    /// Shell command that builds a revision; `None` if nothing needs to be built.
     pub build: Option<String>,
 }
 
-/// What is in the current directory of a repository.
+/// Project in the current directory of a repository.
 pub(super) enum Project {
     /// This program.
     ThisProgram,
     /// A cargo package or workspace with benchmarks.
     Cargo {
-        /// Where it is, from the top of the repository.
+        /// Its directory, from the top of the repository.
         directory: PathBuf,
         /// Arguments for `cargo bench`.
         arguments: Vec<String>,
     },
-    /// Whatever these commands build and measure.
+    /// A project that is built and measured by commands.
     Commands {
-        /// Where they work, from the top of the repository.
+        /// Their working directory, from the top of the repository.
         directory: PathBuf,
         /// The commands.
         command: BenchCommand,
     },
     /// The commands of a file, which this program measures.
     Custom {
-        /// Where they work, from the top of the repository.
+        /// Their working directory, from the top of the repository.
         directory: PathBuf,
-        /// The file, and what builds.
+        /// The file, and its build command.
         custom: CustomProject,
-        /// The configuration by which it is planned.
+        /// Configuration with which it is planned.
         config: Option<PathBuf>,
     },
 }
 
-/// Which side of a comparison a revision is.
+/// Side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SideRole {
-    /// The one that is compared with.
+    /// The reference side.
     First,
-    /// The one that is judged.
+    /// The judged side.
     Second,
 }
 
 impl SideRole {
-    /// Its name in paths; both are of one length.
+    /// Returns its name in paths; both have the same length.
     const fn name(self) -> &'static str {
         match self {
             Self::First => "a",
@@ -95,28 +95,28 @@ impl SideRole {
     }
 }
 
-/// What one revision became.
+/// Result of building one revision.
 pub(super) enum Build {
-    /// This program.
+    /// This program, at a path.
     ThisProgram(PathBuf),
     /// Another project's benchmarks.
     Benches(Arc<Benches>),
-    /// Commands, measured by this very program.
+    /// Commands, measured by the running program.
     Custom {
-        /// Where they work.
+        /// Their working directory.
         tree: PathBuf,
         /// The file that lists them.
         file: PathBuf,
-        /// What they measure.
+        /// Their cases.
         cases: Vec<Case>,
     },
 }
 
 impl Project {
-    /// The project that the revisions `commits` (each with the name that the user gave it) hold.
+    /// Returns the project in the revisions `commits`, each given with the user's name for it.
     ///
     /// # Errors
-    /// When one of them holds none, or they hold different ones.
+    /// If one of them contains no project, or they contain different ones.
     pub(super) fn of(
         repository: &Repository,
         commits: &[(&str, &str)],
@@ -151,12 +151,13 @@ impl Project {
             }
             None if options.cargo.is_empty() => Ok(Self::ThisProgram),
             None => bail!(
-                "{PROGRAM} is built as it is released: arguments for cargo are for other projects"
+                "{PROGRAM} is always built like a release: omit the arguments for cargo, which are \
+                 for other projects"
             ),
         }
     }
 
-    /// Whether it is this program, which has suites and counts instructions.
+    /// Returns whether it is this program, which has suites and counts instructions.
     pub(super) const fn is_this_program(&self) -> bool {
         matches!(self, Self::ThisProgram)
     }
@@ -169,27 +170,27 @@ impl Project {
     pub(super) fn check_counting(&self) -> Result<()> {
         match self {
             Self::ThisProgram => bail!(
-                "--decide-by is for the benchmarks of other projects; use `--metric instructions` \
-                 here"
+                "--decide-by only applies to the benchmarks of other projects; use `--metric \
+                 instructions` here"
             ),
             Self::Cargo { .. } => {
                 harness::find_valgrind().map(drop).map_err(|reason| anyhow!("{reason}"))
             }
-            _ => bail!("--decide-by is for benchmarks that cargo builds; leave it out here"),
+            _ => bail!("--decide-by only applies to benchmarks that cargo builds; omit it here"),
         }
     }
 
-    /// Whether cargo builds executables with its benchmarks.
+    /// Returns whether cargo builds executables of its benchmarks.
     pub(super) const fn has_executables(&self) -> bool {
         matches!(self, Self::Cargo { .. })
     }
 
-    /// Whether nothing but cargo builds it.
+    /// Returns whether only cargo builds it.
     pub(super) const fn is_built_by_cargo(&self) -> bool {
         matches!(self, Self::ThisProgram | Self::Cargo { .. })
     }
 
-    /// For how long what it builds needs its tree.
+    /// Returns how long its builds need their tree.
     pub(super) const fn tree_use(&self) -> TreeUse {
         match self {
             Self::ThisProgram => TreeUse::WhileBuilding,
@@ -199,12 +200,12 @@ impl Project {
         }
     }
 
-    /// Builds `commit`; what is executed of it stays in the directory of programs. `None` when it
-    /// does not build: the compiler has said why on standard error. What is built in a `role` may
-    /// lie where its predecessor in it lay.
+    /// Builds `commit`, and keeps its executables in the directory of programs. Returns `None` if
+    /// it does not build; the compiler prints the reason to standard error. A build may replace the
+    /// previous one in the same `role`.
     ///
     /// # Errors
-    /// When it could not be tried: no room, no cargo, a build that was killed, no benchmarks.
+    /// If it cannot be tried: no space, no cargo, a build that was killed, no benchmarks.
     pub(super) fn build(
         &self,
         repository: &Repository,
@@ -214,7 +215,7 @@ impl Project {
         role: SideRole,
         listener: &mut Listener<'_>,
     ) -> Result<Option<Build>> {
-        // Paths of equal length: a longer one moves the stack of a process.
+        // Paths have equal length, because a longer one moves the stack of a process.
         let into = programs.path(commit);
         match self {
             Self::ThisProgram => {
@@ -268,7 +269,7 @@ impl Project {
                     return Ok(None);
                 };
                 let program =
-                    std::env::current_exe().context("the system does not name this program")?;
+                    std::env::current_exe().context("cannot find the path of this program")?;
                 let own = custom.in_repository.as_ref().filter(|_| role == SideRole::Second);
                 let own = own.map(|name| worktree.for_side(role.name()).tree().join(name));
                 let file = own.unwrap_or_else(|| custom.file.clone());
@@ -284,8 +285,8 @@ impl Project {
     }
 }
 
-/// The tree of `commit` where a command built it; `None` when it does not build. What a command
-/// builds lies in its tree: each side has one of its own.
+/// Returns the tree of `commit`, built by a command; `None` if it does not build. Each side has its
+/// own tree, because the command builds in it.
 fn built_by_command(
     worktree: &Worktree,
     directory: &Path,
@@ -301,7 +302,7 @@ fn built_by_command(
     Ok(is_built.then(|| worktree.tree().join(directory)))
 }
 
-/// The package in `directory` at `commit`; a workspace without one has no name.
+/// Returns the package in `directory` at `commit`; a workspace without one has no name.
 pub(super) fn package(repository: &Repository, commit: &str, directory: &Path) -> Result<String> {
     let text = repository
         .git(&["show", &format!("{commit}:{}", directory.join("Cargo.toml").display())])?;
@@ -313,18 +314,18 @@ pub(super) fn package(repository: &Repository, commit: &str, directory: &Path) -
 
 fn no_cargo(name: &str, directory: &Path) -> String {
     format!(
-        "{name} has no {}: call this in the directory of a cargo project, or name the commands \
-         that build and measure with \
-         --build CMD --bench CMD --bench-format NAME, or a file of commands with --custom FILE",
+        "{name} has no {}: run this in the directory of a cargo project, or name the commands that \
+         build and measure with --build CMD --bench CMD --bench-format NAME, or a file of commands \
+         with --custom FILE",
         directory.join("Cargo.toml").display()
     )
 }
 
 impl Build {
-    /// What measures this build beside `after`.
+    /// Returns the programs that measure this build and `after`.
     ///
     /// # Errors
-    /// When they are not of one project.
+    /// If they are not of the same project.
     pub(super) fn beside(&self, after: &Self) -> Result<SidePrograms> {
         match (self, after) {
             (Self::ThisProgram(before), Self::ThisProgram(after)) => Ok(SidePrograms::Workers(
@@ -342,12 +343,12 @@ impl Build {
                     |tree: &Path, file: &Path| vec![program.clone().at(tree).with_custom(file)];
                 Ok(SidePrograms::Workers([side(before, listed), side(after, own)]))
             }
-            _ => bail!("this program cannot be measured beside another project"),
+            _ => bail!("this program cannot be compared with another project"),
         }
     }
 
-    /// The bench targets of another project that are measured, by the directory of their package
-    /// in the repository.
+    /// Returns the measured bench targets of another project, by the directory of their package in
+    /// the repository.
     pub(super) fn bench_places(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let Self::Benches(benches) = self else { return places };
@@ -360,20 +361,20 @@ impl Build {
         places
     }
 
-    /// The bench targets and cases of another project that cannot be measured, each with its
-    /// reason.
+    /// Returns the bench targets and cases of another project that cannot be measured, each with
+    /// its reason.
     pub(super) fn left_out(&self) -> BTreeSet<String> {
         self.reasons_left_out().map(|reason| format!("{}: {}", reason.what, reason.why)).collect()
     }
 
-    /// Why bench targets and cases of another project cannot be measured.
+    /// Returns the reasons why bench targets and cases of another project cannot be measured.
     pub(super) fn reasons_left_out(&self) -> impl Iterator<Item = &Reason> {
         let executables = self.executables().into_iter();
         executables.flat_map(|all| &all.left_out).map(|(_, reason)| reason)
     }
 
-    /// The cases of another project that fit one of `wanted`, parts of ids; all of them where
-    /// nothing is wanted.
+    /// Returns the cases of another project that match one of `wanted`, parts of ids; all if
+    /// `wanted` is empty.
     pub(super) fn cases_fitting(&self, wanted: &[String]) -> Vec<Case> {
         match self {
             Self::ThisProgram(_) => Vec::new(),
@@ -389,11 +390,11 @@ impl Build {
         }
     }
 
-    /// Whether both do the same for all cases, where `changed` files differ, so that nothing needs
-    /// to be measured. A command may do anything.
+    /// Returns whether both do the same for all cases although the `changed` files differ, so that
+    /// nothing needs to be measured. Always false for commands, which may do anything.
     ///
     /// # Errors
-    /// When an executable cannot be read.
+    /// If an executable cannot be read.
     pub(super) fn does_as(&self, other: &Self, changed: &[PathBuf]) -> Result<bool> {
         match (self, other) {
             (Self::ThisProgram(one), Self::ThisProgram(other)) => do_the_same([one, other]),
@@ -409,11 +410,11 @@ impl Build {
         }
     }
 
-    /// Whether both execute the same machine code for `case` on the same files, where `changed`
-    /// files differ.
+    /// Returns whether both execute the same machine code for `case` on the same files, although
+    /// the `changed` files differ.
     ///
     /// # Errors
-    /// When an executable cannot be read.
+    /// If an executable cannot be read.
     pub(super) fn measures_alike(
         &self,
         other: &Self,
@@ -428,11 +429,11 @@ impl Build {
         }
     }
 
-    /// Those of `cases` whose executables do the same in both builds: the same machine code, with
-    /// the same build outputs and none of the `changed` files opened.
+    /// Returns those of `cases` whose executables do the same in both builds: the same machine
+    /// code, with the same build outputs and none of the `changed` files opened.
     ///
     /// # Errors
-    /// When an executable cannot be read.
+    /// If an executable cannot be read.
     pub(super) fn cases_alike(
         &self,
         other: &Self,
@@ -470,7 +471,7 @@ impl Build {
         Ok(alike)
     }
 
-    /// The executables of another project; `None` for this program and for commands.
+    /// Returns the executables of another project; `None` for this program and for commands.
     pub(super) fn executables(&self) -> Option<&Executables> {
         match self {
             Self::Benches(benches) => benches.executables(),
@@ -483,8 +484,8 @@ fn is_wanted(id: &CaseId, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|part| glob::matches(&format!("*{part}*"), id.as_str()))
 }
 
-/// Whether `path` is a file by which cargo or rustup builds: where it differs, the sides are
-/// different programs.
+/// Returns whether `path` configures cargo or rustup. If such files differ, the sides are different
+/// programs.
 pub(super) fn is_setting(path: &Path) -> bool {
     ["config.toml", "config"].iter().any(|name| path.ends_with(Path::new(".cargo").join(name)))
         || ["rust-toolchain.toml", "rust-toolchain"].iter().any(|name| path.ends_with(name))

@@ -1,5 +1,5 @@
-//! The bench targets of a cargo project, by its manifests and sources: what `init` looks at before
-//! anything is built.
+//! The bench targets of a cargo project according to its manifests and sources. `init` reads them
+//! before anything is built.
 
 use std::path::{Path, PathBuf};
 
@@ -13,17 +13,17 @@ use super::bench_targets::{TreeOwner, elements, find_workspaces, is_bench};
 pub struct SurveyedTarget {
     /// Its name.
     pub name: String,
-    /// The directory of its package, from the project's.
+    /// Directory of its package, relative to the project.
     pub package: PathBuf,
-    /// The harness, as its users call it.
+    /// Name of the harness.
     pub harness: &'static str,
     /// Whether `gate --against` can measure it.
     pub is_supported: bool,
-    /// Features without which cargo does not build it.
+    /// Features that cargo needs to build it.
     pub features: Vec<String>,
 }
 
-/// Words in a source that name its harness, the first that fits counts.
+/// Words in a source that identify its harness; the first match counts.
 const HARNESSES: [(&str, &str, bool); 8] = [
     ("iai_callgrind", "iai-callgrind", false),
     ("gungraun", "gungraun", false),
@@ -36,7 +36,7 @@ const HARNESSES: [(&str, &str, bool); 8] = [
 ];
 
 /// Finds the bench targets of the project in `directory`, and those of other workspaces below it.
-/// `None` if it is no cargo project, or its manifests are wrong.
+/// Returns `None` if it is not a cargo project or its manifests are invalid.
 ///
 /// # Errors
 /// Fails if cargo or git cannot be started.
@@ -72,8 +72,8 @@ fn surveyed(directory: &Path, package: &Value, target: &Value) -> Option<Surveye
     })
 }
 
-/// The harness of a `source`, else the one that its package depends on; whether it is supported. A
-/// source that names none may still have one, behind a macro or a module.
+/// Returns the harness named in a `source`, else one that its package depends on, and whether it is
+/// supported. A source that names none may still use one through a macro or a module.
 fn harness_of(source: &str, package: &Value) -> (&'static str, bool) {
     let depends_on = |crate_name: &str| {
         elements(&package["dependencies"]).iter().any(|dependency| {
@@ -82,7 +82,7 @@ fn harness_of(source: &str, package: &Value) -> (&'static str, bool) {
     };
     let named = HARNESSES.iter().find(|(word, ..)| source.contains(word));
     let known = named.or_else(|| HARNESSES.iter().find(|(word, ..)| depends_on(word)));
-    known.map_or(("no harness that is known", false), |(_, name, supported)| (name, *supported))
+    known.map_or(("an unknown harness", false), |(_, name, supported)| (name, *supported))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The files of a revision, read from git's objects. The working tree, which is under test, is
-//! never read, and links are followed within the revision alone.
+//! never read, and links are followed only within the revision.
 
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
@@ -16,18 +16,18 @@ pub struct RevisionTree {
     commit: String,
 }
 
-/// An object of git.
+/// A git object.
 struct Object {
     kind: String,
     content: Vec<u8>,
 }
 
 impl RevisionTree {
-    /// The tree of `revision` in the repository around the current directory; `flag` is the option
-    /// that needs it.
+    /// Opens the tree of `revision` in the repository around the current directory; `flag` is the
+    /// option that needs it.
     ///
     /// # Errors
-    /// When there is no repository, or git does not know the revision.
+    /// If there is no repository, or git cannot find the revision.
     pub fn open(revision: &str, flag: &str) -> Result<Self> {
         let repository = Repository::here(flag)?;
         let commit = repository.commit(revision)?;
@@ -38,7 +38,7 @@ impl RevisionTree {
     /// the repository are followed: the change under test does not contain them.
     ///
     /// # Errors
-    /// When the current directory or the repository cannot be read.
+    /// If the current directory or the repository cannot be read.
     pub fn name_of(&self, path: &Path) -> Result<Option<PathBuf>> {
         let top = self
             .repository
@@ -63,7 +63,7 @@ impl RevisionTree {
     /// Reads the file `path`; `None` if the revision has no such file.
     ///
     /// # Errors
-    /// When it lies outside the repository, is a link out of it or no file, or is not UTF-8.
+    /// If it is outside the repository, is a link out of it or not a file, or is not UTF-8.
     pub fn read(&self, path: &Path) -> Result<Option<String>> {
         let Some(name) = self.name_of(path)? else {
             bail!("{} is outside this repository", path.display())
@@ -78,17 +78,17 @@ impl RevisionTree {
     }
 
     /// Writes the files below the directory `name` into `into`; nothing if the revision has no such
-    /// directory. Links become what they lead to.
+    /// directory. Links are replaced by their targets.
     ///
     /// # Errors
-    /// When a link leads out of the repository or to a directory, git fails, or there is no room.
+    /// If a link leads out of the repository or to a directory, git fails, or there is no space.
     pub(super) fn export(&self, name: &Path, into: &Path) -> Result<()> {
         match self.object(name)? {
             None => return Ok(()),
             Some(object) if object.kind == "tree" => {}
             Some(_) => bail!("{} is not a directory at {}", name.display(), self.commit_name()),
         }
-        // A directory that is reached by links is listed where it really is.
+        // A directory reached through links is listed at its real path.
         let tree = self.resolved_tree(name)?;
         let listing = self.repository.git(&["ls-tree", "-r", "-z", "--name-only", &tree])?;
         for file in listing.split('\0').filter(|file| !file.is_empty()) {
@@ -114,7 +114,7 @@ impl RevisionTree {
         Ok(said.split(' ').next().unwrap_or_default().to_owned())
     }
 
-    /// The object called `name`, links followed within the revision; `None` if there is none.
+    /// Reads the object `name`, following links within the revision; `None` if there is none.
     fn object(&self, name: &Path) -> Result<Option<Object>> {
         let said = self.cat_file("--batch", name)?;
         let end = said.iter().position(|byte| *byte == b'\n').unwrap_or(said.len());

@@ -1,11 +1,10 @@
-//! Where revisions are built: a worktree outside the repository, switched from one revision to the
-//! next.
+//! The worktree in which revisions are built: outside the repository, and switched from one
+//! revision to the next.
 //!
-//! Outside, so that nothing of the tree under test counts for the other side: neither
+//! It is outside so that nothing in the tree under test affects the other side: neither
 //! `.cargo/config.toml` nor `rust-toolchain.toml`, nor a committed build output. Dependencies are
-//! compiled there once. The worktree stays, registered with git, for the next time, unless there
-//! was nothing to build. However it was left, killed in the middle included, it is used again or
-//! made anew.
+//! compiled there once. The worktree is kept for the next time, registered with git, unless a
+//! revision does not build. In any state, even after a kill, it is reused or created again.
 
 use std::fs::{File, TryLockError};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -20,7 +19,7 @@ use rsb_store::Programs;
 use super::builds::git;
 use crate::build_place::BuildPlace;
 
-/// The worktree of one repository and what is built in it.
+/// The worktree of one repository, and its builds.
 pub(super) struct Worktree {
     top: PathBuf,
     dir: PathBuf,
@@ -32,57 +31,57 @@ pub(super) struct Worktree {
 pub(super) struct BuildTarget<'a> {
     /// The tree.
     pub(super) tree: &'a Path,
-    /// The directory for what is built.
+    /// Directory for build outputs.
     pub(super) target: &'a Path,
 }
 
-/// A directory for programs that goes with this value. What a process that was killed left of one
-/// goes with the next.
+/// A directory for programs that is removed with this value. Leftovers of killed processes are
+/// removed when the next one is created.
 pub(super) struct ProgramDirectory {
     dir: tempfile::TempDir,
-    /// Says that somebody still works with it.
+    /// Locked while the directory is in use.
     _alive: File,
-    /// Keeps others away from the worktree.
+    /// Keeps other processes away from the worktree.
     session: Option<File>,
     place: BuildPlace,
 }
 
-/// For how long a worktree is needed.
+/// How long a worktree is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TreeUse {
-    /// While something is built in it.
+    /// While a program is built in it.
     WhileBuilding,
-    /// Also while that is measured: executables read their files there.
+    /// Also while the program is measured, because executables read their files there.
     WhileMeasuring,
 }
 
 impl Drop for ProgramDirectory {
     fn drop(&mut self) {
         if self.session.is_some() {
-            // The next build does it otherwise.
+            // If this fails, the next build restores it.
             drop(self.place.restore());
         }
     }
 }
 
 impl ProgramDirectory {
-    /// Where the program `name` belongs.
+    /// Returns the path of the program `name`.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 }
 
-/// How the names of such directories begin.
+/// Prefix of the names of such directories.
 const PROGRAMS: &str = "programs-";
-/// The file in them that is locked for as long as they are needed.
+/// File in them that is locked while they are in use.
 const ALIVE: &str = "alive";
 
 impl Worktree {
-    /// The one of the repository at `top`, in `$CARGO_TARGET_DIR` if that is outside the
-    /// repository, else in the user's directory for caches.
+    /// Returns the worktree of the repository at `top`, in `$CARGO_TARGET_DIR` if that is outside
+    /// the repository, else in the user's cache directory.
     ///
     /// # Errors
-    /// When there is no such directory outside the repository.
+    /// If there is no such directory outside the repository.
     pub(super) fn of(top: &Path) -> Result<Self> {
         let top = top.canonicalize().with_context(|| format!("cannot read {}", top.display()))?;
         let target = std::env::var_os("CARGO_TARGET_DIR").map(std::path::absolute).transpose();
@@ -108,27 +107,28 @@ impl Worktree {
         Ok(Self::at(&top, dir.join(format!("{name}-{:016x}", hash.finish()))))
     }
 
-    /// One of the repository at `top` in `dir`.
+    /// Returns a worktree of the repository at `top` in `dir`.
     pub(super) fn at(top: &Path, dir: PathBuf) -> Self {
         let place = BuildPlace::new(&dir, top, "side");
         Self { top: top.to_owned(), dir, place }
     }
 
-    /// Another worktree of the same repository, for a side whose command builds in its tree.
+    /// Returns another worktree of the same repository, for a side whose command builds in its
+    /// tree.
     pub(super) fn for_side(&self, name: &str) -> Self {
         let place = BuildPlace::new(&self.dir, &self.top, &format!("side-{name}"));
         Self { top: self.top.clone(), dir: self.dir.clone(), place }
     }
 
-    /// Where trees and outputs appear.
+    /// Returns the place at which trees and outputs appear.
     pub(super) const fn place(&self) -> &BuildPlace {
         &self.place
     }
 
-    /// Does `work` with the tree of `commit` and the directory to build in, alone.
+    /// Runs `work` with the tree of `commit` and the directory to build in, under a lock.
     ///
     /// # Errors
-    /// When the tree cannot be switched to it, or the work fails.
+    /// If the tree cannot be switched to it, or the work fails.
     pub(super) fn with_revision<T>(
         &self,
         commit: &str,
@@ -144,12 +144,12 @@ impl Worktree {
         work(BuildTarget { tree: &self.tree(), target: &self.place.build() }, listener)
     }
 
-    /// A directory for programs, beside what they are built from: there they may be executed, which
-    /// in the system's temporary directory they may not be everywhere. With `tree`, nobody else has
-    /// the worktree while it lives.
+    /// Creates a directory for programs next to their build outputs, because some systems do not
+    /// allow execution in the temporary directory. With `TreeUse::WhileMeasuring`, no other process
+    /// can use the worktree until the value is dropped.
     ///
     /// # Errors
-    /// When there is no room.
+    /// If the directory cannot be created.
     pub(super) fn programs(
         &self,
         tree: TreeUse,
@@ -169,8 +169,8 @@ impl Worktree {
         Ok(ProgramDirectory { dir, _alive: alive, session, place: self.place.clone() })
     }
 
-    /// Removes the directories of programs that nobody works with any more. One that cannot be
-    /// removed is only room lost.
+    /// Removes program directories that are no longer in use. One that cannot be removed only
+    /// wastes space.
     fn remove_orphans(&self) {
         for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(PROGRAMS) && is_orphan(&entry.path())
@@ -180,7 +180,7 @@ impl Worktree {
         }
     }
 
-    /// Removes the worktree, for git too. One that cannot be removed is used again or made anew.
+    /// Removes the worktree, for git too. If that fails, it is reused or created again.
     pub(super) fn remove_tree(&self, listener: &mut Listener<'_>) {
         if let (Ok(_lock), tree) = (self.lock(listener), self.tree().display().to_string()) {
             drop(self.place.restore());
@@ -188,12 +188,12 @@ impl Worktree {
         }
     }
 
-    /// Where it is.
+    /// Returns the path of the tree.
     pub(super) fn tree(&self) -> PathBuf {
         self.place.tree()
     }
 
-    /// Two builds at once would switch each other's worktree.
+    /// Locks the worktree, because two builds at once would switch it for each other.
     fn lock(&self, listener: &mut Listener<'_>) -> Result<File> {
         self.wait_for_lock("lock", listener)
     }
@@ -211,7 +211,7 @@ impl Worktree {
         Ok(file)
     }
 
-    /// Switches the worktree. Only files that differ are touched, so that only what they concern is
+    /// Switches the worktree. Only files that differ are written, so only their dependents are
     /// compiled again.
     fn switch(&self, commit: &str) -> Result<()> {
         if self.is_ours() && self.check_out(commit).is_ok() {
@@ -222,8 +222,8 @@ impl Worktree {
             std::fs::remove_dir_all(&tree)
                 .with_context(|| format!("cannot remove {}", tree.display()))?;
         }
-        // Forced twice: git may still have a worktree registered at this path, even one locked by a
-        // git that was killed.
+        // Forced twice: git may still have a worktree registered at this path, even one that is
+        // locked because git was killed.
         self.place.prepare()?;
         let shown = tree.display().to_string();
         git(&self.top, &["worktree", "add", "--force", "--force", "--detach", &shown, commit])?;
@@ -237,8 +237,8 @@ impl Worktree {
         check_out_submodules(&tree, &self.top)
     }
 
-    /// Whether the worktree is there and belongs to this repository: a target directory that
-    /// several clones share may hold that of another.
+    /// Returns whether the worktree exists and belongs to this repository: a target directory
+    /// shared by several clones may contain that of another.
     fn is_ours(&self) -> bool {
         let tree = self.tree();
         tree.join(".git").is_file()
@@ -246,8 +246,8 @@ impl Worktree {
     }
 }
 
-/// Checks out the submodules of `tree` that are checked out in `top`, the user's tree, too. Their
-/// commits come from there: nothing is downloaded.
+/// Checks out the submodules of `tree` that are also checked out in `top`, the user's tree. Their
+/// commits come from there, so nothing is downloaded.
 fn check_out_submodules(tree: &Path, top: &Path) -> Result<()> {
     for line in git(tree, &["ls-files", "--stage", "-z"])?.split('\0') {
         let submodule = line.strip_prefix("160000 ").and_then(|rest| rest.split_once('\t'));
@@ -279,18 +279,18 @@ fn check_out_submodules(tree: &Path, top: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether no process holds the lock of this directory of programs.
+/// Returns whether no process holds the lock of this program directory.
 fn is_orphan(dir: &Path) -> bool {
     File::open(dir.join(ALIVE)).map_or(true, |alive| alive.try_lock().is_ok())
 }
 
-/// The repository that the worktree at `tree` belongs to.
+/// Returns the repository that the worktree at `tree` belongs to.
 fn common_dir(tree: &Path) -> Option<PathBuf> {
     let path = git(tree, &["rev-parse", "--git-common-dir"]).ok()?;
     tree.join(path).canonicalize().ok()
 }
 
-/// Whether `path` lies in `top`, links followed as far as it exists.
+/// Returns whether `path` is in `top`, following links as far as it exists.
 fn is_below(path: &Path, top: &Path) -> bool {
     let exists = path.ancestors().find_map(|part| part.canonicalize().ok());
     path.starts_with(top) || exists.is_some_and(|part| part.starts_with(top))
@@ -300,7 +300,7 @@ fn is_below(path: &Path, top: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// A repository with two commits that differ in `file`, its worktree, and both commits.
+    /// Creates a repository with two commits that differ in `file`, its worktree, and both commits.
     fn repository() -> (tempfile::TempDir, Worktree, [String; 2]) {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().to_owned();
@@ -321,7 +321,7 @@ mod tests {
         std::fs::read_to_string(worktree.tree().join("file")).is_ok_and(|found| found == text)
     }
 
-    /// The directory in which git keeps what it knows of the worktree.
+    /// Returns the directory in which git keeps its data on the worktree.
     fn git_dir(worktree: &Worktree) -> PathBuf {
         git(&worktree.tree(), &["rev-parse", "--absolute-git-dir"]).unwrap().into()
     }

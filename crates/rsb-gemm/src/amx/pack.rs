@@ -1,5 +1,4 @@
-//! How A and B are laid out for AMX: A as tiles, row by row; B word by word in depth, as its
-//! instructions want it.
+//! Packing for AMX: A as row-major tiles, B word by word in depth, as the AMX instructions require.
 
 use std::arch::x86_64::{
     _mm512_loadu_epi32, _mm512_setzero_si512, _mm512_shuffle_i32x4, _mm512_storeu_epi32,
@@ -11,20 +10,20 @@ use super::{PANEL, SIDE};
 use crate::kernel::CacheLine;
 use crate::pack::{PackSource, Packing, pack};
 
-/// A step in depth of a panel.
+/// One step in depth of a panel.
 struct Step<E> {
-    /// Its first element.
+    /// First element.
     at: *const E,
     lanes: usize,
-    /// Its first word.
+    /// First word.
     word: usize,
-    /// Whether no lane and no element lacks.
+    /// Whether all lanes and elements exist.
     is_whole: bool,
-    /// Words before it in the panels.
+    /// Offset in the packed panels, in words.
     place: usize,
 }
 
-/// Each step of each panel of `lanes`.
+/// Returns each step of each panel of `lanes`.
 fn steps<P: Packing>(
     source: PackSource<P::Element>,
     lanes: &Range<usize>,
@@ -48,11 +47,10 @@ fn steps<P: Packing>(
     })
 }
 
-/// Packs rows `lanes` of A into panels of 32: of each step in depth two tiles, row by row.
+/// Packs rows `lanes` of A into panels of 32: two row-major tiles for each step in depth.
 ///
 /// # Safety
-/// As [`pack`], with words in whole steps, on a CPU with AVX-512, in a function that is compiled
-/// for it.
+/// See [`pack`]. Words are whole steps, and the CPU has AVX-512, in a function compiled with it.
 #[inline(always)]
 pub(super) unsafe fn pack_tiles<P: Packing>(
     source: PackSource<P::Element>,
@@ -61,8 +59,8 @@ pub(super) unsafe fn pack_tiles<P: Packing>(
     to: *mut u32,
 ) {
     for Step { at, lanes, word, is_whole, place } in steps::<P>(source, lanes, words) {
-        // SAFETY: lanes and words of the matrix, in memory for whole panels, by the promise of the
-        // caller.
+        // SAFETY: the caller guarantees that lanes and words are within the matrix and that `to`
+        // has room for whole panels.
         unsafe {
             if is_whole {
                 step_of_tiles::<P>(at, source.lane, source.step, to.add(place));
@@ -73,13 +71,13 @@ pub(super) unsafe fn pack_tiles<P: Packing>(
     }
 }
 
-/// One step of a panel, all of which is there.
+/// Packs one step of a panel in which all lanes and elements exist.
 ///
 /// # Safety
-/// As [`pack_tiles`].
+/// See [`pack_tiles`].
 #[inline(always)]
 unsafe fn step_of_tiles<P: Packing>(at: *const P::Element, lane: usize, step: usize, to: *mut u32) {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if step == 1 {
             for row in 0..PANEL {
@@ -89,7 +87,7 @@ unsafe fn step_of_tiles<P: Packing>(at: *const P::Element, lane: usize, step: us
             }
             return;
         }
-        // Lanes lie side by side: words across them first, then each lane's words together.
+        // Lanes are adjacent in memory: pack words across lanes first, then transpose.
         let mut across = [CacheLine([0; SIDE]); 2 * SIDE];
         let words = across.as_mut_ptr().cast::<u32>();
         for word in 0..SIDE {
@@ -106,21 +104,22 @@ unsafe fn step_of_tiles<P: Packing>(at: *const P::Element, lane: usize, step: us
     }
 }
 
-/// Writes a square of 16 by 16 words with its rows as columns. Its rows begin `row` bytes apart,
-/// those that are written `stride` words.
+/// Transposes a square of 16 × 16 words. Rows are `row` bytes apart in `from` and `stride` words
+/// apart in `to`.
 ///
 /// # Safety
-/// Both squares are there and do not overlap, on a CPU with AVX-512, in a function that is compiled
-/// for it.
+/// Both squares are valid and do not overlap, and the CPU has AVX-512, in a function compiled with
+/// it.
 #[inline(always)]
 pub(super) unsafe fn transpose_square(from: *const u8, row: usize, to: *mut u32, stride: usize) {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut rows = [_mm512_setzero_si512(); SIDE];
         for (at, to) in rows.iter_mut().enumerate() {
             *to = _mm512_loadu_epi32(from.add(at * row).cast());
         }
-        // Each step doubles what lies together of a column: of two rows, of four, of eight, of all.
+        // Each step doubles the run of words from one column: from two rows, four, eight, then all
+        // 16.
         let mut twos = rows;
         for at in 0..SIDE / 2 {
             let (a, b) = (rows[2 * at], rows[2 * at + 1]);
@@ -135,8 +134,8 @@ pub(super) unsafe fn transpose_square(from: *const u8, row: usize, to: *mut u32,
                 fours[4 * at + 2 * part + 1] = _mm512_unpackhi_epi64(a, b);
             }
         }
-        // Now row `4 i + c` has, of four rows, the columns c, 4 + c, 8 + c and 12 + c in its
-        // quarters.
+        // Now the quarters of row `4 i + c` hold, for four rows, columns c, 4 + c, 8 + c and 12 +
+        // c.
         for column in 0..4 {
             let [a, b, c, d] = [0, 4, 8, 12].map(|first| fours[first + column]);
             let (even, odd) =
@@ -152,11 +151,11 @@ pub(super) unsafe fn transpose_square(from: *const u8, row: usize, to: *mut u32,
     }
 }
 
-/// Packs columns `lanes` of B, or rows of A that take their place, into panels of 32, word by word
-/// in depth.
+/// Packs columns `lanes` of B, or rows of A used in their place, into panels of 32, word by word in
+/// depth.
 ///
 /// # Safety
-/// As [`pack_tiles`].
+/// See [`pack_tiles`].
 #[inline(always)]
 pub(super) unsafe fn pack_words<P: Packing>(
     source: PackSource<P::Element>,
@@ -165,12 +164,12 @@ pub(super) unsafe fn pack_words<P: Packing>(
     to: *mut u32,
 ) {
     if source.step != 1 {
-        // SAFETY: by the promise of the caller, here and below.
+        // SAFETY: guaranteed by the caller, here and below.
         return unsafe { pack::<P, PANEL>(source, lanes, words, to) };
     }
     for Step { at, lanes, word, is_whole, place } in steps::<P>(source, lanes, words) {
         let mut edge = [CacheLine([0; SIDE]); PANEL];
-        // SAFETY: lanes and words of the matrix, in memory for whole panels.
+        // SAFETY: lanes and words are within the matrix, and `to` has room for whole panels.
         unsafe {
             let (from, row) = if is_whole {
                 (at.cast::<u8>(), source.lane * size_of::<P::Element>())
@@ -190,10 +189,10 @@ pub(super) unsafe fn pack_words<P: Packing>(
     }
 }
 
-/// One step of a panel of `lanes` lanes, of whose elements some may lack: zeros take their place.
+/// Packs one step of a panel of `lanes` lanes. Missing lanes and elements become zeros.
 ///
 /// # Safety
-/// As [`pack_tiles`].
+/// See [`pack_tiles`].
 pub(super) unsafe fn edge_of_tiles<P: Packing>(
     at: *const P::Element,
     source: PackSource<P::Element>,
@@ -205,7 +204,7 @@ pub(super) unsafe fn edge_of_tiles<P: Packing>(
         for next in 0..SIDE {
             let count = P::GROUP.min(source.depth.saturating_sub((word + next) * P::GROUP));
             let at = at.wrapping_add(row * source.lane + next * P::GROUP * source.step);
-            // SAFETY: as `pack_tiles`; what lacks is not read.
+            // SAFETY: see `pack_tiles`; missing elements are not read.
             unsafe {
                 *to.add(row * SIDE + next) =
                     if row < lanes { P::word(at, source.step, count) } else { 0 };

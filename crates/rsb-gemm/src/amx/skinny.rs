@@ -1,5 +1,5 @@
-//! Products of few rows by AMX, if columns of B lie along the depth: B is read once, without packing.
-//! Its columns take the place of the rows of A, so a tile of C comes out transposed.
+//! AMX GEMM with few rows and a transposed B: B is read once, without packing. Columns of B are
+//! used as the rows of A, so each tile of C is computed transposed.
 
 use super::pack::{edge_of_tiles, pack_words, transpose_square};
 use super::{AmxUnit, PANEL, SIDE, TileRows};
@@ -7,11 +7,11 @@ use crate::kernel::{CacheLine, GemmTask, Scratch, writes_sums};
 use crate::micro_kernel::OutputTile;
 use crate::pack::Packing;
 
-/// Computes the sums of a block of C of few rows by `U`.
+/// Computes the sums of a block of C with few rows, using `U`.
 ///
 /// # Safety
-/// As [`blocked_gemm`](crate::blocked::blocked_gemm); B is transposed, and the scratch has whole
-/// panels of A.
+/// See [`blocked_gemm`](crate::blocked::blocked_gemm); B is transposed, and the scratch memory has
+/// room for whole panels of A.
 #[inline(always)]
 pub(in super::super) unsafe fn skinny_gemm<U>(task: &GemmTask<'_>, scratch: &mut Scratch)
 where
@@ -21,15 +21,15 @@ where
     let (a, b) = (task.a::<<U::A as Packing>::Element>(), task.b::<<U::A as Packing>::Element>());
     let group = <U::A as Packing>::GROUP;
     let words = a.depth.div_ceil(group).next_multiple_of(SIDE);
-    // Words in steps that have all of their elements.
+    // Words in whole steps with all of their elements.
     let whole = a.depth / group / SIDE * SIDE;
     let row = b.lane * size_of::<<U::A as Packing>::Element>();
     let (packed, tile) =
         (scratch.a.as_mut_ptr().cast::<u32>(), scratch.tile.as_mut_ptr().cast::<u32>());
     let own = (scratch.sums.as_mut_ptr().cast(), columns.len());
     let (c, stride) = if writes_sums(&task.op) { (task.c, task.stride) } else { own };
-    // SAFETY: rows and columns of the matrices, by the promise of the caller; a tile and its sums
-    // lie in the scratch.
+    // SAFETY: the caller guarantees that rows and columns are within the matrices; the tile and its
+    // sums are in the scratch memory.
     unsafe {
         pack_words::<U::A>(a, rows, &(0..words), packed);
         for column in (0..columns.len()).step_by(PANEL) {
@@ -63,16 +63,17 @@ where
     }
 }
 
-/// Writes `rows` rows and `columns` columns of a tile, which holds them transposed, to C.
+/// Writes `rows` × `columns` of a tile, which holds them transposed, to C.
 ///
 /// # Safety
-/// The tile is whole, C has these rows `stride` words apart, and the CPU has AVX-512.
+/// The tile is complete, C has these rows `stride` words apart, and the CPU has AVX-512.
 #[inline(always)]
 unsafe fn store(tile: *const u32, rows: usize, columns: usize, c: *mut u32, stride: usize) {
     let mut turned = [CacheLine([0; SIDE]); SIDE];
     for row in (0..rows).step_by(SIDE) {
         for column in (0..columns).step_by(SIDE) {
-            // SAFETY: a quarter of the tile, and of C what is there, by the promise of the caller.
+            // SAFETY: the caller guarantees a complete tile and that the rows and columns exist in
+            // C.
             unsafe {
                 let quarter = tile.add(column * PANEL + row).cast();
                 transpose_square(quarter, 4 * PANEL, turned.as_mut_ptr().cast(), SIDE);

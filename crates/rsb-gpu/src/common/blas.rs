@@ -1,6 +1,6 @@
-//! Matrix products by a vendor's library: what is asked of it, in words that both libraries share.
-//! Both are column-major: a row-major matrix is its transpose there, so that Cᵀ = op(B)ᵀ·op(A)ᵀ is
-//! asked for, which is A and B exchanged.
+//! Matrix products by a vendor's library, in terms common to both vendors' libraries. Both are
+//! column-major, in which a row-major matrix is its transpose: they compute Cᵀ = op(B)ᵀ·op(A)ᵀ,
+//! with A and B exchanged.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -13,23 +13,23 @@ use super::launch::allocation;
 use rsb_device::device::{AlgorithmChoice, Buffer, DeviceError, Kernel, Options};
 use rsb_device::operation::{Accumulation, Epilogue, Gemm};
 
-/// What a library of products can do.
+/// Capabilities of a matrix product library.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlasOffer {
-    /// What it is called: `rocblas`.
+    /// Name of the library: `rocblas`.
     pub(crate) name: &'static str,
-    /// The types of products that it has, where the GPU has them.
+    /// Types of products that it supports, if the GPU supports them.
     pub(crate) dtypes: &'static [Dtype],
-    /// Whether it has epilogues, and several algorithms to choose from.
+    /// Whether it offers epilogues and a choice of algorithms (hipBLASLt, cuBLASLt).
     pub(crate) is_light: bool,
-    /// Whether it can sum products of fp8 in the precision of the matrix unit alone.
+    /// Whether it can accumulate fp8 products only in the matrix unit's precision.
     pub(crate) has_fast_accumulation: bool,
 }
 
 impl BlasOffer {
-    /// Whether it makes `op` on `arch` as `options` want it. What is tf32 or fp8 in name alone is
-    /// no product of that type: the GPU must have instructions for it. Of a GPU that is not known,
-    /// the newer libraries know.
+    /// Returns whether it supports `op` on `arch` with `options`. For tf32 and fp8 the GPU must
+    /// have matrix instructions; otherwise the product would only nominally be of that type.
+    /// Unknown GPUs are assumed to be supported by the newer libraries.
     pub(super) fn has(&self, op: &Gemm, options: &Options, arch: &str) -> bool {
         let is_plain = op.epilogue == Epilogue::None && options.algorithms.is_none();
         let is_full = op.accumulation == Accumulation::Full;
@@ -46,20 +46,20 @@ impl BlasOffer {
     }
 }
 
-/// A library with a handle on one GPU.
+/// A library with a handle for one GPU.
 pub(crate) trait BlasLibrary {
-    /// What a product of `input` is to be multiplied by beside alpha, where the GPU reads its bits
-    /// as another number.
+    /// Returns the factor that a product of `input` needs in addition to alpha, if the GPU
+    /// interprets its bits as another number.
     fn correction(&self, input: Dtype) -> f64 {
         let _ = input;
         1.0
     }
 
-    /// Prepares a product, and chooses the fastest of so many algorithms where the library offers
-    /// several.
+    /// Prepares a product, and selects the fastest of at most `algorithms` algorithms if the
+    /// library offers several.
     ///
     /// # Safety
-    /// As of [`BlasLibrary::multiply`].
+    /// As for [`BlasLibrary::multiply`].
     unsafe fn plan(
         &self,
         product: &Product,
@@ -69,26 +69,27 @@ pub(crate) trait BlasLibrary {
         Ok(None)
     }
 
-    /// Puts a product into the stream of its GPU, which the caller has made the current one.
+    /// Enqueues a product in the stream of its GPU, which the caller has made current.
     ///
     /// # Safety
-    /// The matrices are as large as the sizes say and stay until the stream has passed the product.
+    /// The matrices must be as large as the sizes require and stay valid until the stream has
+    /// completed the product.
     unsafe fn multiply(&self, product: &Product, plan: Option<&Plan>) -> Result<(), DeviceError>;
 }
 
-/// What a library is told of a product's types.
+/// Types of a product, as passed to a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Types {
-    /// Of A and B.
+    /// Type of A and B.
     pub(crate) input: Dtype,
-    /// Of C.
+    /// Type of C.
     pub(crate) output: Dtype,
-    /// What is multiplied and summed in: tf32 is f32 with inputs rounded.
+    /// Type of multiplications and sums; tf32 is f32 with rounded inputs.
     pub(crate) compute: Dtype,
 }
 
-/// f16, bf16 and fp8 are summed in f32, i8 in whole numbers of 32 bits, which cannot be stored in
-/// 8.
+/// Returns the types of a product. f16, bf16 and fp8 accumulate in f32, i8 in 32-bit integers,
+/// which cannot be stored as i8.
 fn types(op: &Gemm) -> Option<Types> {
     let (input, compute) = match op.dtype {
         Dtype::F64 => (Dtype::F64, Dtype::F64),
@@ -102,24 +103,24 @@ fn types(op: &Gemm) -> Option<Types> {
     Some(Types { input, output: op.output_dtype(), compute })
 }
 
-/// One of the two matrices that are multiplied.
+/// One of the two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Side {
     pub(crate) transposed: bool,
-    /// Elements from one column to the next, as the library sees it.
+    /// Elements from one column to the next, in the library's column-major view.
     pub(crate) leading: i32,
 }
 
-/// Sizes as a library takes them.
+/// Sizes as passed to a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) rows: i32,
     pub(crate) columns: i32,
     pub(crate) depth: i32,
     pub(crate) batch: i32,
-    /// The first operand, which is B.
+    /// First operand, which is B.
     pub(crate) first: Side,
-    /// The second, which is A.
+    /// Second operand, which is A.
     pub(crate) second: Side,
 }
 
@@ -137,7 +138,7 @@ fn shape(op: &Gemm) -> Option<Shape> {
     })
 }
 
-/// alpha and beta in the type that sums are made in.
+/// alpha and beta in the accumulation type.
 enum Scalars {
     F64([f64; 2]),
     F32([f32; 2]),
@@ -168,8 +169,8 @@ impl Scalars {
     }
 }
 
-/// One product. Scalars are on the host, matrices on the GPU; strides are those from one matrix of
-/// a batch to the next.
+/// Arguments of a product. Scalars are on the host, matrices on the GPU; strides are from one
+/// matrix of a batch to the next.
 pub(crate) struct Product {
     pub(crate) types: Types,
     pub(crate) shape: Shape,
@@ -182,11 +183,12 @@ pub(crate) struct Product {
     /// B, A and C.
     pub(crate) matrices: [*mut c_void; 3],
     pub(crate) strides: [i64; 3],
-    /// One element for each row of C as the library sees it; C itself where the epilogue has none.
+    /// Bias with one element for each row of C in the library's view; C itself if the epilogue has
+    /// none.
     pub(crate) bias: *mut c_void,
 }
 
-/// A product by a library, bound.
+/// A library product bound to its buffers.
 pub(super) struct BlasKernel {
     library: Rc<dyn BlasLibrary>,
     name: &'static str,
@@ -199,20 +201,20 @@ pub(super) struct BlasKernel {
     buffers: Vec<Buffer>,
 }
 
-/// Why a library does not make `op`.
+/// Returns the error for an `op` that a library does not support.
 fn lacks(name: &str, op: &Gemm, why: String) -> DeviceError {
     let cure = "choose another size, type or provider";
     DeviceError::Unsupported(Reason::new(format!("gemm of {} by {name}", op.dtype), why, cure))
 }
 
-/// Says why `offer` does not hold for `op` on `arch`.
+/// Returns the error that explains why `offer` does not support `op` on `arch`.
 pub(super) fn no_offer(offer: BlasOffer, op: &Gemm, arch: &str) -> DeviceError {
     let why = if !offer.dtypes.contains(&op.dtype) {
-        format!("it has no products of {} here", op.dtype)
+        format!("it does not support products of {} here", op.dtype)
     } else if offer.is_light || matches!(op.dtype, Dtype::Tf32 | Dtype::Fp8) {
-        format!("the matrix units of {arch} have no instructions for it that this program knows of")
+        format!("the matrix units of {arch} have no instructions for it in this program's tables")
     } else {
-        "it has neither epilogues nor algorithms to choose from; hipblaslt and cublaslt do"
+        "it supports neither epilogues nor a choice of algorithms; hipblaslt and cublaslt do"
             .to_owned()
     };
     lacks(offer.name, op, why)
@@ -227,7 +229,7 @@ pub(super) fn kernel(
     buffers: &[Buffer],
 ) -> Result<BlasKernel, DeviceError> {
     let types = types(op).ok_or_else(|| {
-        lacks(name, op, format!("it stores no products of it as {}", op.output_dtype()))
+        lacks(name, op, format!("it cannot store the products as {}", op.output_dtype()))
     })?;
     let shape =
         shape(op).ok_or_else(|| lacks(name, op, "a size is above 2147483647".to_owned()))?;
@@ -243,7 +245,7 @@ pub(super) fn kernel(
 }
 
 impl BlasKernel {
-    /// What the library is told. Its GPU is the current one then.
+    /// Returns the arguments for the library, and makes its GPU current.
     fn product(&self) -> Result<Product, DeviceError> {
         let a = allocation(self.buffers.first())?;
         a.core().activate()?;
@@ -268,8 +270,8 @@ impl BlasKernel {
 impl Kernel for BlasKernel {
     fn launch(&mut self) -> Result<(), DeviceError> {
         let product = self.product()?;
-        // SAFETY: the buffers are as large as the operation's sizes say, which the device checked,
-        // and `self` keeps them.
+        // SAFETY: the device checked that the buffers are as large as the operation requires, and
+        // `self` keeps them.
         unsafe { self.library.multiply(&product, self.plan.as_ref()) }
     }
 
@@ -277,8 +279,8 @@ impl Kernel for BlasKernel {
         self.name.to_owned()
     }
 
-    /// A library may split the sum over k and add the parts in the type of C, if that has 16 bits
-    /// (cuBLAS does by default).
+    /// Returns the type of C if it has 16 bits: a library may split the sum over k and add the
+    /// parts in that type (cuBLAS does by default).
     fn sums_in(&self) -> Option<Dtype> {
         let output = self.op.output_dtype();
         matches!(output, Dtype::F16 | Dtype::Bf16).then_some(output)

@@ -1,9 +1,9 @@
 //! Matrix products by hipBLASLt and cuBLASLt. Both have the same functions with the same
-//! prototypes; what they are called, and the numbers of types, attributes and statuses, are
-//! [`LtCalls`] and [`LtNumbers`].
+//! prototypes; [`LtCalls`] and [`LtNumbers`] contain the functions and the values of types,
+//! attributes and statuses.
 //!
-//! A product is described once, and the library's heuristic names algorithms for it, the best first
-//! by its own estimate. Its first choice is taken, or the fastest of the first N, each timed.
+//! A product is described once, and the library's heuristic returns algorithms for it, the best
+//! first by its own estimate. The first is used, or the fastest of the first N after timing each.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::{c_int, c_void};
@@ -23,8 +23,8 @@ type Create = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
 type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
 type SetAttribute = unsafe extern "C" fn(*mut c_void, c_int, *const c_void, usize) -> c_int;
 
-/// The functions of a library. All take and give what its documentation says of the functions with
-/// these names.
+/// Functions of a library, with the parameters and results documented by the library under these
+/// names.
 pub(crate) struct LtCalls {
     pub(crate) destroy: Destroy,
     pub(crate) describe: unsafe extern "C" fn(*mut *mut c_void, c_int, c_int) -> c_int,
@@ -70,7 +70,7 @@ pub(crate) struct LtCalls {
     ) -> c_int,
 }
 
-/// Takes each function out of a library's table, or says which one is missing.
+/// Takes each function from a library's table, or returns an error that names the missing one.
 macro_rules! lt_calls {
     ($api:expr, $lacks:expr, $($call:ident = $name:ident),* $(,)?) => {
         $crate::common::LtCalls { $($call: $api.$name.ok_or_else(|| $lacks(stringify!($name)))?),* }
@@ -78,33 +78,33 @@ macro_rules! lt_calls {
 }
 pub(crate) use lt_calls;
 
-/// The numbers of a library.
+/// Constants of a library.
 pub(crate) struct LtNumbers {
-    /// What people call it.
+    /// Name in messages.
     pub(crate) name: &'static str,
-    /// As it is, and transposed.
+    /// Operations on a matrix: not transposed, and transposed.
     pub(crate) operations: [c_int; 2],
-    /// Attributes of a description: which of A and B is transposed, the epilogue, the bias and its
-    /// type.
+    /// Attributes of a description: transposition of A and of B, epilogue, bias and the bias type.
     pub(crate) description: [c_int; 5],
-    /// Attribute of a description, of one byte, that keeps sums of fp8 in the precision of the
-    /// matrix unit.
+    /// Attribute of a description, of one byte, that accumulates fp8 in the matrix unit's
+    /// precision.
     pub(crate) fast_accumulation: Option<c_int>,
-    /// Attributes of a layout: how many matrices follow one another, and at which distance.
+    /// Attributes of a layout: number of consecutive matrices, and their stride.
     pub(crate) layout: [c_int; 2],
-    /// Words of an algorithm.
+    /// Size of an algorithm in 64-bit words.
     pub(crate) algorithm_words: usize,
-    /// Of a type in memory.
+    /// Returns the constant of a type in memory.
     pub(crate) datatype: fn(Dtype) -> Option<c_int>,
-    /// Of a type that is computed in.
+    /// Returns the constant of a compute type.
     pub(crate) compute: fn(Dtype) -> Option<c_int>,
-    /// What a status is called, and whether it says that something cannot be done here.
+    /// Returns the name of a status, and whether it means that something is not supported.
     pub(crate) status: fn(c_int) -> (&'static str, bool),
-    /// How to make the library say more.
+    /// How to enable the library's log.
     pub(crate) log: &'static str,
 }
 
-/// Both libraries call it so: nothing, bias, and GELU of the sum with the bias.
+/// Returns the epilogue's constant, the same in both libraries: none, bias, and GELU of the sum
+/// with the bias.
 const fn number(epilogue: Epilogue) -> c_int {
     match epilogue {
         Epilogue::None => 1,
@@ -113,40 +113,39 @@ const fn number(epilogue: Epilogue) -> c_int {
     }
 }
 
-/// In both, of a preference: the most bytes of workspace.
+/// Preference attribute for the maximum workspace size, in both libraries.
 const WORKSPACE_ATTRIBUTE: c_int = 1;
 
-/// What an algorithm may need: as much as PyTorch lets one have on the largest GPUs.
+/// Maximum workspace of an algorithm: the size that PyTorch allows on the largest GPUs.
 const WORKSPACE_BYTES: u64 = 32 << 20;
 
-/// No more algorithms are timed.
+/// Maximum number of algorithms to time.
 const MOST_ALGORITHMS: u32 = 64;
 
-/// How long each algorithm is timed, and all together; the first is always.
+/// Time limits for each algorithm and for all of them; the first is always timed.
 const EACH_MS: f64 = 10.0;
 const ALL: Duration = Duration::from_secs(2);
 
-/// A library with a handle on one GPU.
+/// A library with a handle for one GPU.
 pub(crate) struct LtBlas {
     calls: LtCalls,
     numbers: LtNumbers,
     handle: Handle,
     correction: f64,
     core: Rc<Core>,
-    /// Given to every product: they follow one another in one stream.
+    /// Workspace shared by all products, which run one after another in one stream.
     workspace: OnceCell<Allocation>,
-    /// What was chosen last, and for what: sets of buffers that take turns shall have one
-    /// algorithm.
+    /// Last choice and its key, so that alternating sets of buffers use the same algorithm.
     last: Cell<Option<(Key, AlgorithmChoice)>>,
 }
 
-/// What a choice holds for.
+/// Everything that a choice of algorithm depends on.
 type Key = (Types, Shape, Epilogue, Accumulation, u32);
 
-/// What a library has to know of a product, given back with it.
+/// Objects that a library needs for a product, destroyed with it.
 pub(crate) struct Plan {
     description: Object,
-    /// Of B, A and C.
+    /// Layouts of B, A and C.
     layouts: [Object; 3],
     algorithm: Vec<u64>,
     choice: AlgorithmChoice,
@@ -158,7 +157,7 @@ impl Plan {
     }
 }
 
-/// Something that the library made.
+/// An object created by the library.
 struct Object {
     pointer: *mut c_void,
     destroy: Destroy,
@@ -166,13 +165,13 @@ struct Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        // SAFETY: the library made it, and nobody else gives it back.
+        // SAFETY: the library created it, and it is destroyed only here.
         let _ = unsafe { (self.destroy)(self.pointer) };
     }
 }
 
 impl LtBlas {
-    /// Makes a handle on the GPU of `core`. On it a product of fp8 is to be multiplied by
+    /// Creates a handle for the GPU of `core`. Products of fp8 on that GPU are multiplied by
     /// `correction`.
     pub(crate) fn open(
         core: &Rc<Core>,
@@ -187,13 +186,13 @@ impl LtBlas {
         let mut blas =
             Self { calls, numbers, handle, correction, core: Rc::clone(core), workspace, last };
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the pointer is to a live variable of this type; the GPU is the current one.
+        // SAFETY: the pointer is to a live variable of this type; the GPU is current.
         blas.check("create a handle", unsafe { create(&raw mut handle) })?;
         blas.handle = handle;
         Ok(blas)
     }
 
-    /// What its functions need to be asked for beside a table of them.
+    /// Returns the handle, for functions that are not in the table.
     pub(crate) fn handle(&self) -> Handle {
         self.handle
     }
@@ -205,9 +204,8 @@ impl LtBlas {
         let (text, is_unsupported) = (self.numbers.status)(code);
         let what = format!("{}: {call}", self.numbers.name);
         let cure = if is_unsupported {
-            "choose another type or epilogue, sizes that are multiples of 16, or transpose=nt, \
-             which products of fp8 \
-             and i8 need on many GPUs"
+            "choose another data type or epilogue, sizes that are multiples of 16, or \
+             transpose=nt, which products of fp8 and i8 need on many GPUs"
         } else {
             self.numbers.log
         };
@@ -230,7 +228,7 @@ impl LtBlas {
         Ok(Object { pointer, destroy })
     }
 
-    /// Sets an attribute to `value`, which must be of the type that the library wants there.
+    /// Sets an attribute to `value`, whose type must be the one that the library expects.
     fn set<T>(
         &self,
         set: SetAttribute,
@@ -238,7 +236,7 @@ impl LtBlas {
         attribute: c_int,
         value: &T,
     ) -> Result<(), DeviceError> {
-        // SAFETY: the object is live; the value lives for the call and is as long as is said.
+        // SAFETY: the object is live; the value lives for the call and has the length passed.
         let code = unsafe {
             set(object.pointer, attribute, std::ptr::from_ref(value).cast(), size_of::<T>())
         };
@@ -252,22 +250,23 @@ impl LtBlas {
     fn no_type(&self, dtype: Dtype) -> DeviceError {
         let (what, why) = (
             format!("gemm by {}", self.numbers.name),
-            format!("it has no products with {dtype} here"),
+            format!("it does not support products of {dtype} here"),
         );
         DeviceError::Unsupported(Reason::new(what, why, "choose another data type or provider"))
     }
 
     fn describe(&self, product: &Product) -> Result<Object, DeviceError> {
         let Types { output, compute, .. } = product.types;
-        // Factors are of the type that sums are made in.
+        // Scalars have the accumulation type.
         let scalars = self.datatype(if compute == Dtype::Tf32 { Dtype::F32 } else { compute })?;
         let compute = (self.numbers.compute)(compute).ok_or_else(|| self.no_type(compute))?;
         let calls = &self.calls;
         // SAFETY: the pointer is to a live variable of this type.
-        let description =
-            self.create_object("describe a product", calls.drop_description, |to| unsafe {
-                (calls.describe)(to, compute, scalars)
-            })?;
+        let description = self.create_object(
+            "create a product descriptor",
+            calls.drop_description,
+            |to| unsafe { (calls.describe)(to, compute, scalars) },
+        )?;
         let [transpose_a, transpose_b, epilogue, bias, bias_type] = self.numbers.description;
         let set = calls.set_description;
         for (attribute, side) in
@@ -293,7 +292,8 @@ impl LtBlas {
         Ok(description)
     }
 
-    /// The layout of a matrix with `rows` rows, of which a product makes `batch`, as it is stored.
+    /// Creates the layout of a matrix as stored, with its rows, columns and leading dimension, and
+    /// the count and stride of the batch.
     fn lay_out(
         &self,
         dtype: Dtype,
@@ -304,9 +304,10 @@ impl LtBlas {
         let rows = u64::from(rows.unsigned_abs());
         let columns = u64::from(columns.unsigned_abs());
         // SAFETY: the pointer is to a live variable of this type.
-        let layout = self.create_object("describe a matrix", calls.drop_layout, |to| unsafe {
-            (calls.lay_out)(to, datatype, rows, columns, leading.into())
-        })?;
+        let layout =
+            self.create_object("create a matrix layout", calls.drop_layout, |to| unsafe {
+                (calls.lay_out)(to, datatype, rows, columns, leading.into())
+            })?;
         let [count, distance] = self.numbers.layout;
         if batch > 1 {
             self.set(calls.set_layout, &layout, count, &batch)?;
@@ -326,22 +327,21 @@ impl LtBlas {
         ])
     }
 
-    /// At most `wanted` algorithms, the best by the library's estimate first.
+    /// Returns at most `wanted` algorithms, the best by the library's estimate first.
     fn algorithms(&self, plan: &Plan, wanted: u32) -> Result<Vec<Vec<u64>>, DeviceError> {
         let calls = &self.calls;
         // SAFETY: the pointer is to a live variable of this type.
         let preference =
-            self.create_object("make a preference", calls.drop_preference, |to| unsafe {
+            self.create_object("create a preference", calls.drop_preference, |to| unsafe {
                 (calls.prefer)(to)
             })?;
         self.set(calls.set_preference, &preference, WORKSPACE_ATTRIBUTE, &WORKSPACE_BYTES)?;
         let words = self.numbers.algorithm_words;
         let mut results = vec![0_u64; (words + 4) * wanted as usize];
         let [b, a, c] = plan.layouts.each_ref().map(|layout| layout.pointer);
-        // Some versions leave it as it was where they fail.
+        // Some versions leave it unchanged on failure.
         let mut found: c_int = 0;
-        // SAFETY: all objects are live; there is room for `wanted` results, whose size is the
-        // library's.
+        // SAFETY: all objects are live; there is space for `wanted` results of the library's size.
         let code = unsafe {
             (calls.heuristic)(
                 self.handle,
@@ -356,13 +356,13 @@ impl LtBlas {
                 &raw mut found,
             )
         };
-        self.check("choose an algorithm", code)?;
+        self.check("query the algorithms", code)?;
         let found = usize::try_from(found).unwrap_or(0);
         let mut algorithms = Vec::new();
         for result in results.chunks_exact(words + 4).take(found) {
             let fits = result.get(words).is_some_and(|&bytes| bytes <= WORKSPACE_BYTES);
-            // The status is in the lower half of its word, on the CPUs that these libraries are
-            // for.
+            // The status is in the lower half of its word, on the CPUs that these libraries
+            // support.
             let is_usable = result.get(words + 1).is_some_and(|&word| word as u32 == 0);
             if fits && is_usable {
                 algorithms.extend(result.get(..words).map(<[u64]>::to_vec));
@@ -375,17 +375,16 @@ impl LtBlas {
         let Shape { rows, columns, depth, .. } = product.shape;
         let what = format!("gemm by {}", self.numbers.name);
         let why = format!(
-            "its heuristic offers no algorithm on {} for {columns}x{rows}x{depth} of {} with the \
+            "its heuristic returns no algorithm on {} for {columns}x{rows}x{depth} of {} with the \
              epilogue {}",
             self.core.arch, product.types.input, product.epilogue
         );
-        let cure = "choose another type or epilogue, sizes that are multiples of 16, transpose=nt, \
-                    or another provider; \
-                    a newer library may have one";
+        let cure = "choose another data type or epilogue, sizes that are multiples of 16, \
+                    transpose=nt, or another provider; a newer library may have an algorithm";
         DeviceError::Unsupported(Reason::new(what, why, cure))
     }
 
-    /// Milliseconds of `launches` products by the algorithm in `plan`.
+    /// Returns the milliseconds of `launches` products with the algorithm in `plan`.
     unsafe fn time(
         &self,
         product: &Product,
@@ -395,8 +394,8 @@ impl LtBlas {
         let driver = &self.core.driver;
         let marks = [driver.create_event()?, driver.create_event()?];
         let run = || {
-            // SAFETY: events and stream are live; the caller promises the matrices, and they are
-            // waited for.
+            // SAFETY: events and stream are live; the caller guarantees the matrices, and the
+            // stream is synchronized.
             unsafe {
                 driver.record(marks[0], self.core.stream)?;
                 for _ in 0..launches {
@@ -409,14 +408,14 @@ impl LtBlas {
         };
         let elapsed = run();
         for mark in marks {
-            // SAFETY: it was made above, and nobody else gives it back.
+            // SAFETY: it was created above and is destroyed only here.
             let _ = unsafe { driver.destroy_event(mark) };
         }
         Ok(f64::from(elapsed?))
     }
 
-    /// The place of the fastest of `algorithms` and how many were tried: each once untimed, then
-    /// for some milliseconds. One that fails is passed over, unless all do.
+    /// Records the index of the fastest of `algorithms` and the number tried: each runs untimed,
+    /// then for some milliseconds. Skips those that fail, unless all do.
     unsafe fn fastest(
         &self,
         product: &Product,
@@ -424,7 +423,7 @@ impl LtBlas {
         algorithms: &[Vec<u64>],
     ) -> Result<(), DeviceError> {
         if product.reads_c {
-            let why = "every trial changes C, which the product reads";
+            let why = "every trial changes C, and the product reads it";
             let reason =
                 Reason::new(format!("algorithms of {}", self.numbers.name), why, "choose beta=0");
             return Err(DeviceError::Unsupported(reason));
@@ -436,7 +435,7 @@ impl LtBlas {
                 break;
             }
             plan.algorithm.clone_from(algorithm);
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             let once =
                 unsafe { self.time(product, plan, 1).and_then(|_| self.time(product, plan, 1)) };
             let each = once.and_then(|once| {
@@ -464,7 +463,7 @@ impl LtBlas {
     }
 }
 
-/// Rows, columns and leading dimension of a matrix as it is stored.
+/// Returns the rows, columns and leading dimension of a matrix as stored.
 fn stored_sizes(side: Side, rows: i32, columns: i32) -> [i32; 3] {
     if side.transposed { [columns, rows, side.leading] } else { [rows, columns, side.leading] }
 }
@@ -473,7 +472,7 @@ impl Drop for LtBlas {
     fn drop(&mut self) {
         let _ = self.core.activate();
         if !self.handle.is_null() {
-            // SAFETY: the library made it, and nobody else gives it back.
+            // SAFETY: the library created it, and it is destroyed only here.
             let _ = unsafe { (self.calls.destroy)(self.handle) };
         }
     }
@@ -500,7 +499,7 @@ impl BlasLibrary for LtBlas {
         let key = (product.types, product.shape, product.epilogue, product.accumulation, wanted);
         match self.last.get() {
             Some((known, choice)) if known == key => plan.choice = choice,
-            // SAFETY: by the promise of the caller.
+            // SAFETY: guaranteed by the caller.
             _ if wanted > 1 => unsafe { self.fastest(product, &mut plan, &found) }?,
             _ => {}
         }
@@ -516,9 +515,9 @@ impl BlasLibrary for LtBlas {
         };
         let [first, second, c] = product.matrices;
         let [b_layout, a_layout, c_layout] = plan.layouts.each_ref().map(|layout| layout.pointer);
-        // SAFETY: all objects are live and describe the matrices, which the caller promises; alpha
-        // and beta are on the host, where a fresh description looks for them, in the type that it
-        // names; the workspace is as long as is said.
+        // SAFETY: all objects are live and describe the matrices, which the caller guarantees;
+        // alpha and beta are on the host, the default location for a description, in the type that
+        // it names; the workspace has the length passed.
         let code = unsafe {
             (self.calls.multiply)(
                 self.handle,

@@ -1,12 +1,13 @@
-//! Code on disk, under a name made of all that it depends on: source, architecture, compiler.
+//! Disk cache of compiled code, in files named after everything that the code depends on: source,
+//! architecture, compiler.
 //!
-//! A file has a mark, the length of the code and its checksum, then the code: what a full disk, a
-//! crash or a bad sector has left of it is not found. Nor are files of versions before, which held
-//! the code alone.
+//! A file contains a mark, the length of the code, its checksum, and the code. Files damaged by a
+//! full disk, a crash or a bad sector are ignored, and so are files of earlier versions, which
+//! contained only the code.
 
 use std::path::{Path, PathBuf};
 
-/// What a code object depends on.
+/// Key of a code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
     arch: String,
@@ -14,9 +15,9 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// For this source, architecture and compiler.
+    /// Creates the key of this source, architecture and compiler.
     pub(super) fn new(source: &str, arch: &str, compiler: &str) -> Self {
-        // A zero between the parts: no part holds one.
+        // A zero separates the parts, none of which contains one.
         let whole = [source.as_bytes(), &[0], arch.as_bytes(), &[0], compiler.as_bytes()].concat();
         Self { arch: arch.replace(|c: char| !c.is_ascii_alphanumeric(), "-"), hash: fnv(&whole) }
     }
@@ -26,15 +27,16 @@ impl Key {
     }
 }
 
-/// The hash FNV-1a of 128 bits: stable between versions of this program, unlike the standard
-/// library's.
+/// Computes the 128-bit FNV-1a hash, which is stable between versions of this program, unlike the
+/// standard library's.
 fn fnv(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     bytes.iter().fold(BASIS, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }
 
-/// `rusty-stack-bench/kernels` in the user's directory for caches; none where there is no home.
+/// Returns `rusty-stack-bench/kernels` in the user's cache directory, or `None` without a home
+/// directory.
 pub(super) fn dir() -> Option<PathBuf> {
     let set =
         |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -44,20 +46,20 @@ pub(super) fn dir() -> Option<PathBuf> {
     Some(caches.join("rusty-stack-bench").join("kernels"))
 }
 
-/// What a file begins with; another layout gets another number.
+/// First bytes of a file; another layout gets another number.
 const MARK: &[u8; 16] = b"rsb-kernel-co-01";
 
-/// The code of `key`, when it is there and whole.
+/// Returns the code of `key`, if it is present and undamaged.
 pub(super) fn read(dir: &Path, key: &Key) -> Option<Vec<u8>> {
     decode(&std::fs::read(dir.join(key.file())).ok()?).map(<[u8]>::to_vec)
 }
 
-/// A file with `code`.
+/// Returns the contents of a file with `code`.
 fn encode(code: &[u8]) -> Vec<u8> {
     [MARK.as_slice(), &(code.len() as u64).to_le_bytes(), &fnv(code).to_le_bytes(), code].concat()
 }
 
-/// The code in `file`, where not a bit of it has changed.
+/// Returns the code in `file`, if it is undamaged.
 fn decode(file: &[u8]) -> Option<&[u8]> {
     let (length, rest) = file.strip_prefix(MARK)?.split_first_chunk()?;
     let (sum, code) = rest.split_first_chunk()?;
@@ -66,14 +68,14 @@ fn decode(file: &[u8]) -> Option<&[u8]> {
     is_whole.then_some(code)
 }
 
-/// Keeps the code of `key`. Other processes see all of it or nothing.
+/// Stores the code of `key`. Other processes see the complete file or none.
 pub(super) fn write(dir: &Path, key: &Key, code: &[u8]) -> std::io::Result<()> {
     std::fs::create_dir_all(dir)?;
     let temporary = dir.join(format!("{}.{}", key.file(), std::process::id()));
     let written = std::fs::write(&temporary, encode(code))
         .and_then(|()| std::fs::rename(&temporary, dir.join(key.file())));
     if written.is_err() {
-        // What is left of a failed write would lie there for ever; it may not even exist.
+        // Remove the rest of a failed write, which may not exist.
         let _ = std::fs::remove_file(&temporary);
     }
     written
@@ -95,7 +97,7 @@ mod tests {
             assert_ne!(key.file(), other.file());
         }
         assert!(key.file().starts_with("gfx90a-"));
-        // The published value for one letter.
+        // Published value for one letter.
         assert_eq!(fnv(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
     }
 

@@ -1,5 +1,5 @@
-//! Calls of a runtime's functions, each of which may be missing. `$runtime` has the table of
-//! functions as `api`, and turns a status or a missing function into its own kind of error.
+//! Macros that call a runtime's functions, each of which may be missing. `$runtime` has the
+//! function table as `api`, and converts a status or a missing function to its own error type.
 
 use std::ffi::c_int;
 
@@ -7,8 +7,8 @@ use rsb_model::Reason;
 
 use rsb_device::device::DeviceError;
 
-/// Calls a function and turns its status into a `Result`. It stands in an `unsafe` block of the
-/// caller, who promises what the function asks of its arguments.
+/// Calls a function and converts its status to a `Result`. Must be used in an `unsafe` block of the
+/// caller, who guarantees the function's requirements on its arguments.
 macro_rules! call {
     ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $runtime.api.$name {
@@ -18,44 +18,46 @@ macro_rules! call {
     };
 }
 
-/// Calls a function for what it does.
+/// Calls a function without a result.
 macro_rules! done {
     ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {{
-        // SAFETY: whoever calls promises live handles and memory that is long enough, as `Driver`
-        // says.
+        // SAFETY: the caller guarantees live handles and sufficiently long memory, as documented in
+        // `Driver`.
         Ok(unsafe { $crate::common::call!($runtime, $name($($argument),*)) }?)
     }};
 }
 
-/// Calls a function for what it makes, whose address it writes to `$value`.
+/// Calls a function that creates an object, whose address it writes to `$value`.
 macro_rules! made {
     ($runtime:expr, |$value:ident| $name:ident($($argument:expr),* $(,)?)) => {{
         let mut made = std::ptr::null_mut();
         let $value = &raw mut made;
-        // SAFETY: the pointer is to a live variable; of all else `Driver` says who promises it.
+        // SAFETY: the pointer is to a live variable; the caller guarantees the rest, as in
+        // `Driver`.
         unsafe { $crate::common::call!($runtime, $name($($argument),*)) }?;
         Ok(made.cast())
     }};
 }
 
-/// Calls a function for a whole number, which it writes to `$value`.
+/// Calls a function that returns an integer, which it writes to `$value`.
 macro_rules! number {
     ($runtime:expr, |$value:ident| $name:ident($($argument:expr),* $(,)?)) => {{
         let mut number: c_int = 0;
         let $value = &raw mut number;
-        // SAFETY: the pointer is to a live variable; of all else `Driver` says who promises it.
+        // SAFETY: the pointer is to a live variable; the caller guarantees the rest, as in
+        // `Driver`.
         unsafe { $crate::common::call!($runtime, $name($($argument),*)) }.map(|()| number)
     }};
 }
 
 pub(crate) use {call, done, made, number};
 
-/// The status of a call in the thread of a GPU, where the runtime is not asked for its words.
+/// Converts the status of a call in the thread of a GPU, without the runtime's error text.
 pub(crate) fn in_thread(call: &str, code: c_int) -> Result<(), DeviceError> {
     if code == 0 {
         return Ok(());
     }
-    let why = format!("error {code}, in the thread of a GPU");
-    let cure = "look at the kernel's log (dmesg); for a collective, choose launcher=one-thread";
+    let why = format!("error {code} in the thread of a GPU");
+    let cure = "check the kernel log (dmesg); for a collective, choose launcher=one-thread";
     Err(DeviceError::Failed(Reason::new(call, why, cure)))
 }

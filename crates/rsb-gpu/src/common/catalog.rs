@@ -1,11 +1,12 @@
-//! Every kernel: its name, its data types and the kinds of its parameters. The launching code is
-//! checked against this table, and so is what the compiler makes of the sources.
+//! Table of all kernels: name, data types and kinds of parameters. Tests check the launching code
+//! and the compiled sources against it.
 //!
-//! The symbol of a kernel is its stem, `_` and the data type: `rsb_triad_f32`; kernels without data
-//! types have the stem alone. Every parameter takes 8 bytes: an address of the device, a whole
-//! number without sign, or a number in f64.
+//! The symbol of a kernel is its stem, `_` and the data type: `rsb_triad_f32`; the symbol of a
+//! kernel without data types is only the stem. Every parameter has 8 bytes: a device address, an
+//! unsigned integer, or an f64.
 //!
-//! Their sources are `kernels/*.cu` behind `kernels/prelude.h`; the fake GPU has a twin of each for
+//! The sources are `kernels/*.cu`, preceded by `kernels/prelude.h`; the fake GPU has a counterpart
+//! of each for tests.
 //! tests.
 
 mod parameters;
@@ -19,43 +20,43 @@ use self::parameters::{
     TWO_INPUTS, WRITE,
 };
 
-/// What a parameter is.
+/// Kind of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parameter {
-    /// The address of what is read.
+    /// Address of data that is read.
     In,
-    /// The address of what is written.
+    /// Address of data that is written.
     Out,
-    /// The address of what is read and written.
+    /// Address of data that is read and written.
     InOut,
-    /// The address of room for the blocks of one launch to leave partial results in.
+    /// Address of workspace in which the blocks of one launch store partial results.
     Scratch,
-    /// A whole number without sign, 64 bits.
+    /// An unsigned 64-bit integer.
     Count,
-    /// A number in f64.
+    /// An f64.
     Number,
 }
 
-/// A file of sources; it is compiled as a whole.
+/// A source file, compiled as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Module {
-    /// Streams, pointer chase, flush, the empty kernel.
+    /// Streams, pointer chase, cache flush, the empty kernel.
     Memory,
-    /// Element by element.
+    /// Element-wise functions.
     Elementwise,
-    /// All to one.
+    /// Reductions to one element.
     Reduce,
-    /// Along rows.
+    /// Normalizations along rows.
     Normalize,
-    /// Queries against keys and values.
+    /// Attention of queries to keys and values.
     Attention,
     /// 2-D convolution.
     Convolution,
     /// Matrix products.
     Gemm,
-    /// Products with weights of few bits.
+    /// Products with low-bit weights.
     Quantized,
-    /// Peak rates of arithmetic.
+    /// Peak arithmetic rates.
     Peak,
 }
 
@@ -65,12 +66,12 @@ macro_rules! source {
     };
 }
 
-/// The source of [`rsb_device::compiler::VECTOR_ADD`]: compiled to see how long that takes, and run
-/// by nobody.
+/// Source of [`rsb_device::compiler::VECTOR_ADD`]: compiled only to measure the compile time, never
+/// launched.
 pub(super) const VECTOR_ADD_SOURCE: &str = source!("vector_add.cu");
 
 impl Module {
-    /// Every one.
+    /// All modules.
     pub const ALL: [Self; 9] = [
         Self::Memory,
         Self::Elementwise,
@@ -83,7 +84,7 @@ impl Module {
         Self::Peak,
     ];
 
-    /// The file's name.
+    /// Returns the name of the file.
     pub const fn file(self) -> &'static str {
         match self {
             Self::Memory => "memory.cu",
@@ -98,12 +99,12 @@ impl Module {
         }
     }
 
-    /// The file's name without its ending, as [`rsb_device::compiler::SOURCES`] has it.
+    /// Returns the file name without its extension, as in [`rsb_device::compiler::SOURCES`].
     pub fn stem(self) -> &'static str {
         self.file().trim_end_matches(".cu")
     }
 
-    /// The whole source, with the prelude.
+    /// Returns the whole source, with the prelude.
     pub const fn source(self) -> &'static str {
         match self {
             Self::Memory => source!("memory.cu"),
@@ -119,32 +120,32 @@ impl Module {
     }
 }
 
-/// One kernel, for all its data types.
+/// A kernel, for all its data types.
 #[derive(Debug, Clone, Copy)]
 pub struct KernelInfo {
-    /// The symbol without the data type.
+    /// Symbol without the data type.
     pub stem: &'static str,
-    /// Where it is.
+    /// Module that contains it.
     pub module: Module,
-    /// Its data types; none when it works on bytes.
+    /// Its data types; empty if it works on bytes.
     pub dtypes: &'static [Dtype],
     /// Its parameters, in order.
     pub parameters: &'static [Parameter],
-    /// Most threads in a block. Below [`ANY_BLOCK`] a block has exactly as many.
+    /// Largest number of threads in a block. Below [`ANY_BLOCK`], a block has exactly this many.
     pub block: u32,
-    /// What the architecture must have for the data type: dense or sparse matrix instructions, or
-    /// nothing special.
+    /// Engine that the architecture must have for the data type: dense or sparse matrix
+    /// instructions, or only vector instructions.
     pub unit: Engine,
 }
 
-/// [`KernelInfo::block`] of kernels that take blocks of any size up to it.
+/// [`KernelInfo::block`] of kernels that support blocks of any size up to this.
 pub const ANY_BLOCK: u32 = 1024;
 
-/// Threads of a block where they share memory.
+/// Threads in a block of kernels that use shared memory.
 pub const SHARING_BLOCK: u32 = 256;
 
 impl KernelInfo {
-    /// The symbol for `dtype`.
+    /// Returns the symbol for `dtype`.
     pub fn symbol(&self, dtype: Option<Dtype>) -> String {
         match dtype {
             Some(dtype) if !self.dtypes.is_empty() => format!("{}_{dtype}", self.stem),
@@ -152,7 +153,7 @@ impl KernelInfo {
         }
     }
 
-    /// Whether it exists for `dtype` on `arch`.
+    /// Returns whether it exists for `dtype` on `arch`.
     pub fn exists(&self, dtype: Dtype, arch: &str) -> bool {
         self.dtypes.contains(&dtype)
             && match self.unit {
@@ -162,7 +163,7 @@ impl KernelInfo {
             }
     }
 
-    /// Every symbol of it on `arch`.
+    /// Returns all its symbols on `arch`.
     pub fn symbols(&self, arch: &str) -> Vec<String> {
         if self.dtypes.is_empty() {
             return vec![self.stem.to_owned()];
@@ -172,7 +173,7 @@ impl KernelInfo {
     }
 }
 
-/// The kernel with this stem.
+/// Returns the kernel with this stem.
 pub fn find(stem: &str) -> Option<&'static KernelInfo> {
     KERNELS.iter().find(|kernel| kernel.stem == stem)
 }
@@ -180,7 +181,7 @@ pub fn find(stem: &str) -> Option<&'static KernelInfo> {
 const FLOATS: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
 const NUMBERS: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I4];
 
-/// Those that are computed in f32.
+/// Types that are computed in f32.
 const IN_F32: &[Dtype] = &[Dtype::F32, Dtype::F16, Dtype::Bf16];
 
 use Parameter::{Count, InOut};
@@ -198,7 +199,7 @@ const fn any_block(kernel: KernelInfo) -> KernelInfo {
     KernelInfo { block: ANY_BLOCK, ..kernel }
 }
 
-/// The table.
+/// All kernels.
 pub const KERNELS: &[KernelInfo] = &[
     kernel("rsb_read", Module::Memory, &[], READ),
     kernel("rsb_read_nt", Module::Memory, &[], READ),
@@ -285,7 +286,7 @@ mod tests {
         for kernel in KERNELS {
             known += match kernel.module {
                 Module::Peak => kernel.dtypes.len(),
-                // Element by element, whole numbers have a macro of their own.
+                // Element-wise kernels of integers have a separate macro.
                 Module::Elementwise if kernel.dtypes == NUMBERS => 2,
                 _ => 1,
             };

@@ -1,6 +1,6 @@
-//! Collectives over several GPUs by NCCL or RCCL, loaded at run time: one process drives every GPU.
-//! One thread begins a call on all of them, or a thread for each GPU calls the library for it
-//! alone.
+//! Collectives over several GPUs by NCCL or RCCL, loaded at run time. One process drives every GPU:
+//! either one thread starts a call on all of them as a group, or one thread per GPU calls the
+//! library.
 
 mod rank;
 mod threads;
@@ -33,38 +33,39 @@ const fn data_type(dtype: Dtype) -> Option<c_int> {
     }
 }
 
-/// GPUs that work together, each with its place among them: what NCCL calls a clique. Connecting
-/// them takes long, so that they stay connected for the next collective.
+/// GPUs that work together, each with its rank: a clique in NCCL's terms. Connecting them takes
+/// long, so they stay connected for the next collective.
 pub(super) struct Clique {
     api: Arc<Nccl>,
     members: Vec<Member>,
 }
 
-/// One GPU of a clique.
+/// A GPU of a clique.
 struct Member {
     core: Rc<Core>,
     communicator: ncclComm_t,
-    /// For what goes on beside the GPU's other work.
+    /// Stream for work that runs concurrently with the GPU's other work.
     side: SideStream,
 }
 
-/// A collective over the GPUs of a clique, bound.
+/// A collective over the GPUs of a clique, bound to its buffers.
 pub(super) struct LibraryCollective {
-    /// Those that ask, where each GPU has its own; they end before what they work with.
+    /// Calling threads, if each GPU has one. Declared first, so that they end before the data they
+    /// use is dropped.
     threads: Option<RankThreads>,
     clique: Rc<Clique>,
     name: &'static str,
     lane: CollectiveLane,
-    /// What each GPU is asked.
+    /// Arguments of each GPU.
     parts: Vec<RankPart>,
     _buffers: Vec<(Buffer, Buffer)>,
 }
 
-/// The clique that worked last, if there was one.
+/// The most recently used clique, if any.
 pub(super) type LastClique = RefCell<Option<Rc<Clique>>>;
 
-/// Binds `call` to the buffers of each pair, by the library of the name, on the clique that worked
-/// last where it is the same.
+/// Binds `call` to the buffers of each pair, with the named library, on the last clique if it has
+/// the same GPUs.
 pub(super) fn kernel(
     name: &'static str,
     load: fn() -> Result<Loaded, Unavailable>,
@@ -76,11 +77,11 @@ pub(super) fn kernel(
         return Err(unsupported_error(
             call,
             name,
-            "a thread for each GPU orders nothing beside what else goes on".to_owned(),
+            "launcher=threads cannot overlap collectives with other work".to_owned(),
         ));
     }
     let data_type = data_type(call.dtype).ok_or_else(|| {
-        unsupported_error(call, name, format!("it is not asked for {} here", call.dtype))
+        unsupported_error(call, name, format!("this program does not use it for {}", call.dtype))
     })?;
     let (mut cores, mut ends) = (Vec::new(), Vec::new());
     for (rank, (send, receive)) in (0..).zip(pairs) {
@@ -92,7 +93,7 @@ pub(super) fn kernel(
             return Err(unsupported_error(
                 call,
                 name,
-                "a pair of buffers does not lie on one GPU, or is too small".to_owned(),
+                "the buffers of a pair are too small or not on the same GPU".to_owned(),
             ));
         }
         cores.push(Rc::clone(from.core()));
@@ -133,7 +134,7 @@ impl Clique {
     ) -> Result<Self, DeviceError> {
         let library = load().map_err(|missing| {
             let cure = format!(
-                "{}; our own all-reduce needs none (communication_backend=ring)",
+                "{}; our own all-reduce needs no library (communication_backend=ring)",
                 missing.cure
             );
             lacking(Unavailable { cure, ..missing })
@@ -143,7 +144,7 @@ impl Clique {
         let mut communicators: Vec<ncclComm_t> = vec![std::ptr::null_mut(); devices.len()];
         let mut clique = Self { api, members: Vec::new() };
         let connect = function(&clique.api, clique.api.ncclCommInitAll, "ncclCommInitAll")?;
-        // SAFETY: both pointers are to as many live elements as is said.
+        // SAFETY: both pointers are to as many live elements as passed.
         let status =
             unsafe { connect(communicators.as_mut_ptr(), number(devices.len()), devices.as_ptr()) };
         check(&clique.api, "ncclCommInitAll", status)?;
@@ -159,7 +160,7 @@ impl Clique {
         own.eq(cores.iter().map(Rc::as_ptr))
     }
 
-    /// What each GPU is asked for `call` between its ends.
+    /// Returns the arguments of each GPU for `call` with its send and receive addresses.
     fn parts(
         &self,
         call: &Collective,
@@ -181,7 +182,7 @@ impl Clique {
         parts
     }
 
-    /// A thread for each of `parts`, its GPU the current one there.
+    /// Starts a thread for each of `parts`, with its GPU current.
     fn threads(&self, parts: &[RankPart]) -> Result<RankThreads, DeviceError> {
         let mut threads = RankThreads::default();
         for (member, part) in self.members.iter().zip(parts) {
@@ -206,7 +207,7 @@ fn number(rank: usize) -> c_int {
 }
 
 impl LibraryCollective {
-    /// All GPUs in one group, by this thread.
+    /// Launches on all GPUs in one group, from this thread.
     fn launch_group(&self) -> Result<(), DeviceError> {
         let api = &*self.clique.api;
         if self.lane == CollectiveLane::Beside {
@@ -215,8 +216,8 @@ impl LibraryCollective {
         let group = Group::begin(api)?;
         for (member, part) in self.clique.members.iter().zip(&self.parts) {
             member.core.activate()?;
-            // SAFETY: `kernel` has checked that both buffers hold as much as the call says, on the
-            // GPU of the communicator, and `self` keeps them, the communicator and the stream.
+            // SAFETY: `kernel` checked that both buffers are large enough for the call, on the GPU
+            // of the communicator, and `self` keeps them, the communicator and the stream.
             unsafe { part.enqueue(api) }?;
         }
         group.end()
@@ -251,7 +252,7 @@ impl Kernel for LibraryCollective {
 
 impl Drop for LibraryCollective {
     fn drop(&mut self) {
-        // The library may still be at work on the buffers.
+        // The library may still be using the buffers.
         for member in &self.clique.members {
             let _ = member.core.synchronize();
             let _ = member.side.synchronize();
@@ -264,7 +265,7 @@ impl Drop for Clique {
         let Some(destroy) = self.api.ncclCommDestroy else { return };
         for member in self.members.iter().filter(|member| !member.communicator.is_null()) {
             let _ = member.core.activate();
-            // SAFETY: it was made by ncclCommInitAll, and nobody else gives it back.
+            // SAFETY: ncclCommInitAll created it, and it is destroyed only here.
             let _ = unsafe { destroy(member.communicator) };
         }
     }

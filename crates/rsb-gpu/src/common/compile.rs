@@ -1,8 +1,8 @@
-//! Runtime compilation: sources to code for a GPU, which is kept in a cache. hiprtc and NVRTC have
-//! the same interface under two names; neither needs a device.
+//! Runtime compilation of sources to GPU code, which is cached. hiprtc and NVRTC have the same
+//! interface under two names; neither needs a device.
 //!
-//! Compilers of ROCm 5 and 6 end the process when they do not know an architecture: whatever
-//! compiles does so in a worker, and says beforehand on standard error what it is about to do.
+//! Compilers of ROCm 5 and 6 end the process when they do not support an architecture. Callers
+//! compile in a worker process, and a message on standard error announces each compilation.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io::Write as _;
@@ -20,23 +20,23 @@ use rsb_device::compiler::{CodeObject, Compilation, Job, KernelChoice, VECTOR_AD
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Operation;
 
-/// What a compilation gave.
+/// Result of a compilation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiled {
-    /// The code: ELF.
+    /// ELF code.
     pub code: Vec<u8>,
-    /// What the compiler said, warnings for instance.
+    /// Log of the compiler, such as warnings.
     pub log: String,
-    /// From handing the source over to the code.
+    /// Time from passing the source to having the code.
     pub time: Duration,
 }
 
-/// A source to be compiled.
+/// A source to compile.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// The text. It cannot include headers.
+    /// Text of the source. It cannot include headers.
     pub text: &'a str,
-    /// What it is called in messages.
+    /// Name in messages.
     pub name: &'a str,
 }
 
@@ -47,37 +47,38 @@ pub(super) enum CacheHit {
     No,
 }
 
-/// Code and where it came from.
+/// Code and its origin.
 pub(super) struct Code {
     pub(super) bytes: Vec<u8>,
     pub(super) cached: CacheHit,
 }
 
-/// A compiler of one vendor, loaded.
+/// A loaded compiler of a vendor.
 pub(crate) trait Toolchain {
-    /// Which compiler this is, version and all: what it makes is kept under this name.
+    /// Returns the compiler's identity including its version, part of the cache key.
     fn identity(&self) -> String;
 
-    /// Compiles for `arch` with more options such as `-O1`.
+    /// Compiles for `arch` with additional options such as `-O1`.
     ///
     /// # Errors
-    /// When the source is not accepted.
+    /// If the compiler rejects the source.
     fn compile(&self, source: Source<'_>, arch: &str, options: &[&str])
     -> Result<Compiled, Reason>;
 
-    /// What it is to compile for, so that the code runs on a GPU of `arch`: `arch` itself, unless
-    /// it does not know it.
+    /// Returns the architecture to compile for so that the code runs on a GPU of `arch`: `arch`
+    /// itself, unless the compiler does not support it.
     fn closest(&self, arch: &str) -> String {
         arch.to_owned()
     }
 
-    /// Why it does not know `arch`, where that is to be expected, and which release does.
+    /// Returns the reason if the compiler is expected not to support `arch`, with the release that
+    /// does.
     fn unknown(&self, _: &str) -> Option<Reason> {
         None
     }
 }
 
-/// The code of one of our own sources, from the cache where it is there.
+/// Returns the code of one of this program's sources, from the cache if present.
 pub(super) fn load_or_compile(
     toolchain: &dyn Toolchain,
     module: Module,
@@ -99,7 +100,7 @@ fn cached_in(
     }
 }
 
-/// As [`load_or_compile`], but compiled now.
+/// Compiles like [`load_or_compile`], without reading the cache.
 pub(super) fn fresh(
     toolchain: &dyn Toolchain,
     module: Module,
@@ -117,23 +118,23 @@ fn fresh_in(
     let source = Source { text: module.source(), name: module.file() };
     let arch = &toolchain.closest(arch);
     let cause = toolchain.unknown(arch).map_or_else(
-        || format!("this compiler does not know {arch}: install one that does"),
+        || format!("this compiler does not support {arch}: install one that does"),
         |reason| format!("{}: {}", reason.why, reason.cure),
     );
     let _ = writeln!(
         std::io::stderr(),
-        "compiling {} for {arch}; should the process end here, {cause}",
+        "compiling {} for {arch}; if the process ends here, {cause}",
         source.name
     );
     let bytes = toolchain.compile(source, arch, &[]).map_err(DeviceError::Failed)?.code;
     if let Some(dir) = dir {
-        // A cache that cannot be written costs time, nothing else.
+        // A cache that cannot be written only costs time.
         let _ = cache::write(dir, &Key::new(source.text, arch, &toolchain.identity()), &bytes);
     }
     Ok(Code { bytes, cached: CacheHit::No })
 }
 
-/// A file with its size and time.
+/// Identifies a file by its path, size and modification time.
 pub(crate) fn file_identity(path: &Path) -> String {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let about = std::fs::metadata(&path).ok();
@@ -143,7 +144,7 @@ pub(crate) fn file_identity(path: &Path) -> String {
     format!("{} {size} {}", path.display(), time.map_or(0, |time| time.as_secs()))
 }
 
-/// Compiles one of our own sources as `job` says.
+/// Compiles one of this program's sources for `job`.
 pub(crate) fn job(
     toolchain: &dyn Toolchain,
     job: &Job,
@@ -163,7 +164,7 @@ pub(crate) fn job(
     }
 }
 
-/// The source called `name`: one of the modules, or the smallest there is.
+/// Returns the source called `name`: one of the modules, or the smallest source.
 fn source_of(name: &str) -> Result<Source<'static>, Reason> {
     if name == VECTOR_ADD {
         return Ok(Source { text: catalog::VECTOR_ADD_SOURCE, name: "vector_add.cu" });
@@ -171,19 +172,22 @@ fn source_of(name: &str) -> Result<Source<'static>, Reason> {
     let module = Module::ALL.into_iter().find(|module| module.stem() == name);
     let source = module.map(|module| Source { text: module.source(), name: module.file() });
     source.ok_or_else(|| {
-        Reason::new(format!("source {name}"), "there is none of this name", "name one of the list")
+        Reason::new(
+            format!("source {name}"),
+            "there is no source of this name",
+            "choose a source from the list",
+        )
     })
 }
 
-/// What the cache in `dir` holds of `key`; where it holds nothing, what is `compiled` now, which it
-/// holds then.
+/// Returns the code of `key` from the cache in `dir`. If it is absent, compiles it and adds it to
+/// the cache.
 fn warm(
     dir: Option<&Path>,
     key: &Key,
     compiled: impl FnOnce() -> Result<CodeObject, Reason>,
 ) -> Result<CodeObject, Reason> {
-    let dir =
-        dir.ok_or_else(|| no_cache_error("this user has no directory for caches".to_owned()))?;
+    let dir = dir.ok_or_else(|| no_cache_error("this user has no cache directory".to_owned()))?;
     let started = Instant::now();
     if let Some(bytes) = cache::read(dir, key) {
         return Ok(CodeObject { bytes, target: None, time: started.elapsed() });
@@ -198,11 +202,12 @@ fn no_cache_error(why: String) -> Reason {
     Reason::new(
         "cache of compiled kernels",
         why,
-        "set HOME or XDG_CACHE_HOME to a directory with room, or choose compilation=cold",
+        "set HOME or XDG_CACHE_HOME to a writable directory with free space, or choose \
+         compilation=cold",
     )
 }
 
-/// Which kernel would do `operation` on a GPU of `arch`.
+/// Returns the kernel that would run `operation` on a GPU of `arch`.
 pub(crate) fn choose(
     operation: &Operation,
     options: &Options,
@@ -213,14 +218,14 @@ pub(crate) fn choose(
     Ok(KernelChoice { source, symbol: plan.symbol, block_size: plan.block })
 }
 
-/// The functions of a runtime compiler, whose programs are of type `P`.
+/// Functions of a runtime compiler, whose programs have type `P`.
 pub(crate) struct Rtc<P> {
     pub(crate) loaded: Loaded,
-    /// What its calls begin with: `hiprtc`.
+    /// Prefix of its calls: `hiprtc`.
     pub(crate) prefix: &'static str,
-    /// What the call for the code is called: `GetCode`. That for its length ends in `Size`.
+    /// Name of the call that returns the code: `GetCode`. The call for its size ends in `Size`.
     pub(crate) code_call: &'static str,
-    /// What to do when a source of our own is not accepted.
+    /// Remedy if the compiler rejects one of this program's sources.
     pub(crate) cure: &'static str,
     pub(crate) create: Option<
         unsafe extern "C" fn(
@@ -242,11 +247,11 @@ pub(crate) struct Rtc<P> {
     pub(crate) version: Option<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>,
 }
 
-/// The status of success, of both.
+/// Status of success, for both compilers.
 const SUCCESS: c_int = 0;
 
 impl<P: Copy> Rtc<P> {
-    /// The compiler's version as it says it.
+    /// Returns the version that the compiler reports.
     pub(crate) fn version(&self) -> Option<(i32, i32)> {
         let (mut major, mut minor): (c_int, c_int) = (0, 0);
         // SAFETY: both pointers are to live variables of this type.
@@ -255,14 +260,14 @@ impl<P: Copy> Rtc<P> {
         (status == Some(SUCCESS)).then_some((major, minor))
     }
 
-    /// Compiles `source` with `options`; `arch` only for messages.
+    /// Compiles `source` with `options`; `arch` is only used in messages.
     pub(crate) fn compile(
         &self,
         source: Source<'_>,
         arch: &str,
         options: &[String],
     ) -> Result<Compiled, Reason> {
-        // hiprtc of ROCm 5.2 crashes when two threads compile at once.
+        // hiprtc of ROCm 5.2 crashes if two threads compile at once.
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
@@ -274,7 +279,7 @@ impl<P: Copy> Rtc<P> {
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let compile = self.function(self.compile, "CompileProgram")?;
         let count = c_int::try_from(pointers.len()).unwrap_or(c_int::MAX);
-        // SAFETY: the program is live, and so are the options, each of which ends with a zero.
+        // SAFETY: the program and the zero-terminated options are live.
         let status = unsafe { compile(program.handle, count, pointers.as_ptr()) };
         let log = program.log();
         if status != SUCCESS {
@@ -296,7 +301,7 @@ impl<P: Copy> Rtc<P> {
     }
 
     fn text(&self, status: c_int) -> String {
-        // SAFETY: it takes any number and gives a static text or null.
+        // SAFETY: it accepts any number and returns a static text or null.
         let text = self.error_text.map(|function| unsafe { function(status) });
         match text.filter(|text| !text.is_null()) {
             // SAFETY: the text is static and ends with a zero.
@@ -309,23 +314,24 @@ impl<P: Copy> Rtc<P> {
         if status == SUCCESS {
             return Ok(());
         }
-        let cure = format!("run again; when it stays, reinstall {}", self.loaded.path().display());
+        let cure =
+            format!("run again; if it fails again, reinstall {}", self.loaded.path().display());
         Err(Reason::new(format!("{}{what}", self.prefix), self.text(status), cure))
     }
 }
 
 fn text_of(text: &str, name: &str) -> Result<CString, Reason> {
     CString::new(text).map_err(|_| {
-        Reason::new(format!("source {name}"), "it holds a zero byte", "take the byte out of it")
+        Reason::new(format!("source {name}"), "it contains a zero byte", "remove the zero byte")
     })
 }
 
-/// Compilers say much; the first lines hold the cause.
+/// Returns the first lines of a compiler's log, which contain the cause.
 fn first_lines(log: &str) -> String {
     log.lines().filter(|line| !line.trim().is_empty()).take(6).collect::<Vec<_>>().join(" | ")
 }
 
-/// A source under compilation, given back at the end.
+/// A source during compilation, destroyed at the end.
 struct Program<'c, P: Copy> {
     compiler: &'c Rtc<P>,
     handle: P,
@@ -336,7 +342,7 @@ impl<'c, P: Copy> Program<'c, P> {
         let create = compiler.function(compiler.create, "CreateProgram")?;
         let (text, name) = (text_of(source.text, source.name)?, text_of(source.name, source.name)?);
         let mut handle = std::mem::MaybeUninit::<P>::uninit();
-        // SAFETY: both texts end with a zero and are copied; no headers, hence no lists of them.
+        // SAFETY: both texts end with a zero and are copied; there are no headers.
         let status = unsafe {
             create(
                 handle.as_mut_ptr(),
@@ -361,9 +367,9 @@ impl<'c, P: Copy> Program<'c, P> {
         if unsafe { size(self.handle, &raw mut bytes) } != SUCCESS {
             return String::new();
         }
-        // One byte more than is said: not every version counts the final zero.
+        // One byte more than reported: not every version counts the final zero.
         let mut log = vec![0_u8; bytes + 1];
-        // SAFETY: the buffer holds as many bytes as the compiler asked for.
+        // SAFETY: the buffer has as many bytes as the compiler requested.
         if unsafe { get(self.handle, log.as_mut_ptr().cast()) } != SUCCESS {
             return String::new();
         }
@@ -380,7 +386,7 @@ impl<'c, P: Copy> Program<'c, P> {
         // SAFETY: the program is live, the pointer is to a live variable.
         compiler.check(&size_call, unsafe { size(self.handle, &raw mut bytes) })?;
         let mut code = vec![0_u8; bytes];
-        // SAFETY: the buffer holds as many bytes as the compiler asked for.
+        // SAFETY: the buffer has as many bytes as the compiler requested.
         let status = unsafe { get(self.handle, code.as_mut_ptr().cast()) };
         compiler.check(compiler.code_call, status)?;
         Ok(code)
@@ -390,7 +396,7 @@ impl<'c, P: Copy> Program<'c, P> {
 impl<P: Copy> Drop for Program<'_, P> {
     fn drop(&mut self) {
         if let Some(destroy) = self.compiler.destroy {
-            // SAFETY: the program is live, and nobody else gives it back.
+            // SAFETY: the program is live and destroyed only here.
             unsafe { destroy(&raw mut self.handle) };
         }
     }
@@ -402,7 +408,7 @@ mod tests {
 
     use super::*;
 
-    /// Compiles everything to the same code and counts how often.
+    /// A compiler that returns the same code for everything and counts its calls.
     struct Counting {
         compiled: Cell<u32>,
     }

@@ -1,4 +1,4 @@
-//! What everything on one GPU shares: the runtime, the GPU's number and its one stream.
+//! State shared by everything on one GPU: the runtime, the GPU's ordinal and its stream.
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -6,16 +6,16 @@ use std::rc::Rc;
 use super::driver::{DeviceProperties, Driver, Handle};
 use rsb_device::device::DeviceError;
 
-/// One GPU, opened.
+/// An opened GPU.
 pub(crate) struct Core {
     pub(crate) driver: Rc<dyn Driver>,
     pub(crate) ordinal: c_int,
     pub(crate) stream: Handle,
-    /// What kernels are compiled for, such as `gfx90a`.
+    /// Target architecture of kernels, such as `gfx90a`.
     pub(crate) arch: String,
     /// Compute units.
     pub(crate) units: u32,
-    /// Whether copies from and to the host cross PCI Express.
+    /// Whether copies between host and device cross PCI Express.
     pub(super) is_on_pcie: bool,
 }
 
@@ -39,12 +39,12 @@ impl Core {
         }))
     }
 
-    /// Makes the GPU the current one.
+    /// Makes the GPU current.
     pub(crate) fn activate(&self) -> Result<(), DeviceError> {
         self.driver.activate(self.ordinal)
     }
 
-    /// Waits for the stream.
+    /// Waits for all work in the stream.
     pub(crate) fn synchronize(&self) -> Result<(), DeviceError> {
         self.activate()?;
         // SAFETY: the stream lives as long as `self`.
@@ -55,7 +55,7 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         let _ = self.activate();
-        // SAFETY: nothing that uses the stream is left: all of it holds this core.
+        // SAFETY: no user of the stream is left, since each keeps this core.
         let _ = unsafe { self.driver.destroy_stream(self.stream) };
     }
 }

@@ -1,4 +1,4 @@
-//! One GPU behind the device traits.
+//! Implementation of the device traits for one GPU.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -25,21 +25,21 @@ use rsb_device::device::{
 use rsb_device::held::{HostSide, LazyCell};
 use rsb_device::operation::{Collective, Gemm, MemoryStream, Operation, Stores, StreamPattern};
 
-/// One GPU, opened.
+/// An opened GPU.
 pub struct GpuDevice {
     info: DeviceInfo,
     max_threads_per_unit: u32,
     core: Rc<Core>,
     /// Compiled and loaded on first use.
     modules: RefCell<BTreeMap<Module, Rc<LoadedModule>>>,
-    /// What empties the caches, kept between calls.
+    /// Kernels that flush the caches, kept between calls.
     flush: LazyCell<[Bound; 2]>,
-    /// As many as the driver has.
+    /// One for each offer of the driver.
     blas: [OnceCell<Result<Rc<dyn BlasLibrary>, DeviceError>>; 2],
-    /// Those that did a collective last, beginning with this one.
+    /// Most recent clique of a collective, starting with this GPU.
     clique: collective::LastClique,
-    /// Every GPU of the runtime, this one's own place unused; those that work together with this
-    /// one.
+    /// One slot for each GPU of the runtime, for those used together with this one; its own slot is
+    /// unused.
     peers: Vec<OnceCell<Box<GpuDevice>>>,
 }
 
@@ -68,7 +68,7 @@ impl GpuDevice {
         self.module(plan.kernel.module)?.function(&plan.symbol).map_err(|error| absent(plan, error))
     }
 
-    /// The module, compiled and loaded where it is not yet.
+    /// Returns the module, compiled and loaded on first use.
     fn module(&self, module: Module) -> Result<Rc<LoadedModule>, DeviceError> {
         if let Some(known) = self.modules.borrow().get(&module) {
             return Ok(Rc::clone(known));
@@ -100,7 +100,7 @@ impl GpuDevice {
         Ok(NativeKernel { bound: self.bind(&plan, buffers)?, provider })
     }
 
-    /// By one of the vendor's libraries.
+    /// Prepares a product by one of the vendor's libraries.
     fn product<'d>(
         &'d self,
         index: usize,
@@ -118,8 +118,8 @@ impl GpuDevice {
         Ok(Box::new(blas::kernel(opened, offer.name, op, options, buffers)?))
     }
 
-    /// By the first of the vendor's libraries that is there and has it, else by a kernel of our
-    /// own; or as asked for.
+    /// Prepares a product by the first of the vendor's libraries that is installed and supports it,
+    /// or by a native kernel; with the requested provider, if there is one.
     fn gemm<'d>(
         &'d self,
         op: &Gemm,
@@ -129,8 +129,8 @@ impl GpuDevice {
         if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
             return Err(plan::unsupported_error(
                 "gemm of i8",
-                "its sums are whole numbers, and alpha or beta is not",
-                "choose whole alpha and beta",
+                "its sums are integers, but alpha or beta is not",
+                "choose integers for alpha and beta",
             ));
         }
         let offers = self.core.driver.blas_offers();
@@ -149,7 +149,7 @@ impl GpuDevice {
                 made => return made,
             }
         }
-        // What no kernel of our own does either is told by the library that would have.
+        // If native kernels do not support it either, report the reason of the preferred library.
         self.native_gemm(op, options, buffers).map_err(|own| match (own, missing) {
             (DeviceError::Unsupported(_), Some(reason)) => DeviceError::Unsupported(reason),
             (own, _) => own,
@@ -177,28 +177,29 @@ impl GpuDevice {
         }
         Err(DeviceError::Failed(Reason::new(
             format!("buffers of {}", operation.name()),
-            "they are not as many or not as large as the operation needs, or not on this GPU",
-            "this is a defect of this program: please report it with the case's id",
+            "the number or size of the buffers does not match the operation, or they are not on \
+             this GPU",
+            "report this as a bug with the case id",
         )))
     }
 
-    /// Whether `buffer` is in the memory of this GPU.
+    /// Returns whether `buffer` is in the memory of this GPU.
     fn holds(&self, buffer: &Buffer) -> bool {
         buffer
             .storage::<Allocation>()
             .is_some_and(|memory| memory.core().ordinal == self.core.ordinal)
     }
 
-    /// Kernels that touch twice the last cache twice: one writes its words, then one reads as many
-    /// others, so that what is left in the caches is clean and its eviction costs the kernel that
-    /// follows nothing.
+    /// Returns kernels that touch twice the size of the last-level cache, twice: one writes its
+    /// words, then one reads as many others, so that the caches are left clean and their eviction
+    /// does not slow down the next kernel.
     fn flush_kernels(&self) -> Result<[Bound; 2], DeviceError> {
         const LEAST: u64 = 64 << 20;
         let bytes = self.info.last_level_cache_bytes().map_or(LEAST, |size| (2 * size).max(LEAST));
         let kernel = super::catalog::find("rsb_flush").ok_or_else(|| {
             plan::unsupported_error(
                 "flush",
-                "the table of kernels lacks it",
+                "it is not in the kernel table",
                 "report this as a bug",
             )
         })?;
@@ -225,12 +226,12 @@ impl GpuDevice {
         Ok([self.bind(&write, &[written])?, self.bind(&read, &buffers)?])
     }
 
-    /// The empty kernel, one block of one wavefront.
+    /// Returns the empty kernel, with one block of 64 threads.
     fn empty_kernel(&self) -> Result<NativeKernel, DeviceError> {
         let kernel = super::catalog::find("rsb_empty").ok_or_else(|| {
             plan::unsupported_error(
                 "launch",
-                "the table of kernels lacks it",
+                "it is not in the kernel table",
                 "report this as a bug",
             )
         })?;
@@ -377,15 +378,16 @@ impl Device for GpuDevice {
     }
 }
 
-/// What a compiler is too old for is not in its code: of matrix units that is no failure.
+/// Converts the error for a kernel that the compiled code lacks. For matrix units that means a
+/// compiler that is too old, not a failure.
 fn absent(plan: &LaunchPlan, error: DeviceError) -> DeviceError {
     match error {
         DeviceError::Failed(reason) if plan.kernel.unit != Engine::Vector => {
             DeviceError::Unsupported(Reason::new(
                 plan.symbol.as_str(),
-                format!("the compiled code does not have it: {}", reason.why),
-                "use a compiler that knows the instruction: NVRTC of CUDA 12.4 for fp8 and bf8, of \
-                 12.9 for fp4",
+                format!("the compiled code does not contain it: {}", reason.why),
+                "use a compiler that supports the instruction: NVRTC of CUDA 12.4 for fp8 and bf8, \
+                 of 12.9 for fp4",
             ))
         }
         other => other,
@@ -395,7 +397,7 @@ fn absent(plan: &LaunchPlan, error: DeviceError) -> DeviceError {
 fn out_of_range(buffer: &Buffer, offset: u64, count: usize) -> DeviceError {
     DeviceError::Failed(Reason::new(
         "copy",
-        format!("{count} bytes from {offset} on do not fit in a buffer of {}", buffer.bytes()),
-        "this is a defect of this program: please report it with the case's id",
+        format!("{count} bytes at offset {offset} do not fit in a buffer of {}", buffer.bytes()),
+        "report this as a bug with the case id",
     ))
 }

@@ -1,5 +1,5 @@
-//! The calls of a runtime that everything else is made of. Handles and addresses are plain pointers
-//! here; who owns them, and when they are given back, is the matter of the modules beside this one.
+//! Runtime calls that the other modules are built on. Handles and addresses are plain pointers
+//! here; the other modules manage their ownership and lifetime.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::rc::Rc;
@@ -16,20 +16,20 @@ use rsb_device::device::{DeviceError, DeviceInfo};
 /// A stream, an event, a module, a function or a graph.
 pub(crate) type Handle = *mut c_void;
 
-/// A GPU as planning and opening need it.
+/// Properties of a GPU that planning and opening need.
 pub(crate) struct DeviceProperties {
     pub(crate) info: DeviceInfo,
-    /// What kernels are compiled for, such as `gfx90a` or `sm_90`.
+    /// Target architecture of kernels, such as `gfx90a` or `sm_90`.
     pub(crate) arch: String,
     pub(crate) max_threads_per_unit: u32,
-    /// Whether copies from and to the host cross PCI Express.
+    /// Whether copies between host and device cross PCI Express.
     pub(crate) is_on_pcie: bool,
 }
 
-/// Makes a GPU the current one of the thread that calls it.
+/// A closure that makes a GPU current in the calling thread.
 pub(crate) type Activation = Box<dyn FnOnce() -> Result<(), DeviceError> + Send>;
 
-/// One launch of a kernel. `arguments` holds the address of the value of each parameter.
+/// One launch of a kernel. `arguments` contains the address of each parameter's value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KernelLaunch {
     pub(crate) function: Handle,
@@ -39,8 +39,8 @@ pub(crate) struct KernelLaunch {
     pub(crate) stream: Handle,
 }
 
-// SAFETY: these are handles and addresses, which any thread may give the runtime; who calls
-// `Driver::launcher` promises that they live.
+// SAFETY: these are handles and addresses, which the runtime accepts from any thread; the caller of
+// `Driver::launcher` guarantees that they are live.
 unsafe impl Send for KernelLaunch {}
 
 impl KernelLaunch {
@@ -50,10 +50,11 @@ impl KernelLaunch {
     }
 }
 
-/// Starts a kernel once in the thread that calls it, whose current GPU is the kernel's.
+/// A closure that launches a kernel once from the calling thread, whose current GPU is the
+/// kernel's.
 pub(crate) type ThreadLaunch = Box<dyn FnMut() -> Result<(), DeviceError> + Send>;
 
-/// What the two ends of a copy are.
+/// Source and destination of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CopyDirection {
     HostToDevice,
@@ -61,7 +62,7 @@ pub(crate) enum CopyDirection {
     DeviceToDevice,
 }
 
-/// A copy of `bytes` bytes. An end on the device is its address there.
+/// A copy of `bytes` bytes. Device pointers are device addresses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Copy {
     pub(crate) to: *mut c_void,
@@ -70,49 +71,51 @@ pub(crate) struct Copy {
     pub(crate) ends: CopyDirection,
 }
 
-/// What a kernel needs, as the runtime tells it.
+/// A kernel resource that the runtime reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FunctionNeed {
     Registers,
     SharedBytes,
 }
 
-/// A runtime. Whatever makes something works on the GPU that was activated last in this thread.
+/// A runtime. Functions that create something use the GPU activated last in this thread.
 ///
-/// Handles and addresses must come from the same runtime and be live; memory must be as long as is
-/// said, and stay until the stream has passed the work. Who calls an unsafe function promises that.
+/// Handles and addresses must come from the same runtime and be live; memory must have the length
+/// passed, and stay valid until the stream has completed the work. Callers of unsafe functions
+/// guarantee this.
 #[allow(clippy::missing_safety_doc, reason = "said once for all of them above")]
 pub(crate) trait Driver {
     fn backend(&self) -> BackendId;
 
-    /// How copies name it: `hip`.
+    /// Returns the runtime's name in copy providers: `hip`.
     fn name(&self) -> &'static str;
 
-    /// Its vendor's number among those of PCI devices: `0x1002`.
+    /// Returns its PCI vendor ID: `0x1002`.
     fn vendor(&self) -> &'static str;
 
-    /// How many devices there are, at least one.
+    /// Returns the number of devices, at least one.
     fn device_count(&self) -> Result<u32, Reason>;
 
-    /// What device `ordinal` is.
+    /// Returns the properties of device `ordinal`.
     fn facts(&self, ordinal: c_int) -> Result<DeviceProperties, Reason>;
 
-    /// Makes device `ordinal` the current one of this thread.
+    /// Makes device `ordinal` current in this thread.
     fn activate(&self, ordinal: c_int) -> Result<(), DeviceError>;
 
-    /// What does so in another thread, which ends before this runtime is given back.
+    /// Returns a closure that activates the device in another thread, which must end before this
+    /// runtime is dropped.
     fn activation(&self, ordinal: c_int) -> Result<Activation, DeviceError>;
 
-    /// Its compiler, loaded.
+    /// Loads its compiler.
     fn toolchain(&self) -> Result<Box<dyn Toolchain>, Reason>;
 
-    /// What its libraries of matrix products can do, the preferred one first.
+    /// Returns the capabilities of its matrix product libraries, the preferred one first.
     fn blas_offers(&self) -> [BlasOffer; 2];
 
-    /// Loads the library at `index` of these for a GPU.
+    /// Loads the library at `index` of the offers for a GPU.
     fn open_blas(&self, index: usize, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError>;
 
-    /// The name of its library of collectives, and what loads it.
+    /// Returns the name of its collective library, and the function that loads it.
     fn collective_library(&self) -> (&'static str, fn() -> Result<Loaded, Unavailable>);
 
     fn create_stream(&self) -> Result<Handle, DeviceError>;
@@ -122,11 +125,11 @@ pub(crate) trait Driver {
     fn create_event(&self) -> Result<Handle, DeviceError>;
     unsafe fn destroy_event(&self, event: Handle) -> Result<(), DeviceError>;
     unsafe fn record(&self, event: Handle, stream: Handle) -> Result<(), DeviceError>;
-    /// Lets `stream` wait for an event that was recorded in another stream of its device.
+    /// Makes `stream` wait for an event recorded in another stream of its device.
     unsafe fn wait(&self, stream: Handle, event: Handle) -> Result<(), DeviceError>;
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError>;
 
-    /// Bytes of memory that are free on the current GPU.
+    /// Returns the bytes of free memory on the current GPU.
     fn free_bytes(&self) -> Result<u64, DeviceError>;
 
     fn allocate(&self, bytes: usize) -> Result<*mut c_void, DeviceError>;
@@ -141,14 +144,14 @@ pub(crate) trait Driver {
     unsafe fn free_host(&self, pointer: *mut c_void) -> Result<(), DeviceError>;
 
     unsafe fn copy(&self, copy: Copy, stream: Handle) -> Result<(), DeviceError>;
-    /// From the memory of device `ordinals[1]` to that of `ordinals[0]`.
+    /// Copies from the memory of device `ordinals[1]` to that of `ordinals[0]`.
     unsafe fn copy_peer(
         &self,
         copy: Copy,
         ordinals: [c_int; 2],
         stream: Handle,
     ) -> Result<(), DeviceError>;
-    /// Lets device `ordinal` reach the memory of `peer`; false where the hardware cannot.
+    /// Enables access of device `ordinal` to the memory of `peer`; false if the hardware cannot.
     fn enable_peer(&self, ordinal: c_int, peer: c_int) -> Result<bool, DeviceError>;
 
     /// Loads code, which the runtime copies.

@@ -1,33 +1,34 @@
-//! Code as a driver takes it: a pointer without a length. A driver reads as far as the headers in
-//! the code say, so that code which ends before must never get there.
+//! Code passed to a driver as a pointer without a length. A driver reads as far as the headers in
+//! the code specify, so truncated code must never be passed to it.
 
 use rsb_device::device::DeviceError;
 use rsb_model::Reason;
 
-/// Code that is as long as its own headers say, or longer.
+/// Code that is at least as long as its own headers specify.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Image<'a>(&'a [u8]);
 
 impl<'a> Image<'a> {
-    /// Checks `code` against what it says of itself: an ELF file (what hiprtc and NVRTC give), a
-    /// bundle of clang's, plain or compressed, or a fat binary of CUDA's.
+    /// Checks `code` against its own headers: an ELF file (as from hiprtc and NVRTC), a clang
+    /// offload bundle, plain or compressed, or a CUDA fat binary.
     ///
     /// # Errors
-    /// When it is none of them, or shorter than it says.
+    /// If it is none of them, or shorter than its headers specify.
     pub(crate) fn of(code: &'a [u8]) -> Result<Self, DeviceError> {
         match own_length(code) {
             Some(length) if length <= code.len() as u64 => Ok(Self(code)),
-            Some(length) => {
-                Err(unusable(format!("it has {} bytes and says {length} of itself", code.len())))
-            }
+            Some(length) => Err(unusable(format!(
+                "it has {} bytes, but its header specifies {length}",
+                code.len()
+            ))),
             None => Err(unusable(format!(
-                "its {} bytes are of no kind that drivers take, or are cut",
+                "its {} bytes have no format that drivers accept, or are truncated",
                 code.len()
             ))),
         }
     }
 
-    /// What a driver reads from.
+    /// Returns the pointer that a driver reads from.
     pub(crate) fn as_ptr(self) -> *const std::ffi::c_void {
         self.0.as_ptr().cast()
     }
@@ -41,7 +42,7 @@ fn unusable(why: String) -> DeviceError {
     ))
 }
 
-/// How many bytes the headers of `code` speak of.
+/// Returns the length in bytes that the headers of `code` specify.
 fn own_length(code: &[u8]) -> Option<u64> {
     const ELF: &[u8] = b"\x7fELF";
     const BUNDLE: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
@@ -54,18 +55,18 @@ fn own_length(code: &[u8]) -> Option<u64> {
     } else if code.starts_with(COMPRESSED) {
         compressed_size(code)
     } else if code.starts_with(FAT_BINARY) {
-        // Magic, version and the size of this header, then that of what follows.
+        // Magic, version and the size of this header, then the size of the rest.
         number::<2>(code, 6)?.checked_add(number::<8>(code, 8)?)
     } else {
         None
     }
 }
 
-/// Of 64 bits, little-endian: the end of whatever lies last of the header, the two tables and what
-/// they list.
+/// Returns the length of a 64-bit little-endian ELF file: the largest end of the header, the two
+/// tables and their entries.
 fn elf(code: &[u8]) -> Option<u64> {
     const HEADER: u64 = 64;
-    /// A section that takes no place in the file.
+    /// A section that takes no space in the file.
     const EMPTY: u64 = 8;
     if code.get(4..6) != Some(&[2, 1]) {
         return None;
@@ -91,8 +92,8 @@ fn elf(code: &[u8]) -> Option<u64> {
     Some(end)
 }
 
-/// Of clang's: how many entries, then for each where its code lies, how long that is, and its name
-/// with the length before.
+/// Returns the length of a clang offload bundle: the number of entries, and for each the offset and
+/// length of its code, and its name preceded by the name's length.
 fn bundle(code: &[u8], magic: usize) -> Option<u64> {
     let count = number::<8>(code, magic as u64)?;
     let mut at = magic as u64 + 8;
@@ -106,8 +107,8 @@ fn bundle(code: &[u8], magic: usize) -> Option<u64> {
     Some(end)
 }
 
-/// Of clang's, compressed: from version 2 on the header has the size of the whole file, from 3 on
-/// in 64 bits.
+/// Returns the length of a compressed clang bundle: from version 2 on the header contains the size
+/// of the whole file, from version 3 on in 64 bits.
 fn compressed_size(code: &[u8]) -> Option<u64> {
     match number::<2>(code, 4)? {
         0 | 1 => None,
@@ -116,7 +117,7 @@ fn compressed_size(code: &[u8]) -> Option<u64> {
     }
 }
 
-/// `N` bytes at `at`, the lowest first.
+/// Reads an `N`-byte little-endian number at `at`.
 fn number<const N: usize>(code: &[u8], at: u64) -> Option<u64> {
     let bytes = code.get(usize::try_from(at).ok()?..)?.first_chunk::<N>()?;
     Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
@@ -126,8 +127,7 @@ fn number<const N: usize>(code: &[u8], at: u64) -> Option<u64> {
 pub(super) mod tests {
     use super::*;
 
-    /// An ELF file with a segment and a section, of which the section lies last and has `bytes`
-    /// bytes.
+    /// Returns an ELF file with a segment and a section. The section is last and has `bytes` bytes.
     pub(in crate::common) fn elf_with(bytes: u64) -> Vec<u8> {
         let mut file = vec![0_u8; 64 + 56 + 64];
         file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
@@ -168,10 +168,14 @@ pub(super) mod tests {
         for length in 0..whole.len() {
             assert!(says(&whole[..length]).is_err(), "{length} bytes of {}", whole.len());
         }
-        assert!(says(&whole[..200]).unwrap_err().contains("it has 200 bytes and says 284"));
+        assert!(
+            says(&whole[..200])
+                .unwrap_err()
+                .contains("it has 200 bytes, but its header specifies 284")
+        );
     }
 
-    /// What the compilers here make, as far as there are any, says exactly what it holds.
+    /// Output of the available compilers has exactly the length that its headers specify.
     #[test]
     fn real_code_says_how_long_it_is() {
         use rsb_device::Backend;

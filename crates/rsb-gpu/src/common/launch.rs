@@ -1,4 +1,4 @@
-//! A kernel bound to its arguments, ready to be launched again and again.
+//! A kernel bound to its arguments, ready for repeated launches.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use super::module::Function;
 use super::plan::{Argument, LaunchPlan};
 use rsb_device::device::{Buffer, DeviceError, Kernel, Launcher};
 
-/// A bound kernel. The values and the list of their addresses never move: both stay in their boxes.
+/// A bound kernel. The boxed values and the boxed list of their addresses never move.
 pub(super) struct Bound {
     function: Function,
     grid: u32,
@@ -17,7 +17,7 @@ pub(super) struct Bound {
     /// Kept alive for `addresses`, which point into it.
     _values: Box<[u64]>,
     addresses: Box<[*mut c_void]>,
-    /// Memory behind the addresses among the values.
+    /// Memory that addresses among the values point to.
     _buffers: Vec<Buffer>,
     _scratch: Vec<Allocation>,
 }
@@ -73,14 +73,14 @@ impl Bound {
         }
     }
 
-    /// Starts it once in the stream of its device.
+    /// Launches it once in the stream of its device.
     pub(super) fn start(&mut self) -> Result<(), DeviceError> {
         let raw = self.raw();
         let core = self.function.core();
         core.activate()?;
-        // SAFETY: there is one address for each parameter of the kernel, each of 8 bytes, as the
-        // table of kernels says and a test of the sources checks; the memory behind them is kept by
-        // `self`; stream and function are live.
+        // SAFETY: the kernel catalog and a test of the sources ensure that there is one address for
+        // each parameter, each of 8 bytes; `self` keeps the memory behind them; stream and function
+        // are live.
         unsafe { core.driver.launch(raw) }
     }
 
@@ -89,7 +89,7 @@ impl Bound {
         let raw = self.raw();
         let core = self.function.core();
         let mut activation = Some(core.driver.activation(core.ordinal)?);
-        // SAFETY: as above; the launcher borrows `self`, which keeps all of it.
+        // SAFETY: as above; the launcher borrows `self`, which keeps everything.
         let mut launch = unsafe { core.driver.launcher(raw) }?;
         Ok(Box::new(move || {
             if let Some(activate) = activation.take() {
@@ -104,12 +104,12 @@ fn address_of(buffer: Option<&Buffer>) -> Result<u64, DeviceError> {
     Ok(allocation(buffer)?.address() as u64)
 }
 
-/// The GPU's memory in a buffer.
+/// Returns the GPU memory of a buffer.
 pub(super) fn allocation(buffer: Option<&Buffer>) -> Result<&Allocation, DeviceError> {
     rsb_device::held::storage(buffer)
 }
 
-/// A kernel of our own.
+/// A kernel of this program.
 pub(super) struct NativeKernel {
     pub(super) bound: Bound,
     pub(super) provider: &'static str,

@@ -1,4 +1,4 @@
-//! Kernels that are handed over one by one, or together as a graph.
+//! Kernels launched one by one, or together as a graph.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use super::launch::NativeKernel;
 use rsb_device::device::{DeviceError, Kernel};
 use rsb_device::operation::{Launch, LaunchMode};
 
-/// Binds `op` to the empty kernel: what a launch costs.
+/// Binds `op` to the empty kernel, which measures the launch overhead.
 pub(super) fn kernel<'d>(
     core: &Rc<Core>,
     op: Launch,
@@ -20,7 +20,7 @@ pub(super) fn kernel<'d>(
     }
 }
 
-/// A graph that starts each of `kernels` in their order, and all that so many `times`.
+/// Returns a graph that launches each of `kernels` in order, `times` times.
 pub(super) fn graph<'d>(
     core: &Rc<Core>,
     mut kernels: Vec<Box<dyn Kernel + 'd>>,
@@ -32,7 +32,7 @@ pub(super) fn graph<'d>(
     recorded.instantiate(kernels)
 }
 
-/// One call for each.
+/// Kernels launched by one call each.
 struct SequentialLaunches {
     empty: NativeKernel,
     kernels: u32,
@@ -48,34 +48,34 @@ impl Kernel for SequentialLaunches {
     }
 }
 
-/// Work that was recorded instead of run.
+/// Work captured instead of run.
 struct Recorded {
     core: Rc<Core>,
     graph: Handle,
 }
 
 impl Recorded {
-    /// Records what `work` starts in the stream of `core`.
+    /// Captures the work that `work` enqueues in the stream of `core`.
     fn of(
         core: &Rc<Core>,
         work: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Self, DeviceError> {
         core.activate()?;
-        // SAFETY: the stream is live and nothing is being recorded on it.
+        // SAFETY: the stream is live and not being captured.
         unsafe { core.driver.begin_capture(core.stream) }?;
         let worked = work();
-        // SAFETY: the recording began above. It ends even when the work failed.
+        // SAFETY: the capture began above. It ends even if the work failed.
         let ended = unsafe { core.driver.end_capture(core.stream) };
         let recorded = ended.map(|graph| Self { core: Rc::clone(core), graph });
         worked?;
         recorded
     }
 
-    /// Makes it ready to be launched. `kernels` are what was recorded: their memory is read when it
+    /// Instantiates the graph. `kernels` are the recorded ones: their memory is used when the graph
     /// runs.
     fn instantiate(self, kernels: Vec<Box<dyn Kernel + '_>>) -> Result<Graph<'_>, DeviceError> {
         let core = Rc::clone(&self.core);
-        // SAFETY: the graph is whole.
+        // SAFETY: the graph is complete.
         let executable = unsafe { core.driver.instantiate(self.graph) }?;
         Ok(Graph { executable, recorded: self, kernels })
     }
@@ -87,7 +87,7 @@ impl Drop for Recorded {
             return;
         }
         let _ = self.core.activate();
-        // SAFETY: it was recorded above, and nobody else gives it back.
+        // SAFETY: it was captured above and is destroyed only here.
         let _ = unsafe { self.core.driver.destroy_graph(self.graph) };
     }
 }
@@ -96,7 +96,7 @@ impl Drop for Recorded {
 pub(super) struct Graph<'d> {
     executable: Handle,
     recorded: Recorded,
-    /// What it starts.
+    /// Kernels that it launches.
     kernels: Vec<Box<dyn Kernel + 'd>>,
 }
 
@@ -118,8 +118,8 @@ impl Drop for Graph<'_> {
     fn drop(&mut self) {
         let core = &self.recorded.core;
         let _ = core.synchronize();
-        // SAFETY: it was made from the graph, nothing of it runs any more, and nobody else gives it
-        // back.
+        // SAFETY: it was instantiated from the graph, is no longer running, and is destroyed only
+        // here.
         let _ = unsafe { core.driver.destroy_executable(self.executable) };
     }
 }

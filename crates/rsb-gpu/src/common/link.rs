@@ -1,4 +1,4 @@
-//! What the kernel's tree of devices reports about a GPU: its PCI Express link and its clock
+//! Properties of a GPU in Linux's device tree under sysfs: its PCI Express link and its clock
 //! levels.
 
 use std::ffi::c_int;
@@ -6,17 +6,18 @@ use std::path::Path;
 
 use rsb_model::gpu::PcieLink;
 
-/// Where the kernel shows devices by their address.
+/// Directory of PCI devices by address.
 const DEVICES: &str = "/sys/bus/pci/devices";
 
-/// What the link of the GPU at `address` can carry one way, in GB/s; `None` where it has no link or
-/// nobody tells. `vendor` is its vendor's number among those of PCI devices, such as `0x1002`.
+/// Returns the bandwidth of the link of the GPU at `address` in one direction, in GB/s; `None` if
+/// it has no link or the system does not report it. `vendor` is the PCI vendor ID, such as
+/// `0x1002`.
 pub(super) fn gb_s(address: &str, vendor: &str) -> Option<f64> {
     narrowest(Path::new(DEVICES), address, vendor)
 }
 
-/// The highest level of `pp_dpm_sclk` of the GPU at `address`, in MHz; `None` if the driver has no
-/// such table.
+/// Returns the highest level of `pp_dpm_sclk` of the GPU at `address`, in MHz; `None` if the driver
+/// has no such table.
 #[cfg(feature = "rocm")]
 pub(crate) fn highest_level_mhz(address: &str, vendor: &str) -> Option<f64> {
     highest_level(Path::new(DEVICES), address, vendor)
@@ -31,8 +32,8 @@ fn highest_level(devices: &Path, address: &str, vendor: &str) -> Option<f64> {
     read(&device, "pp_dpm_sclk")?.lines().filter_map(level_mhz).reduce(f64::max)
 }
 
-/// The clock in a line such as `1: 2499Mhz *`. Values that no clock has (all ones from a lost GPU)
-/// are left out.
+/// Returns the clock in a line such as `1: 2499Mhz *`. Implausible values (all ones from a lost
+/// GPU) are ignored.
 #[cfg(any(feature = "rocm", test))]
 fn level_mhz(line: &str) -> Option<f64> {
     let (_, value) = line.split_once(':')?;
@@ -40,9 +41,9 @@ fn level_mhz(line: &str) -> Option<f64> {
     mhz.strip_suffix("mhz")?.parse().ok().filter(|mhz| (1.0..=10_000.0).contains(mhz))
 }
 
-/// Whether copies between host and GPU cross PCI Express. They do not if the GPU is part of the CPU
-/// (`integrated`, MI300A), or if it reads the host's page tables over a coherent link (NVLink-C2C
-/// of Grace).
+/// Returns whether copies between host and GPU cross PCI Express. They do not if the GPU is part of
+/// the CPU (`integrated`, MI300A), or if it reads the host's page tables over a coherent link
+/// (NVLink-C2C of Grace).
 ///
 /// HIP reports both for GPUs that share the host's memory (clr `hip_device.cpp`: `integrated` since
 /// ROCm 6.2, and `pageableMemoryAccessUsesHostPageTables`, each from `hostUnifiedMemory_`).
@@ -54,8 +55,9 @@ pub(crate) fn is_on_pcie(
     integrated != Some(1) && uses_host_page_tables != Some(1) && !name.contains("MI300A")
 }
 
-/// The narrowest stretch between the GPU and the CPU: a GPU often sits behind a switch of its own,
-/// whose inner link is always wide. A device of another vendor at this address is not the GPU.
+/// Returns the bandwidth of the narrowest link between the GPU and the CPU: a GPU is often behind
+/// its own switch, whose inner link is always wide. A device of another vendor at this address is
+/// not the GPU.
 fn narrowest(devices: &Path, address: &str, vendor: &str) -> Option<f64> {
     let device = std::fs::canonicalize(devices.join(address)).ok()?;
     if read(&device, "vendor")? != vendor {
@@ -64,13 +66,13 @@ fn narrowest(devices: &Path, address: &str, vendor: &str) -> Option<f64> {
     device.ancestors().take_while(|path| is_of_address(path)).filter_map(stretch).reduce(f64::min)
 }
 
-/// Whether the name of a directory is an address such as `0000:03:00.0`.
+/// Returns whether the name of a directory is an address such as `0000:03:00.0`.
 fn is_of_address(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.len() == "0000:00:00.0".len() && name.matches(':').count() == 2
 }
 
-/// What one stretch can carry: `16.0 GT/s PCIe` and `16` lanes.
+/// Returns the bandwidth of one link, from `16.0 GT/s PCIe` and `16` lanes.
 fn stretch(device: &Path) -> Option<f64> {
     let speed: f64 = read(device, "max_link_speed")?.split(' ').next()?.parse().ok()?;
     let width: u32 = read(device, "max_link_width")?.parse().ok()?;

@@ -1,9 +1,9 @@
-//! Which data types the matrix units of an architecture have, among those that there is a kernel
-//! for.
+//! Data types supported by the matrix units of an architecture, among those with a kernel.
 
 use rsb_model::Dtype;
 
-/// Data types that the matrix units of `arch` have an instruction for: `gfx90a`, or `sm_90`.
+/// Returns the data types for which the matrix units of `arch` have an instruction: `gfx90a`, or
+/// `sm_90`.
 pub fn matrix_dtypes(arch: &str) -> &'static [Dtype] {
     use Dtype::{Bf8, Bf16, F16, F32, F64, Fp4, Fp6, Fp8, I4, I8, Tf32};
     match bare(arch) {
@@ -14,8 +14,8 @@ pub fn matrix_dtypes(arch: &str) -> &'static [Dtype] {
         "gfx1100" | "gfx1101" | "gfx1102" | "gfx1103" | "gfx1150" | "gfx1151" | "gfx1152"
         | "gfx1153" => &[F16, Bf16, I8, I4],
         "gfx1200" | "gfx1201" => &[F16, Bf16, Fp8, Bf8, I8, I4],
-        // The instruction `mma`, as NVIDIA's manual of PTX has it. f64 runs on matrix units in the
-        // GPUs for data centers; elsewhere the instruction is made of others.
+        // Types of the instruction `mma` in NVIDIA's PTX manual. f64 runs on matrix units in
+        // data-center GPUs; on other GPUs the instruction is emulated.
         "sm_80" | "sm_87" => &[F64, Tf32, F16, Bf16, I8, I4],
         "sm_86" => &[Tf32, F16, Bf16, I8, I4],
         "sm_89" => &[Tf32, F16, Bf16, Fp8, Bf8, I8, I4],
@@ -25,7 +25,7 @@ pub fn matrix_dtypes(arch: &str) -> &'static [Dtype] {
     }
 }
 
-/// Those that they have an instruction for where two of every four elements of A are zero.
+/// Returns the data types for which they have an instruction with 2:4 structured sparsity of A.
 pub fn sparse_dtypes(arch: &str) -> &'static [Dtype] {
     use Dtype::{Bf8, Bf16, F16, Fp8, I4, I8, Tf32};
     match bare(arch) {
@@ -38,7 +38,7 @@ pub fn sparse_dtypes(arch: &str) -> &'static [Dtype] {
     }
 }
 
-/// `gfx90a` of `gfx90a:sramecc+:xnack-`.
+/// Returns `gfx90a` from `gfx90a:sramecc+:xnack-`.
 fn bare(arch: &str) -> &str {
     arch.split(':').next().unwrap_or(arch)
 }
@@ -58,8 +58,8 @@ mod tests {
         );
     }
 
-    /// What the table has, there is a kernel for, but for what Blackwell of data centers makes by a
-    /// whole block alone, and Turing's units.
+    /// Every table entry has a kernel, except types that data-center Blackwell multiplies only with
+    /// a whole block, and Turing's units.
     #[test]
     fn the_table_of_architectures_agrees() {
         for known in ARCHITECTURES.iter().filter(|known| known.target != "sm_75") {

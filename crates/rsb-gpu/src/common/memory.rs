@@ -1,4 +1,4 @@
-//! Memory of a GPU and pinned memory of the host, given back when nobody holds it any more.
+//! GPU memory and pinned host memory, freed with their last owner.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// `bytes` zeros.
+    /// Allocates `bytes` zeroed bytes.
     pub(super) fn new_zeroed(core: &Rc<Core>, bytes: u64) -> Result<Self, DeviceError> {
         core.activate()?;
         let size = usize::try_from(bytes.max(1)).unwrap_or(usize::MAX);
@@ -28,7 +28,7 @@ impl Allocation {
         Ok(allocation)
     }
 
-    /// Its address on the device.
+    /// Returns its address on the device.
     pub(crate) fn address(&self) -> *mut c_void {
         self.pointer
     }
@@ -37,12 +37,12 @@ impl Allocation {
         self.bytes
     }
 
-    /// The device it is on.
+    /// Returns the device that contains it.
     pub(crate) fn core(&self) -> &Rc<Core> {
         &self.core
     }
 
-    /// Copies and waits; nothing when the range lies outside.
+    /// Copies and waits for the copy; returns `None` if the range is out of bounds.
     pub(super) fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<Option<()>, DeviceError> {
         let (host, bytes, ends) = match side {
             HostSide::To(bytes) => (bytes.as_mut_ptr(), bytes.len(), CopyDirection::DeviceToHost),
@@ -64,9 +64,9 @@ impl Allocation {
         } else {
             (host.cast(), device)
         };
-        // SAFETY: `bytes` bytes lie in the host's slice and, as checked above, in the device's
-        // memory. Of a slice that is only read, only the address is taken as mutable. Both outlive
-        // the wait below.
+        // SAFETY: `bytes` bytes are in the host's slice and, as checked above, in the device's
+        // memory. The address of a read-only slice is only cast to mutable, not written. Both
+        // outlive the wait below.
         unsafe { core.driver.copy(Copy { to, from, bytes, ends }, core.stream) }?;
         core.synchronize()?;
         Ok(Some(()))
@@ -75,42 +75,42 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // A device that is lost cannot take memory back, and nobody could do anything about it.
+        // A lost device cannot free memory, and the error has no remedy.
         let _ = self.core.activate();
-        // SAFETY: the runtime allocated it, and nobody else gives it back. Both runtimes wait for
-        // what still uses it.
+        // SAFETY: the runtime allocated it, and it is freed only here. Both runtimes wait for work
+        // that still uses it.
         let _ = unsafe { self.core.driver.free(self.pointer) };
     }
 }
 
-/// Memory of the host at one end of a transfer.
+/// Host memory at one end of a transfer.
 pub(super) enum HostBlock {
-    /// Locked in place.
+    /// Page-locked memory.
     Pinned(Pinned),
-    /// As any program has it. Its address stays while it is not changed in size.
+    /// Pageable memory. Its address does not change, since its size does not.
     Pageable(Vec<u8>),
 }
 
-/// Pinned memory of the host.
+/// Pinned host memory.
 pub(super) struct Pinned {
     core: Rc<Core>,
     pointer: *mut c_void,
 }
 
 impl HostBlock {
-    /// `bytes` bytes of pinned memory.
+    /// Allocates `bytes` bytes of pinned memory.
     pub(super) fn new_pinned(core: &Rc<Core>, bytes: usize) -> Result<Self, DeviceError> {
         core.activate()?;
         let pointer = core.driver.allocate_host(bytes.max(1))?;
         Ok(Self::Pinned(Pinned { core: Rc::clone(core), pointer }))
     }
 
-    /// `bytes` bytes of plain memory, every page of them in place.
+    /// Allocates `bytes` bytes of pageable memory, with every page resident.
     pub(super) fn pageable(bytes: usize) -> Self {
         Self::Pageable(vec![1; bytes.max(1)])
     }
 
-    /// Its address.
+    /// Returns its address.
     pub(super) fn address(&mut self) -> *mut c_void {
         match self {
             Self::Pinned(pinned) => pinned.pointer,
@@ -121,10 +121,9 @@ impl HostBlock {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // A copy may still read or write it.
+        // A copy may still be reading or writing it.
         let _ = self.core.synchronize();
-        // SAFETY: the runtime allocated it, nothing uses it any more, and nobody else gives it
-        // back.
+        // SAFETY: the runtime allocated it, nothing uses it anymore, and it is freed only here.
         let _ = unsafe { self.core.driver.free_host(self.pointer) };
     }
 }

@@ -1,4 +1,4 @@
-//! Code on a GPU: compiled or taken from the cache, loaded once for each device.
+//! Code on a GPU: compiled or read from the cache, and loaded once per device.
 
 use std::ffi::CString;
 use std::rc::Rc;
@@ -12,13 +12,13 @@ use super::driver::{FunctionNeed, Handle};
 use super::image::Image;
 use rsb_device::device::DeviceError;
 
-/// Code on a GPU.
+/// A loaded module.
 pub(super) struct LoadedModule {
     core: Rc<Core>,
     handle: Handle,
 }
 
-/// A kernel on a GPU. It keeps its module loaded.
+/// A kernel of a loaded module, which it keeps loaded.
 #[derive(Clone)]
 pub(super) struct Function {
     module: Rc<LoadedModule>,
@@ -26,8 +26,8 @@ pub(super) struct Function {
 }
 
 impl LoadedModule {
-    /// Compiles `module` for the GPU, or takes it from the cache, and loads it. What the cache
-    /// holds may be damaged: then it is compiled again.
+    /// Compiles `module` for the GPU, or reads it from the cache, and loads it. If cached code does
+    /// not load, the module is compiled again.
     pub(super) fn load(core: &Rc<Core>, module: Module) -> Result<Rc<Self>, DeviceError> {
         let toolchain = core.driver.toolchain().map_err(DeviceError::Unsupported)?;
         let code = compile::load_or_compile(&*toolchain, module, &core.arch)?;
@@ -47,12 +47,12 @@ impl LoadedModule {
         Ok(Rc::new(Self { core: Rc::clone(core), handle }))
     }
 
-    /// The kernel `symbol`.
+    /// Returns the kernel `symbol`.
     pub(super) fn function(self: &Rc<Self>, symbol: &str) -> Result<Function, DeviceError> {
         let name = CString::new(symbol).map_err(|_| {
             DeviceError::Failed(Reason::new(
                 symbol,
-                "it is no name of a kernel",
+                "it is not a kernel name",
                 "report this as a bug",
             ))
         })?;
@@ -65,9 +65,9 @@ impl LoadedModule {
 
 impl Drop for LoadedModule {
     fn drop(&mut self) {
-        // What still runs may be a kernel of it.
+        // One of its kernels may still be running.
         let _ = self.core.synchronize();
-        // SAFETY: nothing of the module is left: every function holds it.
+        // SAFETY: no function of the module is left, since each keeps it.
         let _ = unsafe { self.core.driver.unload_module(self.handle) };
     }
 }
@@ -77,14 +77,14 @@ impl Function {
         &self.module.core
     }
 
-    /// Blocks of `block_size` threads that a compute unit holds at once.
+    /// Returns how many blocks of `block_size` threads a compute unit can hold at once.
     pub(super) fn blocks_per_unit(&self, block_size: u32) -> Result<u32, DeviceError> {
         self.core().activate()?;
         // SAFETY: the function is loaded.
         unsafe { self.core().driver.blocks_per_unit(self.handle, block_size) }
     }
 
-    /// Registers of a thread, or static shared memory of a block.
+    /// Returns the registers per thread, or the static shared memory per block.
     pub(super) fn query_need(&self, need: FunctionNeed) -> Option<u32> {
         self.core().activate().ok()?;
         // SAFETY: the function is loaded.

@@ -1,5 +1,4 @@
-//! Which kernel does an operation, with which arguments and how many blocks. Pure: no device is
-//! asked.
+//! Selection of the kernel, arguments and grid for an operation. Pure: no device is accessed.
 
 mod tensor;
 
@@ -12,56 +11,56 @@ use rsb_device::operation::{
     MemoryStream, Operation, PeakArithmetic, PointerChase, STREAM_SCALAR, Stores, StreamPattern,
 };
 
-/// A value for a parameter.
+/// Value of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Argument {
     /// Buffer `index` of the operation.
     Buffer(usize),
-    /// Room of its own, so many bytes for each block, zero before the first launch.
+    /// Zeroed workspace of the launch, sized per block.
     Scratch {
-        /// Bytes for each block; at least eight in all.
+        /// Bytes per block; at least eight in total.
         bytes_per_block: u64,
     },
-    /// A word of its own, zero before the first launch.
+    /// A zeroed 64-bit word of the launch.
     Counter,
-    /// A whole number.
+    /// An integer.
     Count(u64),
-    /// A number.
+    /// A floating-point number.
     Number(f64),
 }
 
-/// One launch.
+/// A planned launch.
 #[derive(Debug, Clone)]
 pub(super) struct LaunchPlan {
     pub(super) kernel: &'static KernelInfo,
     pub(super) symbol: String,
     pub(super) arguments: Vec<Argument>,
-    /// Blocks.
+    /// Number of blocks.
     pub(super) grid: u32,
     /// Threads in a block.
     pub(super) block: u32,
 }
 
-/// What a plan depends on beside the operation.
+/// Properties of the GPU that a plan depends on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gpu<'a> {
-    /// Such as `gfx90a` or `sm_90`.
+    /// Architecture, such as `gfx90a` or `sm_90`.
     pub(super) arch: &'a str,
     pub(super) units: u32,
 }
 
-/// Blocks for each compute unit where a grid strides over its work: enough to fill every unit
-/// several times.
+/// Blocks per compute unit for kernels with grid-stride loops: enough to fill every unit several
+/// times.
 const BLOCKS_PER_UNIT: u32 = 16;
 
-/// Blocks for each compute unit where each leaves a partial result: the last block has to read them
-/// all.
+/// Blocks per compute unit for kernels whose blocks leave partial results, all of which the last
+/// block reads.
 const SHARING_BLOCKS_PER_UNIT: u32 = 8;
 
-/// Operations in a piece of work on the matrix units, of one wavefront.
+/// Operations in one work item on the matrix units, for one wavefront.
 pub(super) const MATRIX_PIECE: u64 = 8 * PeakArithmetic::UNIT;
 
-/// Plans `operation` by a kernel of our own.
+/// Plans `operation` with a native kernel.
 pub(super) fn plan(
     operation: &Operation,
     options: &Options,
@@ -92,13 +91,13 @@ pub(super) fn plan(
         | Operation::Transfer(_)
         | Operation::Launch(_) => Err(unsupported_error(
             operation.name(),
-            "it is no kernel of a GPU",
+            "it is not a GPU kernel",
             "measure it on the CPU, with --backend cpu",
         )),
     }
 }
 
-/// One plan in the making.
+/// State of one plan.
 struct Planner<'a> {
     options: &'a Options,
     gpu: Gpu<'a>,
@@ -111,7 +110,7 @@ impl Planner<'_> {
         dtype: Option<Dtype>,
     ) -> Result<(&'static KernelInfo, String), DeviceError> {
         let kernel = catalog::find(stem).ok_or_else(|| {
-            unsupported_error(stem, "the table of kernels lacks it", "report this as a bug")
+            unsupported_error(stem, "it is not in the kernel table", "report this as a bug")
         })?;
         if let Some(dtype) = dtype.filter(|dtype| !kernel.exists(*dtype, self.gpu.arch)) {
             let known = kernel.dtypes.iter().filter(|dtype| kernel.exists(**dtype, self.gpu.arch));
@@ -123,10 +122,13 @@ impl Planner<'_> {
             let mut why = match known.as_str() {
                 _ if is_listed => {
                     let unit = if kernel.unit == Engine::Vector { "vector" } else { "matrix" };
-                    format!("the {unit} unit of {arch} has it, by instructions not used here")
+                    format!(
+                        "the {unit} unit of {arch} supports it, with instructions that this \
+                         program does not use"
+                    )
                 }
-                "" => format!("{arch} has no unit for it"),
-                known => format!("on {arch} there are kernels for {known}"),
+                "" => format!("{arch} has no unit that supports it"),
+                known => format!("{arch} has kernels for {known}"),
             };
             if kernel.unit != Engine::Vector {
                 why += &where_it_is(kernel, dtype);
@@ -144,7 +146,7 @@ impl Planner<'_> {
         Ok((kernel, kernel.symbol(dtype)))
     }
 
-    /// A grid that strides over `items`, `per_thread` at a time.
+    /// Plans a grid-stride loop over the work of `threads` threads.
     fn plan_strided(
         &self,
         stem: &str,
@@ -165,7 +167,7 @@ impl Planner<'_> {
         })
     }
 
-    /// `grid` blocks of the kernel's own size, as far as one launch can have them: every kernel
+    /// Plans `grid` blocks of the kernel's block size, as far as one launch allows: every kernel
     /// strides over the rest.
     fn exactly(
         &self,
@@ -179,7 +181,7 @@ impl Planner<'_> {
         Ok(LaunchPlan { kernel, symbol, arguments, grid: launchable(grid, block), block })
     }
 
-    /// Threads in a block: as asked for, where the kernel leaves it open.
+    /// Returns the threads per block: the requested number, if the kernel supports it.
     fn block(&self, kernel: &KernelInfo) -> Result<u32, DeviceError> {
         let own = kernel.block.min(SHARING_BLOCK);
         match self.options.block_size {
@@ -191,11 +193,12 @@ impl Planner<'_> {
             Some(asked) => Err(unsupported_error(
                 &format!("blocks of {asked} threads"),
                 if kernel.block == ANY_BLOCK {
-                    format!("a block may have 1 to {ANY_BLOCK}")
+                    format!("a block has 1 to {ANY_BLOCK} threads")
                 } else {
-                    format!("{} works in blocks of {own}", kernel.stem)
+                    format!("{} uses blocks of {own} threads", kernel.stem)
                 },
-                "choose another block size, or an operation that leaves it open, such as triad",
+                "choose another block size, or an operation with a variable block size, such as \
+                 triad",
             )),
         }
     }
@@ -263,8 +266,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Through the vector data cache; by the provider `scalar` through the scalar one, which only
-    /// AMD's GPUs have.
+    /// Plans a pointer chase through the vector data cache, or with the provider `scalar` through
+    /// the scalar one, which only AMD GPUs have.
     fn chase(&self, op: &PointerChase) -> Result<LaunchPlan, DeviceError> {
         let stem = match self.options.provider.as_deref() {
             None | Some("native") => "rsb_pointer_chase",
@@ -283,7 +286,8 @@ impl Planner<'_> {
         self.exactly(stem, None, arguments, 1)
     }
 
-    /// On the matrix units where they have the type, unless vector registers are asked for.
+    /// Plans a peak kernel on the matrix units if they support the type, unless another unit is
+    /// requested.
     fn peak(&self, op: PeakArithmetic) -> Result<LaunchPlan, DeviceError> {
         let has = super::matrix_dtypes(self.gpu.arch).contains(&op.dtype);
         let matrix = ("rsb_peak_matrix", MATRIX_PIECE);
@@ -299,18 +303,18 @@ impl Planner<'_> {
         if !op.operations.is_multiple_of(piece) {
             return Err(unsupported_error(
                 &format!("{} operations", op.operations),
-                format!("a piece of work has {piece}"),
+                format!("the number must be a multiple of {piece}"),
                 "choose a multiple of it",
             ));
         }
-        // Four blocks for each unit are 16 wavefronts of 64: four on each of its vector units.
+        // Four blocks per unit are 16 wavefronts of 64: four on each of its vector units.
         let arguments = vec![Argument::Buffer(0), Argument::Count(op.operations / piece)];
         self.exactly(stem, Some(op.dtype), arguments, 4 * self.gpu.units.max(1))
     }
 }
 
-/// Which architectures were the first whose matrix instructions for `dtype` are in `kernel`: the
-/// end of a sentence.
+/// Returns the first architectures with matrix instructions for `dtype` in `kernel`, as the end of
+/// a sentence.
 fn where_it_is(kernel: &KernelInfo, dtype: Dtype) -> String {
     let mut names = Vec::new();
     for vendor in ["gfx", "sm_"] {
@@ -325,8 +329,8 @@ fn where_it_is(kernel: &KernelInfo, dtype: Dtype) -> String {
     }
 }
 
-/// Of products that libraries alone make: whether this GPU has instructions for them, and the first
-/// of its vendor that has.
+/// Explains products that only libraries support: whether this GPU has instructions for them, and
+/// the first architecture of its vendor that has.
 fn by_libraries(arch: &str, dtype: Dtype) -> String {
     let first = ARCHITECTURES
         .iter()
@@ -334,12 +338,14 @@ fn by_libraries(arch: &str, dtype: Dtype) -> String {
         .find(|known| has_matrix_unit(known, dtype));
     match first {
         Some(_) if Architecture::find(arch).is_ok_and(|own| has_matrix_unit(own, dtype)) => {
-            "; its matrix units have it, and libraries make such products where they are installed"
+            "; its matrix units support it, and libraries provide such products if they are \
+             installed"
                 .to_owned()
         }
         Some(first) => {
             format!(
-                "; libraries make such products where matrix units have the type, from {} on",
+                "; libraries provide such products if the matrix units support the data type, from \
+                 {} on",
                 first.target
             )
         }
@@ -351,14 +357,14 @@ fn has_matrix_unit(known: &Architecture, dtype: Dtype) -> bool {
     known.per_clock_per_cu(dtype, Engine::Matrix).is_some()
 }
 
-/// Limits the blocks of a launch to fewer than 2³² threads. HIP refuses more
-/// (`hipErrorInvalidConfiguration` where `grid × block` exceeds `UINT32_MAX`;
-/// `ihipModuleLaunchKernel` in clr's `hip_module.cpp`).
+/// Limits the blocks of a launch to fewer than 2³² threads. HIP rejects more
+/// (`hipErrorInvalidConfiguration` if `grid × block` exceeds `UINT32_MAX`; `ihipModuleLaunchKernel`
+/// in clr's `hip_module.cpp`).
 fn launchable(grid: u32, block: u32) -> u32 {
     grid.clamp(1, u32::MAX / block.max(1))
 }
 
-/// Blocks that give each of `threads` a thread of its own.
+/// Returns the number of blocks with at least `threads` threads.
 fn blocks(threads: u64, block: u32) -> u32 {
     u32::try_from(threads.div_ceil(u64::from(block.max(1))).max(1)).unwrap_or(u32::MAX)
 }
@@ -366,7 +372,7 @@ fn blocks(threads: u64, block: u32) -> u32 {
 pub(super) fn provider(name: &str, what: &str, there_are: &str) -> DeviceError {
     unsupported_error(
         &format!("{what} by {name}"),
-        format!("on a GPU there are {there_are}"),
+        format!("a GPU has the providers {there_are}"),
         "choose one of these, or auto",
     )
 }

@@ -1,5 +1,5 @@
-//! A second stream of a GPU, for what goes on beside the first. Marks stand in the first alone, so
-//! that what is beside it begins after and ends before what is launched there.
+//! A second stream of a GPU, for work concurrent with the main stream. Events are recorded only in
+//! the main stream, so concurrent work must start after and end before the launches around it.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use super::core::Core;
 use super::driver::Handle;
 use rsb_device::device::DeviceError;
 
-/// The stream, and the two events by which it leaves the first one and comes back.
+/// The stream, and the two events that order it after and before the main stream.
 pub(super) struct SideStream {
     core: Rc<Core>,
     pub(super) stream: Handle,
@@ -18,7 +18,7 @@ impl SideStream {
     pub(super) fn new(core: &Rc<Core>) -> Result<Self, DeviceError> {
         core.activate()?;
         let none = std::ptr::null_mut();
-        // What fails half way gives back what was made until then, when `side` is dropped.
+        // If a step fails, dropping `side` destroys the handles created before.
         let mut side =
             Self { core: Rc::clone(core), stream: core.driver.create_stream()?, events: [none; 2] };
         for event in &mut side.events {
@@ -27,17 +27,17 @@ impl SideStream {
         Ok(side)
     }
 
-    /// What is started here from now on waits for everything that the first stream was given.
+    /// Makes subsequent work here wait for all work already enqueued in the main stream.
     pub(super) fn leave(&self) -> Result<(), DeviceError> {
         self.order(self.events[0], [self.core.stream, self.stream])
     }
 
-    /// What the first stream is given from now on waits for everything that was started here.
+    /// Makes subsequent work in the main stream wait for all work started here.
     pub(super) fn come_back(&self) -> Result<(), DeviceError> {
         self.order(self.events[1], [self.stream, self.core.stream])
     }
 
-    /// Waits for it.
+    /// Waits for all work in the stream.
     pub(super) fn synchronize(&self) -> Result<(), DeviceError> {
         self.core.activate()?;
         // SAFETY: the stream lives as long as `self`.
@@ -46,7 +46,7 @@ impl SideStream {
 
     fn order(&self, event: Handle, [before, after]: [Handle; 2]) -> Result<(), DeviceError> {
         self.core.activate()?;
-        // SAFETY: the event and both streams live as long as `self`, and are of the GPU that was
+        // SAFETY: the event and both streams live as long as `self`, and belong to the GPU that was
         // just activated.
         unsafe {
             self.core.driver.record(event, before)?;
@@ -59,7 +59,7 @@ impl Drop for SideStream {
     fn drop(&mut self) {
         let _ = self.core.activate();
         let driver = &self.core.driver;
-        // SAFETY: all of it was made above, and nobody else gives it back; what was started here
+        // SAFETY: everything was created above and is destroyed only here; all work in the stream
         // has ended.
         unsafe {
             let _ = driver.synchronize(self.stream);

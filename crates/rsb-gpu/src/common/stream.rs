@@ -1,4 +1,4 @@
-//! The GPU's stream and its clock: marks are events of the runtime.
+//! The GPU's stream and its clock, based on runtime events.
 
 use std::rc::Rc;
 
@@ -8,22 +8,22 @@ use super::core::Core;
 use super::driver::Handle;
 use rsb_device::device::{DeviceError, Stream, StreamEvent};
 
-/// Marks that can be asked about at once. Older ones are used again: a case takes millions of
-/// marks.
+/// Number of recent events that can be queried. Older ones are reused: a case records millions of
+/// events.
 const MARKS: usize = 64;
 
-/// The stream of a GPU with its marks.
+/// The stream of a GPU with its events.
 pub(super) struct GpuStream {
     core: Rc<Core>,
     events: Vec<Handle>,
-    /// How many marks were made.
+    /// Number of events recorded.
     made: u64,
 }
 
 impl GpuStream {
     pub(super) fn new(core: &Rc<Core>) -> Result<Self, DeviceError> {
         core.activate()?;
-        // What fails half way gives back what was made until then, when `stream` is dropped.
+        // If a step fails, dropping `stream` destroys the events created before.
         let mut stream = Self { core: Rc::clone(core), events: Vec::with_capacity(MARKS), made: 0 };
         for _ in 0..MARKS {
             stream.events.push(core.driver.create_event()?);
@@ -31,15 +31,15 @@ impl GpuStream {
         Ok(stream)
     }
 
-    /// The event behind a mark, unless it was used again since.
+    /// Returns the runtime event of `mark`, unless it has been reused.
     fn event(&self, mark: StreamEvent) -> Result<Handle, DeviceError> {
         let known = mark.0 < self.made && self.made - mark.0 <= MARKS as u64;
         let event = self.events.get((mark.0 % MARKS as u64) as usize).copied().filter(|_| known);
         event.ok_or_else(|| {
             DeviceError::Failed(Reason::new(
-                "time between two marks",
-                format!("a mark is not of this stream, or {MARKS} others were made since"),
-                "this is a defect of this program: please report it with the case's id",
+                "time between two events",
+                format!("an event is not of this stream, or {MARKS} newer events replaced it"),
+                "report this as a bug with the case id",
             ))
         })
     }
@@ -75,7 +75,7 @@ impl Drop for GpuStream {
     fn drop(&mut self) {
         let _ = self.core.activate();
         for &event in &self.events {
-            // SAFETY: it was made above, and nobody else gives it back.
+            // SAFETY: it was created above and is destroyed only here.
             let _ = unsafe { self.core.driver.destroy_event(event) };
         }
     }

@@ -1,4 +1,4 @@
-//! Copies: between host and GPU from pinned or pageable memory, one way or both at once, within a
+//! Copies between host and GPU from pinned or pageable memory, in one direction or both, within a
 //! GPU, and from GPU to GPU.
 
 use std::rc::Rc;
@@ -12,22 +12,23 @@ use rsb_device::device::{Buffer, DeviceError, Kernel};
 use rsb_device::held::HostSide;
 use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 
-/// A [`Transfer`], bound.
+/// A [`Transfer`] bound to its buffers.
 pub(super) struct TransferKernel {
     core: Rc<Core>,
-    /// Both ends are kept by this kernel.
+    /// This kernel keeps both ends alive.
     copy: Copy,
     direction: TransferDirection,
-    /// What arrives on the host is sent on to the second buffer once, so that it can be checked.
+    /// Whether the data received on the host has been copied to the second buffer, once, for
+    /// verification.
     shown: bool,
     host: Option<HostBlock>,
-    /// The way back, where both ways are gone at once.
+    /// Copy to the host, if the transfer is bidirectional.
     back: Option<ReturnCopy>,
     to: Buffer,
     _from: Buffer,
 }
 
-/// A copy from the device to the host in a stream of its own.
+/// A copy from the device to the host in a separate stream.
 struct ReturnCopy {
     side: SideStream,
     copy: Copy,
@@ -47,8 +48,8 @@ impl ReturnCopy {
 
     fn start(&self, core: &Core) -> Result<(), DeviceError> {
         self.side.leave()?;
-        // SAFETY: both ends are this long, and `TransferKernel` keeps them until both streams have
-        // passed it.
+        // SAFETY: both ends have this length, and `TransferKernel` keeps them until both streams
+        // have completed the copy.
         unsafe { core.driver.copy(self.copy, self.side.stream) }
     }
 }
@@ -67,7 +68,7 @@ pub(super) fn kernel(
         (TransferDirection::Bidirectional, HostMemory::Pageable) => {
             return Err(DeviceError::Unsupported(rsb_model::Reason::new(
                 "pageable memory both ways at once",
-                "the runtime copies it to and fro on the host, one after the other",
+                "the runtime copies it through the host, one direction after the other",
                 "measure pinned memory",
             )));
         }
@@ -121,16 +122,16 @@ pub(super) fn kernel(
     })
 }
 
-/// Starts `copy` in the stream of `core`.
+/// Enqueues `copy` in the stream of `core`.
 fn start(core: &Core, copy: Copy) -> Result<(), DeviceError> {
     core.activate()?;
-    // SAFETY: both ends are this long, and whoever starts a copy keeps them until the stream has
-    // passed it.
+    // SAFETY: both ends have this length, and the caller keeps them until the stream has completed
+    // the copy.
     unsafe { core.driver.copy(copy, core.stream) }
 }
 
 impl TransferKernel {
-    /// Both ways at once: what is launched next waits for both.
+    /// Starts the copies in both directions. Subsequent launches wait for both.
     fn start_both(&mut self) -> Result<(), DeviceError> {
         let Some(back) = &mut self.back else { return Ok(()) };
         back.start(&self.core)?;
@@ -140,7 +141,7 @@ impl TransferKernel {
         self.shown = true;
         self.core.synchronize()?;
         let blocks = [host.address(), back.host.address()];
-        // SAFETY: both blocks are this long, and nothing writes to them after the wait above.
+        // SAFETY: both blocks have this length, and nothing writes to them after the wait above.
         let [sent, arrived] = blocks.map(|block| unsafe {
             std::slice::from_raw_parts(block.cast::<u8>(), self.copy.bytes)
         });
@@ -149,16 +150,16 @@ impl TransferKernel {
         }
         Err(DeviceError::Failed(rsb_model::Reason::new(
             "wrong result of bidirectional",
-            "what arrived on the host is not what lies on the GPU",
-            "suspect the driver or the link: measure each direction alone, and look at the \
-             kernel's log",
+            "the data on the host differs from the data on the GPU",
+            "suspect the driver or the link: measure each direction separately, and check the \
+             kernel log (dmesg)",
         )))
     }
 
     fn show(&mut self) -> Result<(), DeviceError> {
         let Some(host) = &mut self.host else { return Ok(()) };
         self.core.synchronize()?;
-        // SAFETY: the block is this long, nothing writes to it after the wait above, and it
+        // SAFETY: the block has this length, nothing writes to it after the wait above, and it
         // outlives the copy.
         let arrived =
             unsafe { std::slice::from_raw_parts(host.address().cast::<u8>(), self.copy.bytes) };
@@ -187,22 +188,21 @@ impl Kernel for TransferKernel {
 
 impl Drop for TransferKernel {
     fn drop(&mut self) {
-        // A copy may still use the host's memory.
+        // A copy may still be using the host's memory.
         let _ = self.core.synchronize();
     }
 }
 
-/// A copy between two buffers, which may lie on two GPUs.
+/// A copy between two buffers, which may be on two GPUs.
 pub(super) struct PeerCopy {
     core: Rc<Core>,
     from: Buffer,
     to: Buffer,
-    /// Whether one GPU reaches the other's memory, or the host stands between.
+    /// Whether the copy uses peer access or is staged through the host.
     way: &'static str,
 }
 
-/// Binds a copy of all of `from` to the start of `to`. Where one GPU can reach the other's memory,
-/// it may.
+/// Binds a copy of all of `from` to the start of `to`. Enables peer access if the GPUs support it.
 pub(super) fn peer_copy(
     core: &Rc<Core>,
     from: &Buffer,
@@ -244,7 +244,7 @@ impl Kernel for PeerCopy {
 fn wrong_buffers() -> DeviceError {
     DeviceError::Failed(rsb_model::Reason::new(
         "buffers of a copy",
-        "the target is smaller than the source, or one is missing",
-        "this is a defect of this program: please report it with the case's id",
+        "the target is smaller than the source, or a buffer is missing",
+        "report this as a bug with the case id",
     ))
 }

@@ -1,13 +1,13 @@
-//! What the compute capability of a GPU decides here: its name for compilers, and the transfers of
-//! its memory.
+//! Values derived from a GPU's compute capability and memory clock: the compiler's architecture
+//! name, and the peak memory bandwidth.
 
-/// What a compiler calls capability `major`.`minor`: `sm_90`.
+/// Returns the compiler's name of capability `major`.`minor`: `sm_90`.
 pub(super) fn name(major: i32, minor: i32) -> String {
     format!("sm_{major}{minor}")
 }
 
-/// Highest bandwidth of the memory in GB/s. The driver gives the clock so that every kind of memory
-/// moves data twice in it (CUDA's own sample deviceQuery computes it so).
+/// Returns the peak memory bandwidth in GB/s. The driver reports the clock so that every type of
+/// memory transfers data twice per cycle (CUDA's own sample deviceQuery computes it this way).
 pub(super) fn peak_bandwidth_gb_s(bus_bits: i32, clock_khz: i32) -> Option<f64> {
     let is_told = bus_bits > 0 && clock_khz > 0;
     is_told.then(|| f64::from(bus_bits) / 8.0 * f64::from(clock_khz) * 1e3 * 2.0 / 1e9)

@@ -1,5 +1,5 @@
-//! Matrix products by cuBLAS. f32 is multiplied as it is; tf32 is the same matrices with the inputs
-//! rounded by the matrix units, which the math mode of each product asks for.
+//! Matrix products by cuBLAS. f32 is multiplied at full precision; for tf32 the same matrices are
+//! rounded by the matrix units, as the math mode of each product requests.
 
 use std::ffi::{CStr, c_int};
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use rsb_model::{Dtype, Reason};
 use crate::common::{BlasLibrary, BlasOffer, Core, Plan, Product, Side, lacking};
 use rsb_device::device::DeviceError;
 
-/// What it can do.
+/// Capabilities of cuBLAS.
 pub(super) const OFFER: BlasOffer = BlasOffer {
     name: "cublas",
     dtypes: &[Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::I8],
@@ -22,14 +22,14 @@ pub(super) const OFFER: BlasOffer = BlasOffer {
     has_fast_accumulation: false,
 };
 
-/// cuBLAS with a handle on one GPU.
+/// cuBLAS with a handle for one GPU.
 pub(super) struct Blas {
     api: Cublas,
     handle: cublasHandle_t,
     core: Rc<Core>,
 }
 
-/// cuBLAS's number of a type that its products have in memory.
+/// Returns cuBLAS's constant of a type that its products have in memory.
 pub(super) const fn number(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F64 => datatype::F64,
@@ -42,7 +42,7 @@ pub(super) const fn number(dtype: Dtype) -> Option<c_int> {
     })
 }
 
-/// The math mode that computes in `dtype`.
+/// Returns the math mode that computes in `dtype`.
 pub(super) fn mode(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F64 => compute::F64,
@@ -54,14 +54,14 @@ pub(super) fn mode(dtype: Dtype) -> Option<c_int> {
 }
 
 impl Blas {
-    /// Loads the library that goes best with a driver for CUDA `major`, and makes a handle.
+    /// Loads the library that best matches a driver for CUDA `major`, and creates a handle.
     pub(super) fn open(core: &Rc<Core>, major: Option<u32>) -> Result<Rc<Self>, DeviceError> {
         let api = Cublas::load_from(&CudaPaths::here().up_to(major)).map_err(lacking)?;
         core.activate()?;
         let mut blas = Self { api, handle: std::ptr::null_mut(), core: Rc::clone(core) };
         let mut handle = std::ptr::null_mut();
         let create = blas.function(blas.api.cublasCreate_v2, "cublasCreate_v2")?;
-        // SAFETY: the pointer is to a live variable of this type; the GPU is the current one.
+        // SAFETY: the pointer is to a live variable of this type; the GPU is current.
         blas.check("cublasCreate_v2", unsafe { create(&raw mut handle) })?;
         blas.handle = handle;
         let set_stream = blas.function(blas.api.cublasSetStream_v2, "cublasSetStream_v2")?;
@@ -75,7 +75,7 @@ impl Blas {
         function.ok_or_else(|| lacking(Unavailable::symbol(name, self.api.loaded().path())))
     }
 
-    /// What cannot be done is told apart from what broke.
+    /// Converts a status to an error; unsupported products are distinguished from failures.
     fn check(&self, call: &str, code: cublasStatus_t) -> Result<(), DeviceError> {
         if code == status::SUCCESS {
             return Ok(());
@@ -88,7 +88,7 @@ impl Blas {
     }
 
     fn text(&self, code: cublasStatus_t) -> String {
-        // SAFETY: it takes any number and gives a static text or null.
+        // SAFETY: it accepts any number and returns a static text or null.
         let text = self.api.cublasGetStatusString.map(|function| unsafe { function(code) });
         match text.filter(|text| !text.is_null()) {
             // SAFETY: the text is static and ends with a zero.
@@ -101,14 +101,16 @@ impl Blas {
 const fn cure(code: cublasStatus_t) -> &'static str {
     match code {
         status::NOT_INITIALIZED => {
-            "install a driver as new as this cuBLAS (nvidia-smi shows which CUDA it can do), or a \
-             cuBLAS of that CUDA"
+            "install a driver as new as this cuBLAS (nvidia-smi shows the CUDA version that the \
+             driver supports), or a cuBLAS of that CUDA version"
         }
-        status::ALLOC_FAILED => "choose a smaller size, or end what else uses the GPU's memory",
+        status::ALLOC_FAILED => {
+            "choose a smaller size, or stop other programs that use the GPU's memory"
+        }
         status::NOT_SUPPORTED | status::ARCH_MISMATCH | status::INVALID_VALUE => {
             "choose another data type or sizes that are multiples of 16, or provider=native"
         }
-        _ => "choose provider=native; cuBLAS says more with CUBLAS_LOGINFO_DBG=1",
+        _ => "choose provider=native; set CUBLAS_LOGINFO_DBG=1 for details from cuBLAS",
     }
 }
 
@@ -116,7 +118,7 @@ impl Drop for Blas {
     fn drop(&mut self) {
         let _ = self.core.activate();
         if let Some(destroy) = self.api.cublasDestroy_v2.filter(|_| !self.handle.is_null()) {
-            // SAFETY: it was made by cublasCreate_v2, and nobody else gives it back.
+            // SAFETY: cublasCreate_v2 created it, and it is destroyed only here.
             let _ = unsafe { destroy(self.handle) };
         }
     }
@@ -132,8 +134,8 @@ impl BlasLibrary for Blas {
         let mode = mode(types.compute).ok_or_else(|| no_products_error(types.compute))?;
         let [first, second, c] = product.matrices;
         let [first_stride, second_stride, c_stride] = product.strides;
-        // SAFETY: the handle is live, the caller promises the matrices; alpha and beta are on the
-        // host, where a fresh handle looks for them, in the type that sums are made in.
+        // SAFETY: the handle is live, the caller guarantees the matrices; alpha and beta are on the
+        // host, the default location for a handle, in the accumulation type.
         let code = unsafe {
             multiply(
                 self.handle,
@@ -161,7 +163,7 @@ impl BlasLibrary for Blas {
                 gemm_algo::DEFAULT,
             )
         };
-        // Some versions say so of whole numbers whose rows are no multiples of four.
+        // Some versions return this for integers whose rows are not multiples of four.
         let is_whole = types.input == Dtype::I8;
         let code =
             if is_whole && code == status::INVALID_VALUE { status::NOT_SUPPORTED } else { code };
@@ -170,7 +172,7 @@ impl BlasLibrary for Blas {
 }
 
 fn no_products_error(dtype: Dtype) -> DeviceError {
-    let why = format!("it has no products with {dtype} here");
+    let why = format!("it does not support products of {dtype} here");
     let cure = "choose another data type or provider=native";
     DeviceError::Unsupported(Reason::new("gemm by cublas", why, cure))
 }

@@ -1,5 +1,5 @@
-//! Matrix products by cuBLASLt. What is done is in [`crate::common`]; here are its functions and
-//! numbers, of which those of types and statuses are cuBLAS's.
+//! Matrix products by cuBLASLt. The logic is in [`crate::common`]; this module has cuBLASLt's
+//! functions and constants, of which types and statuses are those of cuBLAS.
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::blas;
 use crate::common::{BlasOffer, Core, LtBlas, LtNumbers, lacking, lt_calls};
 use rsb_device::device::DeviceError;
 
-/// What it can do.
+/// Capabilities of cuBLASLt.
 pub(super) const OFFER: BlasOffer = BlasOffer {
     name: "cublaslt",
     dtypes: &[Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8],
@@ -21,24 +21,24 @@ pub(super) const OFFER: BlasOffer = BlasOffer {
     has_fast_accumulation: true,
 };
 
-/// Its number of a type in memory.
+/// Returns its constant of a type in memory.
 fn number(dtype: Dtype) -> Option<c_int> {
     if dtype == Dtype::Fp8 { Some(datatype::F8_E4M3) } else { blas::number(dtype) }
 }
 
 fn status_text(code: c_int) -> (&'static str, bool) {
     match code {
-        status::NOT_INITIALIZED => ("the library could not start", false),
-        status::ALLOC_FAILED => ("memory is used up", false),
-        status::INVALID_VALUE => ("a value is not acceptable", true),
-        status::ARCH_MISMATCH => ("the GPU cannot do it", true),
-        status::EXECUTION_FAILED => ("a kernel failed", false),
-        status::NOT_SUPPORTED => ("there is no such product", true),
-        _ => ("something inside the library failed", false),
+        status::NOT_INITIALIZED => ("the library is not initialized", false),
+        status::ALLOC_FAILED => ("out of memory", false),
+        status::INVALID_VALUE => ("invalid value", true),
+        status::ARCH_MISMATCH => ("not supported on this GPU", true),
+        status::EXECUTION_FAILED => ("kernel execution failed", false),
+        status::NOT_SUPPORTED => ("product not supported", true),
+        _ => ("internal error of the library", false),
     }
 }
 
-/// Loads the library that goes best with a driver for CUDA `major`, and makes a handle.
+/// Loads the library that best matches a driver for CUDA `major`, and creates a handle.
 pub(super) fn open(core: &Rc<Core>, major: Option<u32>) -> Result<Rc<LtBlas>, DeviceError> {
     let api = CublasLt::load_from(&CudaPaths::here().up_to(major)).map_err(lacking)?;
     let lacks = |name: &str| lacking(Unavailable::symbol(name, api.loaded().path()));
@@ -74,7 +74,7 @@ pub(super) fn open(core: &Rc<Core>, major: Option<u32>) -> Result<Rc<LtBlas>, De
         datatype: number,
         compute: blas::mode,
         status: status_text,
-        log: "choose another provider; cuBLASLt says more with CUBLASLT_LOG_LEVEL=2",
+        log: "choose another provider; set CUBLASLT_LOG_LEVEL=2 for details from cuBLASLt",
     };
     let create = api.cublasLtCreate.ok_or_else(|| lacks("cublasLtCreate"))?;
     Ok(Rc::new(LtBlas::open(core, create, calls, numbers, 1.0)?))

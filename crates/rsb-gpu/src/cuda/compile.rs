@@ -1,4 +1,4 @@
-//! NVRTC. It works without a device and without a driver.
+//! NVRTC, which needs neither a device nor a driver.
 
 use std::ffi::c_int;
 use std::path::Path;
@@ -14,7 +14,7 @@ use rsb_device::compiler::{CodeObject, Job, KernelChoice, KernelCompiler, Kernel
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Operation;
 
-/// The runtime compiler, loaded.
+/// The loaded runtime compiler.
 pub struct CudaCompiler {
     api: Nvrtc,
     rtc: Rtc<nvrtcProgram>,
@@ -24,13 +24,13 @@ impl CudaCompiler {
     /// Loads the compiler.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub fn load() -> Result<Self, Reason> {
         Self::load_for(None)
     }
 
-    /// Loads the compiler that goes best with a driver for CUDA `major`: code of a newer one may be
-    /// unknown to it.
+    /// Loads the compiler that best matches a driver for CUDA `major`, which may not support code
+    /// of a newer compiler.
     pub(super) fn load_for(major: Option<u32>) -> Result<Self, Reason> {
         let api = Nvrtc::load_from(&CudaPaths::here().up_to(major)).map_err(unavailable)?;
         Ok(Self::new(api))
@@ -41,8 +41,8 @@ impl CudaCompiler {
             loaded: *api.loaded(),
             prefix: "nvrtc",
             code_call: "GetCUBIN",
-            cure: "install a CUDA toolkit that supports the GPU; where it does, report this with \
-                   the message above",
+            cure: "install a CUDA toolkit that supports the GPU; if it does, report this with the \
+                   message above",
             create: api.nvrtcCreateProgram,
             compile: api.nvrtcCompileProgram,
             log_size: api.nvrtcGetProgramLogSize,
@@ -56,11 +56,10 @@ impl CudaCompiler {
         Self { api, rtc }
     }
 
-    /// Loads the compiler of the installation in `root` alone: a toolkit, or an environment of
-    /// Python.
+    /// Loads the compiler only from the installation in `root`: a toolkit, or a Python environment.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub fn load_in(root: &Path) -> Result<Self, Reason> {
         let roots = vec![root.to_owned()];
         let found =
@@ -70,29 +69,30 @@ impl CudaCompiler {
         }
         Err(Reason::new(
             "NVIDIA's runtime compiler (libnvrtc)",
-            format!("there is none in {}", root.display()),
+            format!("it is not in {}", root.display()),
             "install it there: pip install nvidia-cuda-nvrtc",
         ))
     }
 
-    /// Which compiler this is: its version and the file.
+    /// Returns the compiler's identity: its version and the file.
     pub fn identity(&self) -> String {
         let (major, minor) = self.version().unwrap_or_default();
         format!("nvrtc {major}.{minor} {}", common::file_identity(self.rtc.loaded.path()))
     }
 
-    /// Its version, which is that of CUDA.
+    /// Returns its version, which is the CUDA version.
     pub fn version(&self) -> Option<(i32, i32)> {
         self.rtc.version()
     }
 
-    /// The CUDA that it is of.
+    /// Returns the CUDA release it belongs to.
     pub fn release(&self) -> Option<ToolkitRelease> {
         let (major, minor) = self.version()?;
         Some((major.try_into().ok()?, minor.try_into().ok()?))
     }
 
-    /// The numbers of the architectures that it knows, such as 90; nothing where it does not tell.
+    /// Returns the numbers of the architectures that it supports, such as 90; empty if it does not
+    /// report them.
     pub fn architectures(&self) -> Vec<i32> {
         let (Some(count), Some(get)) =
             (self.api.nvrtcGetNumSupportedArchs, self.api.nvrtcGetSupportedArchs)
@@ -105,15 +105,15 @@ impl CudaCompiler {
             return Vec::new();
         }
         let mut numbers: Vec<c_int> = vec![0; usize::try_from(there).unwrap_or(0)];
-        // SAFETY: there is room for as many numbers as the compiler said.
+        // SAFETY: there is space for as many numbers as the compiler reported.
         let status = unsafe { get(numbers.as_mut_ptr()) };
         if status == result::SUCCESS { numbers } else { Vec::new() }
     }
 
-    /// Compiles `source` for `arch`, such as `sm_90`, with more options.
+    /// Compiles `source` for `arch`, such as `sm_90`, with additional options.
     ///
     /// # Errors
-    /// When the architecture is not known or the source is not accepted.
+    /// If the architecture is not supported or the compiler rejects the source.
     pub fn compile(
         &self,
         source: Source<'_>,
@@ -126,8 +126,8 @@ impl CudaCompiler {
         self.rtc.compile(source, arch, &options.collect::<Vec<_>>())
     }
 
-    /// `arch` with what belongs to it or its family alone: Hopper's matrix units need `sm_90a`,
-    /// which CUDA 12 brought, and fp4 `sm_120f`, which is of 12.9.
+    /// Returns `arch` with its architecture- or family-specific features: Hopper's matrix units
+    /// need `sm_90a`, available since CUDA 12, and fp4 needs `sm_120f`, available since CUDA 12.9.
     fn whole<'a>(&self, arch: &'a str) -> &'a str {
         let version = self.version().unwrap_or_default();
         match arch {
@@ -138,7 +138,7 @@ impl CudaCompiler {
         }
     }
 
-    /// Says which architectures there are, where `arch` is none of them.
+    /// Returns an error that lists the supported architectures if `arch` is not one of them.
     fn check_known(&self, arch: &str) -> Result<(), Reason> {
         let known = self.architectures();
         if known.is_empty() || number(arch).is_some_and(|number| known.contains(&number)) {
@@ -153,9 +153,9 @@ impl CudaCompiler {
         let list = known.iter().map(|number| format!("sm_{number}")).collect::<Vec<_>>().join(", ");
         Err(Reason::new(
             format!("compilation for {arch}"),
-            format!("NVRTC {major}.{minor} knows {list}"),
-            "install the CUDA toolkit (or `pip install nvidia-cuda-nvrtc`) of a version that knows \
-             the GPU",
+            format!("NVRTC {major}.{minor} supports {list}"),
+            "install the CUDA toolkit (or `pip install nvidia-cuda-nvrtc`) in a version that \
+             supports the GPU",
         ))
     }
 }
@@ -179,20 +179,20 @@ impl Toolchain for CudaCompiler {
     }
 }
 
-/// The highest of `known` whose code runs on a GPU of `arch`, which is one of the same tens that is
-/// not above it: `sm_89` runs what is for `sm_86`. `arch` itself where there is none.
+/// Returns the highest of `known` whose code runs on a GPU of `arch`: one of the same tens that is
+/// not above it, such as `sm_86` for `sm_89`. Returns `arch` itself if there is none.
 fn closest(known: &[c_int], arch: &str) -> String {
     let Some(own) = number(arch) else { return arch.to_owned() };
     let highest = known.iter().filter(|&&other| other <= own && other / 10 == own / 10).max();
     highest.map_or_else(|| arch.to_owned(), |number| format!("sm_{number}"))
 }
 
-/// `sm_90` of `sm_90a`.
+/// Returns `sm_90` from `sm_90a`.
 fn bare(arch: &str) -> &str {
     arch.trim_end_matches(['a', 'f'])
 }
 
-/// The number in `sm_90` or `sm_90a`.
+/// Returns the number in `sm_90` or `sm_90a`.
 fn number(arch: &str) -> Option<c_int> {
     bare(arch).strip_prefix("sm_")?.parse().ok()
 }

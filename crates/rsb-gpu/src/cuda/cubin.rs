@@ -1,5 +1,4 @@
-//! What a cubin says of itself: an ELF file whose header names the architecture, and notes on each
-//! kernel.
+//! Metadata of a cubin: an ELF file whose header names the architecture, with notes on each kernel.
 
 use object::elf::{EM_CUDA, FileHeader64, SHT_SYMTAB};
 use object::read::elf::{FileHeader as _, SectionHeader as _};
@@ -7,11 +6,11 @@ use object::{LittleEndian, SymbolIndex};
 
 use rsb_device::compiler::KernelNeeds;
 
-/// From this version of its layout on, which CUDA 13 writes, the number stands a byte further up in
-/// the flags.
+/// From this version of the layout on, written by CUDA 13, the architecture number is one byte
+/// higher in the flags.
 const LATER_LAYOUT: u8 = 8;
 
-/// The architecture that `code` is for, such as `sm_90`; `None` when it is no cubin.
+/// Returns the target architecture of `code`, such as `sm_90`; `None` if it is not a cubin.
 pub fn target(code: &[u8]) -> Option<String> {
     let header = FileHeader64::<LittleEndian>::parse(code).ok()?;
     if header.e_machine(LittleEndian) != EM_CUDA {
@@ -21,11 +20,11 @@ pub fn target(code: &[u8]) -> Option<String> {
     Some(format!("sm_{}", (header.e_flags(LittleEndian).0 >> place) & 0xff))
 }
 
-/// The note with the registers of a thread: its format and number, then the length of what follows,
-/// which is the kernel's place in the table of symbols, and the registers.
+/// Header of the note with the registers per thread: its format and number, then the length of the
+/// rest, which is the kernel's index in the symbol table and the register count.
 const REGISTERS: [u8; 4] = [0x04, 0x2f, 8, 0];
 
-/// What each kernel of `code` needs; nothing where it is not as expected.
+/// Returns the resources of each kernel of `code`; empty if the file is not as expected.
 pub(super) fn kernels(code: &[u8]) -> Vec<KernelNeeds> {
     read(code).unwrap_or_default()
 }
@@ -44,7 +43,7 @@ fn read(code: &[u8]) -> Option<Vec<KernelNeeds>> {
         let symbol = symbols.symbol(SymbolIndex(word(note, 4)? as usize)).ok()?;
         let symbol =
             String::from_utf8_lossy(symbols.symbol_name(LittleEndian, symbol).ok()?).into_owned();
-        // Of a section without contents, such as shared memory, only the size is told.
+        // Only the size of a section without contents, such as shared memory, is recorded.
         let size = named(&format!(".nv.shared.{symbol}"))
             .map_or(0, |section| section.sh_size(LittleEndian));
         named(&format!(".text.{symbol}"))?;
@@ -58,8 +57,8 @@ fn read(code: &[u8]) -> Option<Vec<KernelNeeds>> {
     Some(needs.collect())
 }
 
-/// Bytes at the beginning of a kernel's shared memory that are not its own: from Hopper on they are
-/// counted with it.
+/// Returns the bytes at the start of a kernel's shared memory that the system reserves: from Hopper
+/// on they are counted with it.
 fn kept_by_the_system(arch: &str) -> u64 {
     let number = arch.strip_prefix("sm_").and_then(|number| number.parse::<u32>().ok());
     if number.is_some_and(|number| number >= 90) { 1024 } else { 0 }
@@ -75,7 +74,7 @@ mod tests {
 
     #[test]
     fn both_layouts_of_the_header_name_the_architecture() {
-        // As the compilers of CUDA 12.9 and 13.5 write them.
+        // As written by the compilers of CUDA 12.9 and 13.5.
         assert_eq!(target(&header(7, [0x5a, 0x05, 0x5a, 0x00])).as_deref(), Some("sm_90"));
         assert_eq!(target(&header(8, [0x04, 0x50, 0x00, 0x06])).as_deref(), Some("sm_80"));
         assert_eq!(target(&header(8, [0x02, 0x78, 0x00, 0x06])).as_deref(), Some("sm_120"));
@@ -94,8 +93,8 @@ mod tests {
         header
     }
 
-    /// A cubin for `sm_90` with one kernel, `k`, which needs 40 registers and 512 bytes of shared
-    /// memory.
+    /// Returns a cubin for `sm_90` with one kernel, `k`, which needs 40 registers and 512 bytes of
+    /// shared memory.
     fn cubin() -> Vec<u8> {
         let names = b"\0.shstrtab\0.strtab\0.symtab\0.nv.info\0.nv.shared.k\0.text.k\0";
         let symbols = [vec![0; 24], [&1_u32.to_le_bytes()[..], &[0; 20]].concat()].concat();
@@ -150,7 +149,7 @@ mod tests {
         let needs =
             KernelNeeds { symbol: "k".into(), registers: 40, shared_bytes: 512, wavefront: 32 };
         assert_eq!(kernels(&whole), std::slice::from_ref(&needs));
-        // It begins at any address.
+        // The file may start at any address.
         let moved = [&[0], whole.as_slice()].concat();
         assert_eq!(kernels(&moved[1..]), [needs]);
         for length in 0..whole.len() {

@@ -1,5 +1,5 @@
-//! The driver behind the calls that all GPUs share. Addresses on a GPU are whole numbers to it, and
-//! copies are told apart by their function.
+//! Implementation of the common driver trait with the CUDA driver API. GPU addresses are integers
+//! in this API, and each direction of copies has a separate function.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::rc::Rc;
@@ -22,14 +22,14 @@ use crate::common::{call, done, in_thread, made, number};
 use nccl_sys::{Loaded, Unavailable};
 use rsb_device::device::DeviceError;
 
-/// What a call that makes something gives.
+/// Result of a call that creates an object.
 type HandleResult = Result<Handle, DeviceError>;
 type UnitResult = Result<(), DeviceError>;
 
-/// Pinned memory of no special kind.
+/// Pinned memory without special flags.
 const HOST_ALLOC_DEFAULT: u32 = 0;
 
-/// An address on a GPU as the driver takes it.
+/// Converts a GPU address to the driver's type.
 fn place(pointer: *const c_void) -> CUdeviceptr {
     pointer.addr() as CUdeviceptr
 }
@@ -62,8 +62,7 @@ impl Driver for Runtime {
     fn activation(&self, ordinal: c_int) -> Result<Activation, DeviceError> {
         let set = self.api.cuCtxSetCurrent.ok_or_else(|| self.missing("cuCtxSetCurrent"))?;
         let context = AtomicPtr::new(self.context(ordinal)?);
-        // SAFETY: the context is live until the runtime is given back, before which the thread
-        // ends.
+        // SAFETY: the context is live until the runtime is dropped, before which the thread ends.
         Ok(Box::new(move || in_thread("cuCtxSetCurrent", unsafe { set(context.into_inner()) })))
     }
 
@@ -117,7 +116,7 @@ impl Driver for Runtime {
 
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError> {
         let mut milliseconds = 0.0_f32;
-        // SAFETY: the pointer is to a live variable; the caller promises the events.
+        // SAFETY: the pointer is to a live variable; the caller guarantees the events.
         unsafe { call!(self, cuEventElapsedTime(&raw mut milliseconds, from.cast(), to.cast())) }?;
         Ok(milliseconds)
     }
@@ -178,7 +177,7 @@ impl Driver for Runtime {
         }
         let context = self.context(peer)?;
         self.make_current(ordinal)?;
-        // SAFETY: the context is live; zero is the only flag there is.
+        // SAFETY: the context is live; zero is the only valid flag.
         match unsafe { call!(self, cuCtxEnablePeerAccess(context, 0)) } {
             Ok(()) => Ok(true),
             Err(failed) if failed.code() == Some(error::PEER_ACCESS_ALREADY_ENABLED) => Ok(true),
@@ -187,7 +186,7 @@ impl Driver for Runtime {
     }
 
     fn load_module(&self, code: Image<'_>) -> HandleResult {
-        // The image is as long as its headers say, and the driver copies it.
+        // The image is as long as its headers specify, and the driver copies it.
         made!(self, |module| cuModuleLoadData(module, code.as_ptr()))
     }
 

@@ -1,4 +1,5 @@
-//! What a GPU is, from its attributes. What the driver does not tell is unknown, not zero.
+//! Properties of a GPU, from its attributes. Attributes that the driver does not report are
+//! unknown, not zero.
 
 use std::ffi::{CStr, c_int};
 
@@ -11,7 +12,7 @@ use super::runtime::{CudaError, Runtime};
 use crate::common::{DeviceProperties, call, link, number};
 use rsb_device::device::DeviceInfo;
 
-/// Reads GPU `ordinal`.
+/// Reads the properties of GPU `ordinal`.
 pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<DeviceProperties, Reason> {
     let device = runtime.device(ordinal)?;
     let attribute =
@@ -22,8 +23,8 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<DeviceProperties
     let (major, minor) = capability.ok_or_else(|| {
         Reason::new(
             format!("compute capability of device cuda:{ordinal}"),
-            "the driver does not tell it",
-            "install NVIDIA's driver anew: one of version 470 or newer",
+            "the driver does not report it",
+            "reinstall NVIDIA's driver, version 470 or newer",
         )
     })?;
     let arch = arch::name(major, minor);
@@ -58,7 +59,7 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<DeviceProperties
     Ok(DeviceProperties { info, arch, max_threads_per_unit, is_on_pcie })
 }
 
-/// The marketing name; of a slice of a divided GPU (MIG) it names the slice.
+/// Returns the marketing name; for a MIG instance it names the instance.
 fn name(runtime: &Runtime, device: CUdevice) -> Option<String> {
     let mut text = [0_u8; 256];
     let length = c_int::try_from(text.len()).ok()?;
@@ -68,7 +69,7 @@ fn name(runtime: &Runtime, device: CUdevice) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The GPU's address on the bus as sysfs writes it: `0000:03:00.0`.
+/// Returns the GPU's PCI address as in sysfs: `0000:03:00.0`.
 fn pci_address(runtime: &Runtime, device: CUdevice) -> Option<String> {
     let mut text = [0_u8; 32];
     let length = c_int::try_from(text.len()).ok()?;
@@ -78,19 +79,21 @@ fn pci_address(runtime: &Runtime, device: CUdevice) -> Option<String> {
     as_in_sysfs(CStr::from_bytes_until_nul(&text).ok()?.to_str().ok()?)
 }
 
-/// Some drivers write the domain with eight digits, sysfs has four.
+/// Converts an address to the sysfs format: some drivers write the domain with eight digits, sysfs
+/// uses four.
 fn as_in_sysfs(address: &str) -> Option<String> {
     let (domain, rest) = address.split_once(':')?;
     let domain = u32::from_str_radix(domain, 16).ok()?;
     Some(format!("{domain:04x}:{}", rest.to_ascii_lowercase()))
 }
 
-/// Nine tenths of what is free on the current GPU: the driver and cuBLAS need some themselves.
+/// Returns nine tenths of the free memory of the current GPU: the driver and cuBLAS need some of
+/// it.
 fn usable_memory(runtime: &Runtime) -> Result<u64, CudaError> {
     Ok(free_bytes(runtime)? / 10 * 9)
 }
 
-/// Of the current GPU.
+/// Returns the free memory of the current GPU in bytes.
 pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, CudaError> {
     let (mut free, mut total) = (0_usize, 0_usize);
     // SAFETY: both pointers are to live variables of this type.
@@ -98,7 +101,7 @@ pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, CudaError> {
     Ok(free.min(total) as u64)
 }
 
-/// The second level is the last of NVIDIA's GPUs.
+/// Returns the caches: the second level is the last on NVIDIA GPUs.
 fn caches(second_level: Option<u32>) -> Vec<Cache> {
     let Some(bytes) = second_level else { return Vec::new() };
     vec![Cache { level: 2, size_bytes: u64::from(bytes), shared_by: None }]

@@ -1,4 +1,4 @@
-//! The driver with statuses turned into values: what failed, why, and what to do about it.
+//! The driver with statuses as values: failed call, reason and remedy.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int};
@@ -12,40 +12,40 @@ use crate::common::{FAKE_GPU, call, lacking, unavailable};
 use rsb_device::device::DeviceError;
 
 thread_local! {
-    /// The context that this thread works in, as far as this program set it.
+    /// Current context of this thread, as far as set by this program.
     static CURRENT: Cell<CUcontext> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// The driver, started, and what this program has on each device.
+/// The initialized driver, and this program's contexts.
 pub(super) struct Runtime {
     pub(super) api: Cuda,
-    /// Made when a device is first worked on, given back at the end.
+    /// Retained when a device is first used, released at the end.
     contexts: RefCell<Vec<Option<(CUdevice, CUcontext)>>>,
 }
 
-/// Why a call did not do what it should.
+/// Error of a driver call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CudaError {
     /// The library lacks the function.
     Missing(Unavailable),
-    /// The function said so.
+    /// The function returned an error status.
     Status {
-        /// Its name.
+        /// Name of the function.
         call: &'static str,
-        /// What it said.
+        /// Status code.
         code: CUresult,
-        /// In words.
+        /// Text of the status.
         text: String,
     },
 }
 
 impl Runtime {
-    /// Loads and starts it. Starting may end the process where a driver is half removed: planning
-    /// asks in a child process.
+    /// Loads and initializes the driver. Initialization may end the process if a driver is only
+    /// partly removed: planning does it in a child process.
     pub(super) fn start() -> Result<Rc<Self>, Reason> {
         let api = Cuda::load().map_err(unavailable)?;
         let runtime = Self { api, contexts: RefCell::default() };
-        // SAFETY: it takes no pointers; zero is the only flag there is.
+        // SAFETY: it takes no pointers; zero is the only valid flag.
         match unsafe { call!(runtime, cuInit(0)) } {
             Ok(()) => Ok(Rc::new(runtime)),
             Err(CudaError::Status { code: error::NO_DEVICE, .. }) => {
@@ -55,12 +55,12 @@ impl Runtime {
         }
     }
 
-    /// Whether the library is a fake GPU, whose figures mean nothing.
+    /// Returns whether the library is a fake GPU, whose measurements are meaningless.
     pub(super) fn is_fake_gpu(&self) -> bool {
         self.api.loaded().exports(FAKE_GPU)
     }
 
-    /// The newest CUDA that the driver can do, such as (12, 8).
+    /// Returns the newest CUDA version that the driver supports, such as (12, 8).
     pub(super) fn version(&self) -> Option<(u32, u32)> {
         let mut version: c_int = 0;
         // SAFETY: the pointer is to a live variable of this type.
@@ -69,7 +69,7 @@ impl Runtime {
         Some((version / 1000, version % 1000 / 10))
     }
 
-    /// How many devices there are, at least one.
+    /// Returns the number of devices, at least one.
     pub(super) fn count(&self) -> Result<u32, Reason> {
         let mut count: c_int = 0;
         // SAFETY: the pointer is to a live variable of this type.
@@ -82,7 +82,7 @@ impl Runtime {
         }
     }
 
-    /// The driver's own number of device `ordinal`.
+    /// Returns the driver's handle of device `ordinal`.
     pub(super) fn device(&self, ordinal: c_int) -> Result<CUdevice, CudaError> {
         let mut device: CUdevice = 0;
         // SAFETY: the pointer is to a live variable of this type.
@@ -90,7 +90,8 @@ impl Runtime {
         Ok(device)
     }
 
-    /// What this program has on device `ordinal`: the context that other libraries in it use too.
+    /// Returns the primary context of device `ordinal`, which other libraries in this process use
+    /// too.
     pub(super) fn context(&self, ordinal: c_int) -> Result<CUcontext, CudaError> {
         let place = usize::try_from(ordinal).unwrap_or(usize::MAX);
         if let Some(Some((_, context))) = self.contexts.borrow().get(place) {
@@ -109,11 +110,11 @@ impl Runtime {
         Ok(context)
     }
 
-    /// Makes device `ordinal` the current one of this thread, unless it is already.
+    /// Makes device `ordinal` current in this thread, unless it already is.
     pub(super) fn make_current(&self, ordinal: c_int) -> Result<(), CudaError> {
         let context = self.context(ordinal)?;
         if CURRENT.get() != context {
-            // SAFETY: the context is live: it is given back with `self`.
+            // SAFETY: the context is live until `self` is dropped.
             unsafe { call!(self, cuCtxSetCurrent(context)) }?;
             CURRENT.set(context);
         }
@@ -136,7 +137,7 @@ impl Runtime {
         let said =
             |function: Option<unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult>| {
                 let mut text: *const c_char = std::ptr::null();
-                // SAFETY: it takes any number and writes the address of a static text, or null.
+                // SAFETY: it accepts any number and writes the address of a static text, or null.
                 let status = unsafe { function?(code, &raw mut text) };
                 let is_text = status == error::SUCCESS && !text.is_null();
                 // SAFETY: the text is static and ends with a zero.
@@ -156,13 +157,14 @@ impl Drop for Runtime {
             if CURRENT.get() == *context {
                 CURRENT.set(std::ptr::null_mut());
             }
-            // SAFETY: it was retained once, and nothing of this program works in it any more.
+            // SAFETY: it was retained once, and this program no longer uses it.
             let _ = unsafe { call!(self, cuDevicePrimaryCtxRelease_v2(*device)) };
         }
     }
 }
 
-/// What is wrong with a driver that is here: a function without which no GPU can be told or opened.
+/// Returns the defect of an installed driver: a missing function that is needed to list or open
+/// GPUs.
 pub(super) fn defect() -> Option<Reason> {
     const NEEDED: [&str; 6] = [
         "cuInit",
@@ -181,28 +183,26 @@ pub(super) fn defect() -> Option<Reason> {
     }
 }
 
-/// The likeliest reason why the driver sees no device. `node` is the file by which the kernel's
-/// part is reached.
+/// Returns the most likely reason why the driver sees no device. `node` is the device file of the
+/// kernel module.
 fn no_device(node: &Path) -> Reason {
     let (why, cure) = if !node.exists() {
         (
-            "the driver's library is here, but its part in the kernel is not: there is no \
+            "the driver library is installed, but the kernel module is not loaded: there is no \
              /dev/nvidiactl",
-            "load it (modprobe nvidia nvidia-uvm; after an update of the kernel build it anew), or \
-             pass the GPU on to \
-             the container (--gpus all)",
+            "load the module (modprobe nvidia nvidia-uvm; rebuild it after a kernel update), or \
+             pass the GPU through to the container (--gpus all)",
         )
     } else if std::fs::File::options().read(true).write(true).open(node).is_err() {
         (
-            "the driver shows no device, and this user may not use /dev/nvidiactl",
+            "the driver finds no device, and this user cannot access /dev/nvidiactl",
             "give the user access to /dev/nvidia*",
         )
     } else {
         (
-            "the driver is loaded and shows no device",
-            "check CUDA_VISIBLE_DEVICES; where the GPU is divided (MIG), make an instance \
-             (nvidia-smi mig -cgi) and \
-             name it there; look at the kernel's log (dmesg) for messages of NVRM",
+            "the driver is loaded but finds no device",
+            "check CUDA_VISIBLE_DEVICES; if MIG is enabled, create an instance (nvidia-smi mig \
+             -cgi) and list it there; check the kernel log (dmesg) for messages of NVRM",
         )
     };
     Reason::new("devices of CUDA", why, cure)
@@ -210,44 +210,48 @@ fn no_device(node: &Path) -> Reason {
 
 const fn cure(code: CUresult) -> &'static str {
     match code {
-        error::OUT_OF_MEMORY => "choose a smaller size, or end what else uses the GPU's memory",
+        error::OUT_OF_MEMORY => {
+            "choose a smaller size, or stop other programs that use the GPU's memory"
+        }
         error::STUB_LIBRARY => {
-            "take the directory of stubs out of LD_LIBRARY_PATH: the driver's own libcuda.so.1 is \
+            "remove the directory of stubs from LD_LIBRARY_PATH: the driver's own libcuda.so.1 is \
              needed"
         }
         error::DEVICE_UNAVAILABLE => {
-            "another program has the GPU for itself: end it, or set the GPU's compute mode to \
+            "another program uses the GPU exclusively: stop it, or set the GPU's compute mode to \
              default (nvidia-smi -c 0)"
         }
         error::SYSTEM_DRIVER_MISMATCH => {
-            "the driver was updated while its module was loaded: restart the machine, or load the \
-             module anew"
+            "the driver was updated while its module was loaded: restart the machine, or reload \
+             the module"
         }
         error::COMPAT_NOT_SUPPORTED_ON_DEVICE => {
-            "take the package cuda-compat out of the library path: this GPU needs a newer driver \
+            "remove the package cuda-compat from the library path: this GPU needs a newer driver \
              instead"
         }
         error::SYSTEM_NOT_READY => {
             "start the fabric manager (systemctl start nvidia-fabricmanager)"
         }
         error::INVALID_IMAGE | error::NO_BINARY_FOR_GPU | error::NOT_FOUND => {
-            "install a driver as new as the compiler (nvidia-smi shows which CUDA it can do), or a \
-             compiler of that \
-             CUDA; then delete the cached kernels (~/.cache/rusty-stack-bench/kernels)"
+            "install a driver as new as the compiler (nvidia-smi shows the CUDA version that the \
+             driver supports), or a compiler of that CUDA version; then delete the cached kernels \
+             (~/.cache/rusty-stack-bench/kernels)"
         }
         error::LAUNCH_OUT_OF_RESOURCES => "choose a smaller block size",
         error::LAUNCH_TIMEOUT => "choose a smaller size, or a GPU that drives no display",
-        error::ECC_UNCORRECTABLE => "the GPU's memory has failed: look at `nvidia-smi -q -d ECC`",
-        error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED => "this GPU or driver cannot do it",
+        error::ECC_UNCORRECTABLE => "the GPU's memory has failed: run `nvidia-smi -q -d ECC`",
+        error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED => {
+            "use another GPU or driver: this one does not support the operation"
+        }
         _ => {
-            "look at the kernel's log (dmesg) for messages of NVRM (Xid), and test the GPU with \
+            "check the kernel log (dmesg) for messages of NVRM (Xid), and test the GPU with \
              `nvidia-smi -q`"
         }
     }
 }
 
 impl CudaError {
-    /// The status, when a function gave one.
+    /// Returns the status, if a function returned one.
     pub(super) const fn code(&self) -> Option<CUresult> {
         match self {
             Self::Missing(_) => None,

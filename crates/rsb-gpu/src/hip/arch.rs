@@ -1,22 +1,22 @@
-//! What the architecture of a GPU decides here: how often the memory moves data in a clock, and
-//! the cache behind the second level, which the runtime does not tell.
+//! Values derived from a GPU's architecture: memory transfers per clock, and the memory-side cache,
+//! which the runtime does not report.
 
-/// The architecture in a full name such as `gfx90a:sramecc+:xnack-`.
+/// Returns the architecture in a full name such as `gfx90a:sramecc+:xnack-`.
 pub(super) fn architecture(full: &str) -> &str {
     full.split(':').next().unwrap_or(full)
 }
 
-/// Compute units in what the runtime counts as a multiprocessor: from gfx10 on a pair of them, a
-/// work-group processor, unless its variable `GPU_ENABLE_WGP_MODE` says otherwise.
+/// Returns the compute units in a multiprocessor as counted by the runtime: two from gfx10 on, a
+/// work-group processor, unless the runtime's variable `GPU_ENABLE_WGP_MODE` is 0.
 pub(super) fn compute_units_each(arch: &str) -> u32 {
     let single = std::env::var_os("GPU_ENABLE_WGP_MODE").is_some_and(|mode| mode == "0");
-    // gfx906 to gfx950 have three digits, gfx1010 and later four.
+    // gfx906 to gfx950 have three digits, gfx1010 and later have four.
     let paired = architecture(arch).strip_prefix("gfx").is_some_and(|digits| digits.len() >= 4);
     if paired && !single { 2 } else { 1 }
 }
 
-/// Transfers in a clock of the memory as the driver gives it: 2 for HBM2, 4 for HBM3 and HBM3E, 16
-/// for GDDR6. `None` where the kind of memory does not follow from the architecture.
+/// Returns the transfers per memory clock as reported by the driver: 2 for HBM2, 4 for HBM3 and
+/// HBM3E, 16 for GDDR6. `None` if the architecture does not determine the type of memory.
 fn transfers_per_clock(arch: &str) -> Option<f64> {
     match architecture(arch) {
         "gfx900" | "gfx906" | "gfx908" | "gfx90a" => Some(2.0),
@@ -27,7 +27,7 @@ fn transfers_per_clock(arch: &str) -> Option<f64> {
     }
 }
 
-/// Highest bandwidth of the memory in GB/s, from its width and clock.
+/// Returns the peak memory bandwidth in GB/s, from the bus width and the clock.
 pub(super) fn peak_bandwidth_gb_s(arch: &str, bus_bits: i32, clock_khz: i32) -> Option<f64> {
     if bus_bits <= 0 || clock_khz <= 0 {
         return None;
@@ -35,8 +35,9 @@ pub(super) fn peak_bandwidth_gb_s(arch: &str, bus_bits: i32, clock_khz: i32) -> 
     Some(f64::from(bus_bits) / 8.0 * f64::from(clock_khz) * 1e3 * transfers_per_clock(arch)? / 1e9)
 }
 
-/// Bytes of the cache between the second level and the memory (AMD Infinity Cache), from AMD's data
-/// sheets: the largest that a GPU of this architecture has, so that a flush is never too small.
+/// Returns the bytes of the cache between the second level and memory (AMD Infinity Cache), from
+/// AMD's data sheets: the largest of any GPU of this architecture, so that a flush is never too
+/// small.
 pub(super) fn memory_side_cache_bytes(arch: &str) -> Option<u64> {
     let megabytes = match architecture(arch) {
         "gfx942" | "gfx950" => 256,

@@ -1,5 +1,5 @@
-//! Matrix products by rocBLAS. A handle is made in a worker only, and after a look at the library's
-//! kernels: rocBLAS ends the process when it has none for the GPU.
+//! Matrix products by rocBLAS. A handle is created only in a worker process, after checking the
+//! library's kernels: rocBLAS ends the process if it has none for the GPU.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int};
@@ -15,16 +15,16 @@ use rsb_model::{Dtype, Reason};
 use crate::common::{BlasLibrary, BlasOffer, Core, Plan, Product, Side, lacking, unavailable};
 use rsb_device::device::DeviceError;
 
-/// rocBLAS with a handle on one GPU.
+/// rocBLAS with a handle for one GPU.
 pub(super) struct Blas {
     api: RocBlas,
     handle: rocblas_handle,
-    /// What products of f32 are multiplied in.
+    /// Current math mode of f32 products.
     mode: Cell<c_int>,
     core: Rc<Core>,
 }
 
-/// What it can do.
+/// Capabilities of rocBLAS.
 pub(super) const OFFER: BlasOffer = BlasOffer {
     name: "rocblas",
     dtypes: &[Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::I8],
@@ -32,7 +32,7 @@ pub(super) const OFFER: BlasOffer = BlasOffer {
     has_fast_accumulation: false,
 };
 
-/// rocBLAS's number of a type that its products have; tf32, which is called xf32 there, is f32 in
+/// Returns rocBLAS's constant of a type that its products have. tf32, called xf32 there, is f32 in
 /// another math mode.
 const fn number(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
@@ -46,17 +46,17 @@ const fn number(dtype: Dtype) -> Option<c_int> {
     })
 }
 
-/// Where the library's kernels are.
+/// Location of the library's kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kernels {
-    /// In files beside it, which may lack the GPU's.
+    /// Separate files, which may lack those for the GPU.
     InFiles,
-    /// In itself: a fake GPU.
+    /// The library itself: a fake GPU.
     Inside,
 }
 
 impl Blas {
-    /// Loads the library, checks that it has kernels for the GPU, and makes a handle.
+    /// Loads the library, checks that it has kernels for the GPU, and creates a handle.
     pub(super) fn open(core: &Rc<Core>, kernels: Kernels) -> Result<Rc<Self>, DeviceError> {
         let api = RocBlas::load().map_err(lacking)?;
         if kernels == Kernels::InFiles {
@@ -68,9 +68,8 @@ impl Blas {
         core.activate()?;
         let _ = writeln!(
             std::io::stderr(),
-            "opening rocBLAS for {}; should the process end here, it has no kernels for this GPU: \
-             install a rocBLAS \
-             that has, or choose provider=native",
+            "opening rocBLAS for {}; if the process ends here, it has no kernels for this GPU: \
+             install a rocBLAS that does, or choose provider=native",
             core.arch
         );
         let mode = Cell::new(math_mode::DEFAULT);
@@ -93,8 +92,8 @@ impl Blas {
         })
     }
 
-    /// Lets products of f32 be multiplied in xf32, or not: the mode is the handle's. A library
-    /// without modes has f32 alone.
+    /// Sets whether products of f32 are multiplied in xf32; the mode belongs to the handle. A
+    /// library without modes supports only f32.
     fn set_math_mode(&self, compute: Dtype) -> Result<(), DeviceError> {
         let mode = if compute == Dtype::Tf32 { math_mode::XF32 } else { math_mode::DEFAULT };
         if self.mode.get() == mode {
@@ -115,7 +114,7 @@ impl Blas {
     }
 
     fn text(&self, code: rocblas_status) -> String {
-        // SAFETY: it takes any number and gives a static text or null.
+        // SAFETY: it accepts any number and returns a static text or null.
         let text = self.api.rocblas_status_to_string.map(|function| unsafe { function(code) });
         match text.filter(|text| !text.is_null()) {
             // SAFETY: the text is static and ends with a zero.
@@ -127,9 +126,11 @@ impl Blas {
 
 const fn cure(code: rocblas_status) -> &'static str {
     match code {
-        status::MEMORY_ERROR => "choose a smaller size, or end what else uses the GPU's memory",
+        status::MEMORY_ERROR => {
+            "choose a smaller size, or stop other programs that use the GPU's memory"
+        }
         status::NOT_IMPLEMENTED => "choose another data type, or provider=native",
-        _ => "choose provider=native; rocBLAS says more with ROCBLAS_LAYER=1",
+        _ => "choose provider=native; set ROCBLAS_LAYER=1 for details from rocBLAS",
     }
 }
 
@@ -137,7 +138,7 @@ impl Drop for Blas {
     fn drop(&mut self) {
         let _ = self.core.activate();
         if let Some(destroy) = self.api.rocblas_destroy_handle.filter(|_| !self.handle.is_null()) {
-            // SAFETY: it was made by rocblas_create_handle, and nobody else gives it back.
+            // SAFETY: rocblas_create_handle created it, and it is destroyed only here.
             let _ = unsafe { destroy(self.handle) };
         }
     }
@@ -156,8 +157,8 @@ impl BlasLibrary for Blas {
         let compute = number(types.compute).ok_or_else(|| no_products_error(types.compute))?;
         let [first, second, c] = product.matrices;
         let [first_stride, second_stride, c_stride] = product.strides;
-        // SAFETY: the handle is live, the caller promises the matrices; alpha and beta are on the
-        // host, where a fresh handle looks for them, in the type that sums are made in.
+        // SAFETY: the handle is live, the caller guarantees the matrices; alpha and beta are on the
+        // host, the default location for a handle, in the accumulation type.
         let code = unsafe {
             multiply(
                 self.handle,
@@ -203,7 +204,7 @@ impl BlasLibrary for Blas {
 }
 
 fn no_products_error(dtype: Dtype) -> DeviceError {
-    let why = format!("it has no products with {dtype} here");
+    let why = format!("it does not support products of {dtype} here");
     let cure = "choose another data type or provider=native";
     DeviceError::Unsupported(Reason::new("gemm by rocblas", why, cure))
 }

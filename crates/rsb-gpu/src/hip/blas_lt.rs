@@ -1,5 +1,5 @@
-//! Matrix products by hipBLASLt. What is done is in [`crate::common`]; here are its functions and
-//! numbers.
+//! Matrix products by hipBLASLt. The logic is in [`crate::common`]; this module has hipBLASLt's
+//! functions and constants.
 
 use std::ffi::c_int;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use rsb_model::{Dtype, Reason};
 use crate::common::{BlasOffer, Core, LtBlas, LtNumbers, lacking, lt_calls, unavailable};
 use rsb_device::device::DeviceError;
 
-/// What it can do.
+/// Capabilities of hipBLASLt.
 pub(super) const OFFER: BlasOffer = BlasOffer {
     name: "hipblaslt",
     dtypes: &[Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8],
@@ -23,12 +23,13 @@ pub(super) const OFFER: BlasOffer = BlasOffer {
     has_fast_accumulation: false,
 };
 
-/// Whether the units of `arch` read fp8 as FNUZ: our bits are half of the number there.
+/// Returns whether the units of `arch` read fp8 as FNUZ, in which the same bits mean half of the
+/// number.
 fn is_fnuz(arch: &str) -> bool {
     matches!(arch, "gfx940" | "gfx941" | "gfx942")
 }
 
-/// hipBLASLt's number of a type in memory.
+/// Returns hipBLASLt's constant of a type in memory.
 fn number(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F32 | Dtype::Tf32 => datatype::F32,
@@ -41,12 +42,12 @@ fn number(dtype: Dtype) -> Option<c_int> {
     })
 }
 
-/// The same where fp8 is FNUZ.
+/// Returns the constant of a type in memory if fp8 is FNUZ.
 fn number_fnuz(dtype: Dtype) -> Option<c_int> {
     if dtype == Dtype::Fp8 { Some(datatype::F8_E4M3_FNUZ) } else { number(dtype) }
 }
 
-/// Its number of what is computed in.
+/// Returns its constant of a compute type.
 fn mode(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F32 => compute::F32,
@@ -58,21 +59,21 @@ fn mode(dtype: Dtype) -> Option<c_int> {
 
 fn status_text(code: c_int) -> (&'static str, bool) {
     match code {
-        status::NOT_INITIALIZED => ("the library could not start", false),
-        status::ALLOC_FAILED => ("memory is used up", false),
-        status::INVALID_VALUE => ("a value is not acceptable", true),
-        status::EXECUTION_FAILED => ("a kernel failed", false),
-        status::NOT_SUPPORTED => ("there is no such product", true),
-        status::ARCH_MISMATCH => ("the GPU cannot do it", true),
-        _ => ("something inside the library failed", false),
+        status::NOT_INITIALIZED => ("the library is not initialized", false),
+        status::ALLOC_FAILED => ("out of memory", false),
+        status::INVALID_VALUE => ("invalid value", true),
+        status::EXECUTION_FAILED => ("kernel execution failed", false),
+        status::NOT_SUPPORTED => ("product not supported", true),
+        status::ARCH_MISMATCH => ("not supported on this GPU", true),
+        _ => ("internal error of the library", false),
     }
 }
 
-/// Loads the library and makes a handle.
+/// Loads the library and creates a handle.
 pub(super) fn open(core: &Rc<Core>) -> Result<Rc<LtBlas>, DeviceError> {
     let api = HipblasLt::load().map_err(lacking)?;
     let path = api.loaded().path();
-    // Where it keeps them in another way, it says itself what it lacks.
+    // Without such directories, the library reports missing kernels itself.
     let dirs = KERNELS.dirs(path);
     if !dirs.is_empty() {
         KERNELS
@@ -113,23 +114,23 @@ pub(super) fn open(core: &Rc<Core>) -> Result<Rc<LtBlas>, DeviceError> {
         datatype: if is_fnuz { number_fnuz } else { number },
         compute: mode,
         status: status_text,
-        log: "choose another provider; hipBLASLt says more with HIPBLASLT_LOG_LEVEL=2",
+        log: "choose another provider; set HIPBLASLT_LOG_LEVEL=2 for details from hipBLASLt",
     };
     let create = api.hipblasLtCreate.ok_or_else(|| lacks("hipblasLtCreate"))?;
     let get_version = api.hipblasLtGetVersion.ok_or_else(|| lacks("hipblasLtGetVersion"))?;
     let _ = writeln!(
         std::io::stderr(),
-        "opening hipBLASLt for {}; should the process end here, choose another provider",
+        "opening hipBLASLt for {}; if the process ends here, choose another provider",
         core.arch
     );
-    // Half of each of two factors is a quarter of their product.
+    // Each of two factors is halved, so the product is a quarter.
     let blas = LtBlas::open(core, create, calls, numbers, if is_fnuz { 4.0 } else { 1.0 })?;
     let mut version: c_int = 0;
     // SAFETY: the handle is live, and the pointer is to a live variable of this type.
     let code = unsafe { get_version(blas.handle(), &raw mut version) };
     if code != status::SUCCESS || version < OLDEST_VERSION {
         let why = format!(
-            "version {version} at {} has other numbers for its types than 0.6 and later",
+            "version {version} at {} uses other data type codes than 0.6 and later",
             path.display()
         );
         return Err(DeviceError::Unsupported(Reason::new(

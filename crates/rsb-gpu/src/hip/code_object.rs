@@ -1,4 +1,4 @@
-//! What a code object says of itself: an ELF file whose header names the architecture.
+//! Metadata of a code object: an ELF file whose header names the architecture.
 
 mod metadata;
 
@@ -8,11 +8,11 @@ use object::read::elf::FileHeader as _;
 
 use rsb_device::compiler::KernelNeeds;
 
-/// The part of the flags of an ELF header that names the architecture.
+/// Mask of the ELF header flags that identify the architecture.
 const CPU: u32 = 0xff;
 
-/// Numbers of architectures in the flags of an ELF header (LLVM, User Guide for AMDGPU Backend,
-/// table `EF_AMDGPU_MACH`).
+/// Architecture numbers in the ELF header flags (LLVM, User Guide for AMDGPU Backend, table
+/// `EF_AMDGPU_MACH`).
 const ARCHITECTURES: &[(u32, &str)] = &[
     (0x2c, "gfx900"),
     (0x2d, "gfx902"),
@@ -47,8 +47,8 @@ const ARCHITECTURES: &[(u32, &str)] = &[
     (0x4f, "gfx950"),
 ];
 
-/// The architecture that `code` is for; `None` when it is no code object or the architecture is not
-/// in the table.
+/// Returns the target architecture of `code`; `None` if it is not a code object or the architecture
+/// is not in the table.
 pub fn target(code: &[u8]) -> Option<&'static str> {
     let header = FileHeader64::<LittleEndian>::parse(code).ok()?;
     let number = header.e_flags(LittleEndian).0 & CPU;
@@ -56,7 +56,7 @@ pub fn target(code: &[u8]) -> Option<&'static str> {
     ARCHITECTURES.iter().find(|(known, _)| is_code && *known == number).map(|(_, name)| *name)
 }
 
-/// What each kernel of `code` needs, as its compiler noted it; nothing where it noted nothing.
+/// Returns the resources of each kernel of `code`, as noted by the compiler; empty without notes.
 pub(super) fn kernels(code: &[u8]) -> Vec<KernelNeeds> {
     metadata::kernels(code)
 }

@@ -1,4 +1,4 @@
-//! hiprtc. It works without a device.
+//! hiprtc, which needs no device.
 
 use hip_runtime_sys::{Hiprtc, hiprtcProgram};
 use rsb_model::architecture::{self, ToolkitRelease};
@@ -10,16 +10,16 @@ use rsb_device::compiler::{CodeObject, Job, KernelChoice, KernelCompiler, Kernel
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Operation;
 
-/// The runtime compiler, loaded.
+/// The loaded runtime compiler.
 pub struct HipCompiler {
     rtc: Rtc<hiprtcProgram>,
 }
 
-/// Compiles `source` for the architecture `arch`, such as `gfx90a`, with more options such as
+/// Compiles `source` for the architecture `arch`, such as `gfx90a`, with additional options such as
 /// `-O1`. No device is needed.
 ///
 /// # Errors
-/// When there is no compiler or the source is not accepted.
+/// If there is no compiler or it rejects the source.
 pub fn compile(source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason> {
     HipCompiler::load()?.compile(source, arch, options)
 }
@@ -28,7 +28,7 @@ impl HipCompiler {
     /// Loads the compiler.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub fn load() -> Result<Self, Reason> {
         let api = Hiprtc::load().map_err(unavailable)?;
         Ok(Self {
@@ -36,7 +36,7 @@ impl HipCompiler {
                 loaded: *api.loaded(),
                 prefix: "hiprtc",
                 code_call: "GetCode",
-                cure: "install a ROCm that supports the GPU; where it does, report this with the \
+                cure: "install a ROCm that supports the GPU; if it does, report this with the \
                        message above",
                 create: api.hiprtcCreateProgram,
                 compile: api.hiprtcCompileProgram,
@@ -51,28 +51,28 @@ impl HipCompiler {
         })
     }
 
-    /// Which compiler this is: the file with its size and time. hiprtc's own version has been 9.0
-    /// for years.
+    /// Returns the compiler's identity: the file with its size and time. hiprtc's own version has
+    /// been 9.0 for years.
     pub fn identity(&self) -> String {
         common::file_identity(self.rtc.loaded.path())
     }
 
-    /// The compiler's version as it says it: 9.0 from ROCm 5 on.
+    /// Returns the version that the compiler reports: 9.0 from ROCm 5 on.
     pub fn version(&self) -> Option<(i32, i32)> {
         self.rtc.version()
     }
 
-    /// The ROCm that it is of, from its file's name: `libhiprtc.so.7.2.53211`.
+    /// Returns the ROCm release it belongs to, from its file name: `libhiprtc.so.7.2.53211`.
     pub fn release(&self) -> Option<ToolkitRelease> {
         let path = self.rtc.loaded.path();
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         release_of(path.file_name()?.to_str()?)
     }
 
-    /// As [`compile`].
+    /// Compiles like [`compile`], with this compiler.
     ///
     /// # Errors
-    /// When the source is not accepted.
+    /// If the compiler rejects the source.
     pub fn compile(
         &self,
         source: Source<'_>,
@@ -86,7 +86,7 @@ impl HipCompiler {
     }
 }
 
-/// The major and the minor version behind `.so.`.
+/// Returns the major and minor version after `.so.`.
 fn release_of(file: &str) -> Option<ToolkitRelease> {
     let mut parts = file.split_once(".so.")?.1.split('.').map(str::parse);
     Some((parts.next()?.ok()?, parts.next()?.ok()?))

@@ -1,4 +1,4 @@
-//! The HIP runtime behind the calls that all GPUs share.
+//! Implementation of the common driver trait with the HIP runtime.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::rc::Rc;
@@ -22,11 +22,11 @@ use crate::common::{call, done, in_thread, made, number};
 use nccl_sys::{Loaded, Unavailable};
 use rsb_device::device::DeviceError;
 
-/// What a call that makes something gives.
+/// Result of a call that creates an object.
 type HandleResult = Result<Handle, DeviceError>;
 type UnitResult = Result<(), DeviceError>;
 
-/// AMD's number among the vendors of PCI devices, as sysfs writes it.
+/// AMD's PCI vendor ID, as in sysfs.
 pub(super) const VENDOR: &str = "0x1002";
 
 const fn kind(ends: CopyDirection) -> c_int {
@@ -64,7 +64,7 @@ impl Driver for Runtime {
 
     fn activation(&self, ordinal: c_int) -> Result<Activation, DeviceError> {
         let set = self.api.hipSetDevice.ok_or_else(|| self.missing("hipSetDevice"))?;
-        // SAFETY: no pointers; a number that is no device gives a status.
+        // SAFETY: no pointers; an invalid device number returns a status.
         Ok(Box::new(move || in_thread("hipSetDevice", unsafe { set(ordinal) })))
     }
 
@@ -118,7 +118,7 @@ impl Driver for Runtime {
 
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError> {
         let mut milliseconds = 0.0_f32;
-        // SAFETY: the pointer is to a live variable; the caller promises the events.
+        // SAFETY: the pointer is to a live variable; the caller guarantees the events.
         unsafe { call!(self, hipEventElapsedTime(&raw mut milliseconds, from.cast(), to.cast())) }?;
         Ok(milliseconds)
     }
@@ -161,7 +161,7 @@ impl Driver for Runtime {
             return Ok(false);
         }
         self.make_current(ordinal)?;
-        // SAFETY: no pointers; zero is the only flag there is.
+        // SAFETY: no pointers; zero is the only valid flag.
         match unsafe { call!(self, hipDeviceEnablePeerAccess(peer, 0)) } {
             Ok(()) => Ok(true),
             Err(failed) if failed.code() == Some(error::PEER_ACCESS_ALREADY_ENABLED) => Ok(true),
@@ -170,7 +170,7 @@ impl Driver for Runtime {
     }
 
     fn load_module(&self, code: Image<'_>) -> HandleResult {
-        // The image is as long as its headers say, and the runtime copies it.
+        // The image is as long as its headers specify, and the runtime copies it.
         made!(self, |module| hipModuleLoadData(module, code.as_ptr()))
     }
 

@@ -1,5 +1,5 @@
-//! What a GPU is, from its properties and attributes. What the runtime does not tell is unknown,
-//! not zero.
+//! Properties of a GPU, from its properties and attributes. Values that the runtime does not report
+//! are unknown, not zero.
 
 use std::ffi::{CStr, c_int};
 
@@ -13,13 +13,13 @@ use super::runtime::{HipError, Runtime};
 use crate::common::{DeviceProperties, call, link};
 use rsb_device::device::DeviceInfo;
 
-/// Name and architecture, by whichever layout of properties the library has.
+/// Name and architecture, from either layout of the properties.
 struct Names {
     name: String,
     arch: String,
 }
 
-/// Reads GPU `ordinal`.
+/// Reads the properties of GPU `ordinal`.
 pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<DeviceProperties, Reason> {
     let names = names(runtime, ordinal)?;
     let arch = arch::architecture(&names.arch).to_owned();
@@ -63,13 +63,13 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<DeviceProperties
 fn names(runtime: &Runtime, ordinal: c_int) -> Result<Names, Reason> {
     let names = if runtime.api.hipGetDevicePropertiesR0600.is_some() {
         let mut properties = PropertiesR0600::default();
-        // SAFETY: the function with this name has written this layout since ROCm 6.
+        // SAFETY: the function of this name has written this layout since ROCm 6.
         unsafe { call!(runtime, hipGetDevicePropertiesR0600(&raw mut properties, ordinal)) }?;
         Names { name: text(&properties.name), arch: text(&properties.gcnArchName) }
     } else {
         let mut properties = PropertiesR0000::default();
-        // SAFETY: libraries without the newer function are of ROCm 5, where this one writes this
-        // layout.
+        // SAFETY: libraries without the newer function belong to ROCm 5, in which this function
+        // writes this layout.
         unsafe { call!(runtime, hipGetDeviceProperties(&raw mut properties, ordinal)) }?;
         Names { name: text(&properties.name), arch: text(&properties.gcnArchName) }
     };
@@ -78,7 +78,7 @@ fn names(runtime: &Runtime, ordinal: c_int) -> Result<Names, Reason> {
     }
     Err(Reason::new(
         format!("architecture of device rocm:{ordinal}"),
-        format!("the runtime calls it `{}`, which is no architecture's name", names.arch),
+        format!("the runtime reports `{}`, which is not an architecture name", names.arch),
         "install one of the ROCm versions 5.2 to 7.2",
     ))
 }
@@ -91,7 +91,7 @@ fn value(runtime: &Runtime, number: c_int, ordinal: c_int) -> Option<c_int> {
         .map(|()| value)
 }
 
-/// The GPU's address on the bus as sysfs writes it: `0000:03:00.0`.
+/// Returns the GPU's PCI address as in sysfs: `0000:03:00.0`.
 fn pci_address(runtime: &Runtime, ordinal: c_int) -> Option<String> {
     let mut text = [0_u8; 32];
     let length = c_int::try_from(text.len()).ok()?;
@@ -102,12 +102,13 @@ fn pci_address(runtime: &Runtime, ordinal: c_int) -> Option<String> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Nine tenths of what is free on the current GPU: the runtime and rocBLAS need some themselves.
+/// Returns nine tenths of the free memory of the current GPU: the runtime and rocBLAS need some of
+/// it.
 fn usable_memory(runtime: &Runtime) -> Result<u64, HipError> {
     Ok(free_bytes(runtime)? / 10 * 9)
 }
 
-/// Of the current GPU.
+/// Returns the free memory of the current GPU in bytes.
 pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, HipError> {
     let (mut free, mut total) = (0_usize, 0_usize);
     // SAFETY: both pointers are to live variables of this type.

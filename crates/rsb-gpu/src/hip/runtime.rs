@@ -1,4 +1,4 @@
-//! The HIP runtime with statuses turned into values: what failed, why, and what to do about it.
+//! The HIP runtime with statuses as values: failed call, reason and remedy.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int};
@@ -16,29 +16,29 @@ pub(super) struct Runtime {
     pub(super) api: Hip,
 }
 
-/// Why a call did not do what it should.
+/// Error of a runtime call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HipError {
     /// The library lacks the function.
     Missing(Unavailable),
-    /// The function said so.
+    /// The function returned an error status.
     Status {
-        /// Its name.
+        /// Name of the function.
         call: &'static str,
-        /// What it said.
+        /// Status code.
         code: hipError_t,
-        /// In words.
+        /// Text of the status.
         text: String,
     },
 }
 
 impl Runtime {
-    /// Loads and initializes it. `hipInit` may end the process where a driver is half removed:
-    /// planning asks in a child process.
+    /// Loads and initializes the runtime. `hipInit` may end the process if a driver is only partly
+    /// removed: planning does it in a child process.
     pub(super) fn start() -> Result<Rc<Self>, Reason> {
         let api = Hip::load().map_err(unavailable)?;
         let runtime = Self { api };
-        // SAFETY: hipInit takes no pointers; zero is the only flag there is.
+        // SAFETY: hipInit takes no pointers; zero is the only valid flag.
         let started = unsafe { call!(runtime, hipInit(0)) };
         match started {
             Ok(()) => Ok(Rc::new(runtime)),
@@ -49,12 +49,12 @@ impl Runtime {
         }
     }
 
-    /// Whether the library is a fake GPU, whose figures mean nothing.
+    /// Returns whether the library is a fake GPU, whose measurements are meaningless.
     pub(super) fn is_fake_gpu(&self) -> bool {
         self.api.loaded().exports(FAKE_GPU)
     }
 
-    /// How many devices there are, at least one.
+    /// Returns the number of devices, at least one.
     pub(super) fn count(&self) -> Result<u32, Reason> {
         let mut count: c_int = 0;
         // SAFETY: the pointer is to a live variable of this type.
@@ -68,13 +68,13 @@ impl Runtime {
         }
     }
 
-    /// Makes `device` the current one of this thread, unless it is already.
+    /// Makes `device` current in this thread, unless it already is.
     pub(super) fn make_current(&self, device: c_int) -> Result<(), HipError> {
         thread_local! {
             static CURRENT: Cell<Option<c_int>> = const { Cell::new(None) };
         }
         if CURRENT.get() != Some(device) {
-            // SAFETY: no pointers; a number that is no device gives a status.
+            // SAFETY: no pointers; an invalid device number returns a status.
             unsafe { call!(self, hipSetDevice(device)) }?;
             CURRENT.set(Some(device));
         }
@@ -95,7 +95,7 @@ impl Runtime {
 
     fn text(&self, code: hipError_t) -> String {
         let Some(function) = self.api.hipGetErrorString else { return format!("error {code}") };
-        // SAFETY: it takes any number and gives a static text or null.
+        // SAFETY: it accepts any number and returns a static text or null.
         let text = unsafe { function(code) };
         if text.is_null() {
             return format!("error {code}");
@@ -106,8 +106,8 @@ impl Runtime {
     }
 }
 
-/// What is wrong with a runtime that is here: a function without which no GPU can be told or
-/// opened.
+/// Returns the defect of an installed runtime: a missing function that is needed to list or open
+/// GPUs.
 pub(super) fn defect() -> Option<Reason> {
     const NEEDED: [&str; 4] =
         ["hipInit", "hipSetDevice", "hipMemGetInfo", "hipStreamCreateWithFlags"];
@@ -120,24 +120,24 @@ pub(super) fn defect() -> Option<Reason> {
     }
 }
 
-/// The likeliest reason why the runtime sees no device.
+/// Returns the most likely reason why the runtime sees no device.
 fn no_device() -> Reason {
     let node = Path::new("/dev/kfd");
     let (why, cure) = if !node.exists() {
         (
-            "the runtime finds no device, and there is no /dev/kfd: the driver amdgpu has not \
-             taken a GPU",
-            "load the driver (modprobe amdgpu; on a container or virtual machine pass /dev/kfd and \
-             /dev/dri on)",
+            "the runtime finds no device, and there is no /dev/kfd: the amdgpu driver has not \
+             bound to a GPU",
+            "load the driver (modprobe amdgpu; in a container or virtual machine, pass /dev/kfd \
+             and /dev/dri through)",
         )
     } else if std::fs::File::options().read(true).write(true).open(node).is_err() {
         (
-            "the runtime finds no device, and this user may not use /dev/kfd",
+            "the runtime finds no device, and this user cannot access /dev/kfd",
             "add the user to the groups render and video, then log in again",
         )
     } else {
         (
-            "the runtime finds no device, though /dev/kfd is there",
+            "the runtime finds no device, although /dev/kfd exists",
             "check HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, and that this ROCm supports the \
              GPU",
         )
@@ -147,7 +147,9 @@ fn no_device() -> Reason {
 
 const fn cure(code: hipError_t) -> &'static str {
     match code {
-        error::OUT_OF_MEMORY => "choose a smaller size, or end what else uses the GPU's memory",
+        error::OUT_OF_MEMORY => {
+            "choose a smaller size, or stop other programs that use the GPU's memory"
+        }
         error::INVALID_DEVICE_FUNCTION
         | error::NO_BINARY_FOR_GPU
         | error::INVALID_IMAGE
@@ -160,24 +162,24 @@ const fn cure(code: hipError_t) -> &'static str {
         }
         error::LAUNCH_TIMEOUT => "choose a smaller size, or a GPU that drives no display",
         error::ECC_NOT_CORRECTABLE => {
-            "the GPU's memory has failed: look at the kernel's log and its RAS counters"
+            "the GPU's memory has failed: check the kernel log (dmesg) and the RAS counters"
         }
-        error::INSUFFICIENT_DRIVER => "install a driver that goes with this ROCm",
+        error::INSUFFICIENT_DRIVER => "install a driver that matches this ROCm version",
         error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED => {
-            "this GPU or ROCm version cannot do it"
+            "use another GPU or ROCm version: this one does not support the operation"
         }
         error::ILLEGAL_ADDRESS | error::LAUNCH_FAILURE => {
-            "look at the kernel's log (dmesg) for faults of amdgpu, and test the GPU's memory"
+            "check the kernel log (dmesg) for faults of amdgpu, and test the GPU's memory"
         }
         _ => {
-            "look at the kernel's log (dmesg) for messages of amdgpu; AMD_LOG_LEVEL=3 makes the \
-             runtime say more"
+            "check the kernel log (dmesg) for messages of amdgpu; set AMD_LOG_LEVEL=3 for details \
+             from the runtime"
         }
     }
 }
 
 impl HipError {
-    /// The status, when a function gave one.
+    /// Returns the status, if a function returned one.
     pub(super) const fn code(&self) -> Option<hipError_t> {
         match self {
             Self::Missing(_) => None,

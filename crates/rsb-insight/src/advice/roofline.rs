@@ -1,6 +1,5 @@
-//! Cases that memory holds back, by the roofline of the device that ran them: the bytes a second
-//! that it was seen or is known to move, the operations a second that it was seen to do, and how
-//! many operations a case has for each byte.
+//! Memory-bound cases, by the roofline of their device: its rated or measured memory bandwidth, its
+//! highest measured arithmetic rate, and the operations per byte of each case.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +7,20 @@ use rsb_model::record::Recommendation;
 use rsb_model::unit::figure;
 use rsb_model::{BenchmarkResult, Fields, Outcome, Run};
 
-/// A case is held back by memory from this share of its bandwidth on: below, something else takes
-/// the time.
+/// Minimum share of the bandwidth at which a case counts as memory bound; below it, something else
+/// takes the time.
 const MIN_BANDWIDTH_SHARE: f64 = 0.6;
 
-/// More than the bandwidth comes from caches; so much more is still the spread of a measurement.
+/// Maximum share of the bandwidth: higher ones come from caches, except within the spread of a
+/// measurement.
 const MAX_BANDWIDTH_SHARE: f64 = 1.1;
 
 const NAMED: usize = 3;
 
-/// What memory moves at most.
+/// Maximum memory bandwidth.
 struct Bandwidth<'r> {
     gb_s: f64,
-    /// Where the figure is from.
+    /// Result that contains the value.
     of: &'r BenchmarkResult,
     is_stated: bool,
 }
@@ -30,13 +30,13 @@ struct Bound<'r> {
     intensity: f64,
     gb_s: f64,
     share: f64,
-    /// The highest rate of its type, and the operations for each byte from which on that is the
-    /// limit.
+    /// Highest rate of its data type in GFLOP/s, and the operations per byte from which on that
+    /// rate is the limit.
     peak_gflops: f64,
     ridge: f64,
 }
 
-/// What to do about cases of `run` that memory holds back, for each device and type.
+/// Returns advice about memory-bound cases of `run`, per device and data type.
 pub(crate) fn memory_bound(run: &Run) -> Vec<Recommendation> {
     let mut devices: BTreeMap<String, Vec<(&BenchmarkResult, &Fields)>> = BTreeMap::new();
     for result in run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured) {
@@ -57,8 +57,8 @@ pub(crate) fn memory_bound(run: &Run) -> Vec<Recommendation> {
     each.collect()
 }
 
-/// What the data sheet says where one is known, else the highest of the largest arrays: smaller
-/// ones lie in caches.
+/// Returns the bandwidth from the data sheet if it is known, or else the highest one over the
+/// largest arrays, because smaller ones fit in caches.
 fn bandwidth<'r>(results: &[(&'r BenchmarkResult, &'r Fields)]) -> Option<Bandwidth<'r>> {
     let stated = results.iter().filter_map(|&(of, fields)| {
         Some(Bandwidth { gb_s: fields.number("peak_bandwidth_gb_s")?, of, is_stated: true })
@@ -75,7 +75,7 @@ fn bandwidth<'r>(results: &[(&'r BenchmarkResult, &'r Fields)]) -> Option<Bandwi
     let (least, largest) = arrays
         .iter()
         .fold((f64::INFINITY, 0.0_f64), |(a, b), (size, _)| (a.min(*size), b.max(*size)));
-    // Of one size nobody can say whether it is beyond the caches.
+    // With a single size it is unknown whether it exceeds the caches.
     let measured = arrays
         .into_iter()
         .filter(|(size, _)| least < largest && *size >= largest)
@@ -86,7 +86,7 @@ fn bandwidth<'r>(results: &[(&'r BenchmarkResult, &'r Fields)]) -> Option<Bandwi
         .filter(|found| found.gb_s > 0.0)
 }
 
-/// The type of a case and its place on the roofline, where memory holds it back.
+/// Returns the data type of a case and its position on the roofline, if it is memory bound.
 fn bound<'r>(
     case: &(&'r BenchmarkResult, &'r Fields),
     results: &[(&'r BenchmarkResult, &'r Fields)],
@@ -118,19 +118,18 @@ fn recommend(
     let named: Vec<String> = cases.iter().take(NAMED).map(describe_case).collect();
     let more = cases.len().saturating_sub(NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    // All of a type have the same roof.
+    // All cases of a type have the same roof.
     let (peak, ridge) = cases.first().map_or((0.0, 0.0), |case| (case.peak_gflops, case.ridge));
     let from = if bandwidth.is_stated { "by its data sheet" } else { "measured" };
     Recommendation {
         action: format!(
-            "move fewer bytes in the {dtype} cases that memory holds back on {device}: join them \
-             with what comes before or \
-             after, or take a smaller type; faster arithmetic gains nothing there"
+            "reduce the memory traffic of the memory-bound {dtype} cases on {device}: fuse them \
+             with the operations before or after, or use a smaller type; faster arithmetic does \
+             not help there"
         ),
         evidence: format!(
             "memory moves {} GB/s ({from}, {}), arithmetic does {} GFLOP/s in {dtype}, so memory \
-             is the limit below {} \
-             operations a byte; {}{more}",
+             is the limit below {} operations per byte; {}{more}",
             figure(bandwidth.gb_s),
             bandwidth.of.benchmark_id,
             figure(peak),
@@ -142,7 +141,7 @@ fn recommend(
 
 fn describe_case(case: &Bound<'_>) -> String {
     format!(
-        "{} has {} operations a byte and moves {} GB/s ({:.0} %)",
+        "{} has {} operations per byte and moves {} GB/s ({:.0} %)",
         case.result.benchmark_id,
         figure(case.intensity),
         figure(case.gb_s),
@@ -221,26 +220,26 @@ mod tests {
             found[0].evidence,
             "memory moves 25 GB/s (measured, cpu_performance/memory-bandwidth/cpu:0/large), \
              arithmetic does 100 GFLOP/s in f32, \
-             so memory is the limit below 4 operations a byte; \
-             cpu_performance/tensor-ops/cpu:0/add has 0.1 operations a byte \
+             so memory is the limit below 4 operations per byte; \
+             cpu_performance/tensor-ops/cpu:0/add has 0.1 operations per byte \
              and moves 20 GB/s (80 %)"
         );
-        // A product with few operations a byte, by what its rate moves.
+        // A product with few operations per byte, judged by the bytes that its rate implies.
         assert!(
             advice_beside_arrays(vec![product(2.0, 45.0)])[0]
                 .evidence
-                .contains("has 2 operations a byte and moves 22.5 GB/s (90 %)")
+                .contains("has 2 operations per byte and moves 22.5 GB/s (90 %)")
         );
         let many =
             (0..5).map(|at| elementwise(&format!("tensor-ops/{at}"), 0.1, 16.0 + f64::from(at)));
         assert!(
             advice_beside_arrays(many.chain([product(50.0, 90.0)]).collect())[0]
                 .evidence
-                .ends_with("/2 has 0.1 operations a byte and moves 18 GB/s (72 %); and 2 more")
+                .ends_with("/2 has 0.1 operations per byte and moves 18 GB/s (72 %); and 2 more")
         );
     }
 
-    /// The advice on small and large arrays and `more` cases.
+    /// Returns the advice for small and large arrays and `more` cases.
     fn advice_beside_arrays(more: Vec<BenchmarkResult>) -> Vec<Recommendation> {
         let mut all = vec![
             array("memory-bandwidth/small", 1, 200.0),

@@ -1,4 +1,4 @@
-//! The document of a run's models. Pure.
+//! Document of a run's model results. Pure.
 
 use itertools::Itertools as _;
 use rsb_model::record::{
@@ -12,16 +12,16 @@ use serde_json::Value;
 
 use rsb_catalog::models::{GENERATE, LOAD, MODELS};
 
-/// What becomes of samples beyond Tukey's fences.
+/// Treatment of samples beyond Tukey's fences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outliers {
-    /// They are counted, and stay in the figures.
+    /// Count them, and keep them in the values.
     Marked,
-    /// They are counted, and the figures are those of the others.
+    /// Count them, and exclude them from the values.
     LeftOut,
 }
 
-/// What the results of `run` say of each model, device and runtime.
+/// Builds the document of the results of `run`, by model, device and runtime.
 pub fn document(run: &Run, outliers: Outliers) -> ModelsDocument {
     let mut models: Vec<ModelRecord> = Vec::new();
     for result in model_results(run).filter(|result| has_figures(result)) {
@@ -60,17 +60,18 @@ fn model_results(run: &Run) -> impl Iterator<Item = &BenchmarkResult> {
     run.benchmarks.iter().filter(|result| result.category.as_deref() == Some(MODELS))
 }
 
-/// An emulator's figures are no times, but say what runs and how exactly.
+/// Returns whether the result has values. Times of an emulator are not used, but it shows that a
+/// model runs, and with which error.
 const fn has_figures(result: &BenchmarkResult) -> bool {
     matches!(result.outcome, Outcome::Measured | Outcome::Simulated)
 }
 
-/// A parameter of the case that was planned.
+/// Returns a parameter of the planned case.
 pub(super) fn parameter<'a>(result: &'a BenchmarkResult, name: &str) -> Option<&'a str> {
     result.metadata.get("parameters")?.get(name)?.as_str()
 }
 
-/// `b1_s128_fp16`.
+/// Returns the key of a batch, such as `b1_s128_fp16`.
 fn key(result: &BenchmarkResult) -> Option<String> {
     let dtype = match parameter(result, "dtype")? {
         "f32" => "fp32",
@@ -98,7 +99,7 @@ fn is_of(record: &ModelRecord, result: &BenchmarkResult) -> bool {
         && result.benchmark_id.device().to_string() == record.device
 }
 
-/// The record that `result` belongs to, which is made where there is none.
+/// Returns the record that `result` belongs to, creating it if there is none.
 fn record_of<'m>(
     models: &'m mut Vec<ModelRecord>,
     run: &Run,
@@ -137,7 +138,8 @@ fn hardware(run: &Run, result: &BenchmarkResult, fields: &Fields) -> HardwareDet
     }
 }
 
-/// What a pass says goes before what the writing of tokens says: the two share a batch.
+/// Adds the values of a result. Forward passes have priority over token generation, since both
+/// share a batch.
 fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields, outliers: Outliers) {
     let is_simulated = result.outcome == Outcome::Simulated;
     let number = |name: &str| fields.number(name).filter(|_| !is_simulated);
@@ -150,13 +152,13 @@ fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields, ou
         }
     }
     let seen = Times::of(result, outliers);
-    // Under load, and with several passes at a time, the time of an iteration is not that of a
+    // Under load, and with several concurrent passes, the time of an iteration is not that of a
     // pass.
     let is_pass = !is_simulated && number("num_requests").is_none();
     let times = seen.statistics.as_ref().filter(|_| is_pass);
     let percentiles = times.map(|times| &times.percentiles);
     *figures = ModelFigures {
-        // The rates beside it follow from the time as it was recorded.
+        // The rates next to it are based on the recorded time.
         inference_time_ms: times.and_then(|_| seen.fast_ms.or_else(|| number("time_ms"))),
         latency_p50_ms: number("latency_p50_ms").or_else(|| percentiles.map(|of| of.p50)),
         latency_p90_ms: number("latency_p90_ms").or_else(|| percentiles.map(|of| of.p90)),
@@ -183,7 +185,8 @@ fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields, ou
     };
 }
 
-/// What a backend counted, and of a GPU what its sensors told while the case was sampled.
+/// Returns the metrics that a backend counted, plus, for a GPU, its sensor readings while the case
+/// was sampled.
 fn with_sensors(counted: &Value, result: &BenchmarkResult) -> Value {
     let mut counted = counted.clone();
     let is_gpu = ["rocm", "cuda"].iter().any(|backend| counted["backend"] == *backend);
@@ -215,13 +218,13 @@ fn insert_known(metrics: &mut serde_json::Map<String, Value>, name: &str, value:
     }
 }
 
-/// The mean over the replicates in which `clock` was read.
+/// Returns the mean over the replicates in which `clock` was read.
 fn mean_clock(watched: &[GpuTelemetry], clock: fn(&GpuTelemetry) -> Option<Spread>) -> Option<f64> {
     let means = watched.iter().map(|one| Some(clock(one)?.mean));
     Some(Spread::of(means)?.mean)
 }
 
-/// What sensors told, as fields of a result.
+/// Result fields with sensor readings.
 const SENSORS: [&str; 5] = [
     "gpu_power_w",
     "gpu_temperature_c",
@@ -230,13 +233,13 @@ const SENSORS: [&str; 5] = [
     "gpu_utilization_percent",
 ];
 
-/// The times of a result's samples.
+/// Times of a result's samples.
 struct Times {
     statistics: Option<Statistics>,
-    /// None where the samples were not kept.
+    /// Number of outliers; `None` if the samples were not kept.
     outliers: Option<u64>,
-    /// What one in ten of the samples that are left stays below, in ms, where some were left out:
-    /// as the record's own time.
+    /// 10 % quantile of the remaining samples, in ms, if some were excluded. It corresponds to the
+    /// recorded time.
     fast_ms: Option<f64>,
 }
 
@@ -273,7 +276,7 @@ fn summary(record: &ModelRecord) -> ModelSummary {
     }
 }
 
-/// The known values of one figure, each with the key of its batch.
+/// Returns the known values of one field, each with the key of its batch.
 fn values_by_batch(
     record: &ModelRecord,
     figure: fn(&ModelFigures) -> Option<f64>,

@@ -1,4 +1,4 @@
-//! What runs where: family × runtime × backend × precision, from stored runs and from the rules.
+//! Compatibility map: family × runtime × backend × precision, from stored runs and from the rules.
 //! Pure.
 
 use std::collections::BTreeMap;
@@ -33,8 +33,8 @@ struct Place {
     dtype: Dtype,
 }
 
-/// The map by what `runs`, given newest first, have seen: a model of the family that ran counts for
-/// it, else the newest word. What nobody tried is as the rules have it for the family's first tiny
+/// Builds the map from `runs`, given newest first. A model of the family that ran determines its
+/// entry, or else the newest result. Untried entries follow the rules for the family's first tiny
 /// model.
 pub fn compatibility(runs: &[Run]) -> Vec<ModelCompatibility> {
     let mut seen: BTreeMap<Place, ModelCompatibility> = BTreeMap::new();
@@ -77,7 +77,7 @@ fn places_of(family: Family) -> impl Iterator<Item = Place> {
 
 fn seen_in(run: &Run, result: &BenchmarkResult) -> Option<(Place, ModelCompatibility)> {
     let model = parameter(result, "model")?;
-    // A model of one's own may fail for reasons that are none of its family.
+    // A user-defined model may fail for reasons unrelated to its family.
     let family = find(model, &[])?.family;
     let name = parameter(result, "runtime")?;
     let runtime = RUNTIMES.iter().find(|runtime| runtime.name == name)?.name;

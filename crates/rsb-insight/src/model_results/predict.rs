@@ -1,8 +1,9 @@
-//! How long a pass takes where nobody measured it. The logarithm of its time over that of a
-//! roofline is a Gaussian process over places, runtimes, families and sizes, conditioned on every
-//! stored pass: what stands near counts most, and what is far from everything gets a wide interval.
-//! `python/checks/recommendation/study.py` is the same in Python; it chose the constants by half of
-//! the models and tells the error by the others (docs/recommendation.md). Pure.
+//! Prediction of the time of a pass at places without measurements. The logarithm of its time over
+//! that of a roofline is modeled as a Gaussian process over places, runtimes, families and sizes,
+//! conditioned on every stored pass. Similar passes count most, and a pass that is far from all of
+//! them gets a wide interval. `python/checks/recommendation/study.py` implements the same in
+//! Python. It chose the constants with half of the models and determined the error with the others
+//! (docs/recommendation.md). Pure.
 
 use std::collections::BTreeSet;
 
@@ -16,19 +17,18 @@ use rsb_catalog::models::{
 use super::document::parameter;
 use super::recommend::{is_pass, is_tuned, place};
 
-/// Passes that are looked at, the newest: the work grows with their cube.
+/// Maximum number of passes used, the newest ones; the work grows with the cube of their number.
 const MOST_PASSES: usize = 400;
-/// Elements of an activation that are read or written for each position and element of a layer's
-/// width.
+/// Number of activation elements read or written per position and element of a layer's width.
 const MOVES: u64 = 16;
-/// Of a normal distribution, eight in ten.
+/// Quantile of the standard normal distribution for a central interval of 80 %.
 const Z_80_PERCENT: f64 = 1.2816;
-/// The largest share between the ends of an interval and its middle that is still an answer.
+/// Maximum ratio between an end of an interval and its middle for a prediction to be usable.
 const MAX_INTERVAL_RATIO: f64 = 3.0;
 const NAMED: usize = 3;
 
-// Chosen by `study.py fit`. Seconds that an operation costs beside its arithmetic, the reach of a
-// size in logarithms, and standard deviations of the logarithm of a time.
+// Chosen by `study.py fit`: seconds per operation in addition to its arithmetic, the length scale
+// of the logarithm of a size, and standard deviations of the logarithm of a time.
 const CALL_S: f64 = 3.26e-6;
 const REACH: f64 = 3.86;
 const ANY: f64 = 0.0307;
@@ -42,17 +42,18 @@ const FAMILY_RUNTIME: f64 = 0.236;
 const MODEL: f64 = 0.0242;
 const MODEL_RUNTIME: f64 = 0.164;
 const NOISE: f64 = 0.0901;
-/// The same of how far passes stay below measured peaks, which passes whose own best stands for the
-/// peak do not tell: between the two kinds nothing is told but where a place has passes of its own.
-/// So large that an interval without them is too wide.
+/// Standard deviation of the logarithm of the gap between passes and measured peaks. Passes at
+/// places without measured peaks carry no information about this gap, because their own best
+/// replaces the peak. The value is so large that a prediction at a place with measured peaks, based
+/// only on such passes, has too wide an interval.
 const ROOF: f64 = 0.85;
 
-/// The most that a place does a second, as far as it was measured.
+/// Highest known rates of a place, per second.
 #[derive(Debug, Clone, PartialEq)]
 struct Roof {
     flops: f64,
     bytes: f64,
-    /// Whether that are measured peaks, or the most that a pass reached.
+    /// Whether these are measured peaks, or the highest rates that a pass reached.
     is_measured: bool,
     rests_on: Vec<ModelEvidence>,
 }
@@ -69,7 +70,7 @@ struct Pass {
 }
 
 impl Pass {
-    /// The pass of `row`; nothing where its work was not counted.
+    /// Returns the pass of `row`; `None` if its work was not counted.
     fn of(row: &ModelRow, place: ModelPlace, batch: u64, length: u64) -> Option<Self> {
         let work = row.work.as_ref()?;
         let (count, long) = (batch as f64, length as f64);
@@ -89,7 +90,7 @@ impl Pass {
         })
     }
 
-    /// Seconds under `roof`, with what starts each operation.
+    /// Returns the seconds under `roof`, including the start of each operation.
     fn expected_s(&self, roof: &Roof) -> f64 {
         self.flops / roof.flops + self.bytes / roof.bytes + self.calls * CALL_S
     }
@@ -110,7 +111,7 @@ struct CandidatePlace {
     memory_bytes: Option<u64>,
 }
 
-/// A pass in the terms of the process: the logarithm of its size beside it.
+/// A pass as a point of the process, with the logarithm of its size.
 struct Point<'a> {
     pass: &'a Pass,
     size: f64,
@@ -126,7 +127,7 @@ impl<'a> Point<'a> {
         }
     }
 
-    /// The covariance with `other`, the noise apart.
+    /// Returns the covariance with `other`, without noise.
     fn with(&self, other: &Self) -> f64 {
         let (a, b) = (self.pass, other.pass);
         let is_runtime = (&a.place.backend, &a.place.dtype) == (&b.place.backend, &b.place.dtype);
@@ -149,31 +150,31 @@ impl<'a> Point<'a> {
     }
 }
 
-/// The variance that two passes share, with that of the runtime if it is the same.
+/// Returns the variance that two passes share, including that of the runtime if it is the same.
 fn shared_variance(plain: f64, of_runtime: f64, is_same_runtime: bool) -> f64 {
     plain * plain + if is_same_runtime { of_runtime * of_runtime } else { 0.0 }
 }
 
-/// Everything that stored runs say, ready to be asked.
+/// A predictor built from stored runs.
 #[derive(Debug)]
 pub(super) struct Predictor {
     known: Vec<CandidatePlace>,
     seen: Vec<ObservedPass>,
-    /// The place of each of `seen` in `known`.
+    /// Position in `known` of the place of each of `seen`.
     at: Vec<usize>,
-    /// The Cholesky factor of the covariance of `seen`.
+    /// Cholesky factor of the covariance of `seen`.
     factor: Vec<Vec<f64>>,
-    /// The logarithm of each measured time over the expected one.
+    /// Logarithm of each measured time over the expected one.
     rest: Vec<f64>,
     places: Vec<ModelPlace>,
 }
 
 impl Predictor {
-    /// What `runs`, given newest first, say.
+    /// Builds a predictor from `runs`, given newest first.
     pub(super) fn of(runs: &[Run]) -> Self {
         let seen = passes(runs);
         let known = find_places(runs, &seen);
-        // What has no roof tells nothing.
+        // Passes without a roof cannot be used.
         let (at, seen): (Vec<usize>, Vec<ObservedPass>) = seen
             .into_iter()
             .filter_map(|one| {
@@ -193,20 +194,20 @@ impl Predictor {
         Self { known, seen, at, factor, rest, places }
     }
 
-    /// The places where a prediction can be tried.
+    /// Returns the places for which a prediction can be tried.
     pub(super) fn places(&self) -> &[ModelPlace] {
         &self.places
     }
 
-    /// The batch sizes that were measured, and one item alone.
+    /// Returns the measured batch sizes, and 1.
     pub(super) fn batches(&self) -> BTreeSet<u64> {
         self.seen.iter().map(|one| one.pass.batch).chain([1]).collect()
     }
 
-    /// The time of a pass of `row` at `place`.
+    /// Predicts the time of a pass of `row` at `place`.
     ///
     /// # Errors
-    /// When it cannot be there, does not fit, or too little is known.
+    /// If the model cannot run there or does not fit, or too little is known.
     pub(super) fn predict(
         &self,
         row: &ModelRow,
@@ -223,7 +224,7 @@ impl Predictor {
             not_predicted(
                 row,
                 place,
-                "nobody counted the arithmetic of this model",
+                "the number of operations of this model is unknown",
                 "measure it there: `models --model`",
             )
         })?;
@@ -234,10 +235,10 @@ impl Predictor {
         let told: f64 = weights.iter().zip(&across).map(|(weight, across)| weight * across).sum();
         let spread =
             (Z_80_PERCENT * (point.with(&point) + NOISE * NOISE - told).max(0.0).sqrt()).exp();
-        // What is no number is not narrow, either.
+        // NaN counts as too wide, too.
         let is_narrow = spread <= MAX_INTERVAL_RATIO && mean.is_finite();
         if !is_narrow {
-            let why = "what was measured so far is too unlike it";
+            let why = "the measured models are too different from it";
             return Err(not_predicted(row, place, why, CALIBRATE));
         }
         let item_ms = pass.expected_s(&known.roof) * mean.exp() * 1e3 / batch as f64;
@@ -260,7 +261,7 @@ impl Predictor {
         self.seen.iter().zip(roofs).map(|(one, place)| Point::of(&one.pass, &place.roof))
     }
 
-    /// The passes with the largest weights, and the roof; each figure once, whatever it stands for.
+    /// Returns the passes with the largest weights, and the roof, without duplicates.
     fn rests_on(&self, known: &CandidatePlace, weights: &[f64]) -> Vec<ModelEvidence> {
         let mut order: Vec<usize> = (0..weights.len()).collect();
         order.sort_by(|a, b| weight_at(weights, *b).total_cmp(&weight_at(weights, *a)));
@@ -278,21 +279,21 @@ impl Predictor {
     }
 }
 
-/// The size of a weight, 0 if there is none at `index`.
+/// Returns the absolute weight at `index`, or 0 if there is none.
 fn weight_at(weights: &[f64], index: usize) -> f64 {
     weights.get(index).copied().unwrap_or(0.0).abs()
 }
 
-/// The reason why the time of a pass of `row` at `place` cannot be predicted.
+/// Creates the reason why the time of a pass of `row` at `place` cannot be predicted.
 fn not_predicted(row: &ModelRow, place: &ModelPlace, why: &str, cure: &str) -> Reason {
     let (backend, device, machine) = (&place.backend, &place.device, &place.machine);
     Reason::new(format!("{} by {backend} on {device} of {machine}", row.name), why, cure)
 }
 
-const CALIBRATE: &str = "measure small models there with `models`, and its peak with \
+const CALIBRATE: &str = "measure small models there with `models`, and the peak of the device with \
                          `compute-peak` and `memory-bandwidth`";
 
-/// Refuses what the rules speak against, and what does not fit.
+/// Rejects combinations that the rules exclude or that do not fit in memory.
 fn possible(row: &ModelRow, known: &CandidatePlace, batch: u64, length: u64) -> Result<(), Reason> {
     let place = &known.place;
     let (Ok(device), Ok(dtype)) = (place.device.parse::<DeviceRef>(), place.dtype.parse::<Dtype>())
@@ -316,7 +317,7 @@ fn possible(row: &ModelRow, known: &CandidatePlace, batch: u64, length: u64) -> 
         Some(memory) if needed > memory => Err(Reason::new(
             format!("{} on {} of {}", row.name, place.device, place.machine),
             format!(
-                "it needs {:.1} GB of memory, and there are {:.1}",
+                "it needs {:.1} GB of memory, and the device has {:.1} GB",
                 needed as f64 / 1e9,
                 memory as f64 / 1e9
             ),
@@ -326,7 +327,7 @@ fn possible(row: &ModelRow, known: &CandidatePlace, batch: u64, length: u64) -> 
     }
 }
 
-/// The passes that were measured, of each point the newest.
+/// Returns the measured passes; of repeated ones only the newest.
 fn passes(runs: &[Run]) -> Vec<ObservedPass> {
     let mut found: Vec<ObservedPass> = Vec::new();
     for run in runs {
@@ -368,8 +369,8 @@ pub(super) fn evidence(
     ModelEvidence { run_id, benchmark_id, field: field.to_owned(), value }
 }
 
-/// The places where passes were measured, and those that only have a roof in the runtimes that were
-/// measured elsewhere.
+/// Returns the places where passes were measured, and those with only a roof, combined with the
+/// runtimes that were measured elsewhere.
 fn find_places(runs: &[Run], seen: &[ObservedPass]) -> Vec<CandidatePlace> {
     let mut found: Vec<CandidatePlace> = Vec::new();
     for run in runs {
@@ -428,8 +429,8 @@ fn threads(result: &BenchmarkResult) -> Option<u64> {
     parameter(result, "threads")?.parse().ok()
 }
 
-/// The measured roof of `place`: the peak of its own type, of f32 where that type has none; where
-/// nothing is measured, the most that a pass reached there stands for it.
+/// Returns the roof of `place`: the measured peak of its data type, or of f32 if that type has
+/// none. Without measurements, the highest rates that a pass reached there are used.
 fn roof(runs: &[Run], seen: &[ObservedPass], place: &ModelPlace) -> Option<Roof> {
     let peak = highest_peak(runs, place, &place.dtype)
         .or_else(|| highest_peak(runs, place, Dtype::F32.as_str()));
@@ -448,7 +449,8 @@ fn highest_peak(runs: &[Run], place: &ModelPlace, dtype: &str) -> Option<ModelEv
     highest_value(runs, place, "compute-peak", "gflops", Some(dtype))
 }
 
-/// The highest value of `field` that `benchmark` measured at `place`, in one type or any.
+/// Returns the highest value of `field` that `benchmark` measured at `place`, for one data type or
+/// any.
 fn highest_value(
     runs: &[Run],
     place: &ModelPlace,
@@ -471,7 +473,7 @@ fn highest_value(
     values.max_by(|a, b| a.value.total_cmp(&b.value))
 }
 
-/// The pass at `place` with the highest amount per second.
+/// Returns the pass at `place` with the highest amount per second.
 fn best_pass<'s>(
     seen: &'s [ObservedPass],
     place: &ModelPlace,
@@ -481,8 +483,8 @@ fn best_pass<'s>(
     own.map(|one| (amount(&one.pass) / one.seconds, one)).max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// Whether what is moved is larger than caches are: on a CPU twice its own, which reach half a
-/// gigabyte.
+/// Returns whether the moved data is larger than caches: on a CPU at least twice its own caches,
+/// which reach half a gigabyte.
 fn is_outside_of_caches(run: &Run, result: &BenchmarkResult) -> bool {
     const LARGE: f64 = 64e6;
     let is_cpu = result.benchmark_id.device().device().is_some_and(DeviceRef::is_cpu);
@@ -491,7 +493,7 @@ fn is_outside_of_caches(run: &Run, result: &BenchmarkResult) -> bool {
     result.fields().and_then(|fields| fields.number("size_bytes")).is_none_or(|size| size >= least)
 }
 
-/// The lower triangle whose product with itself is the covariance of `points`, with their noise.
+/// Returns the Cholesky factor of the covariance of `points`, including their noise.
 fn cholesky(points: &[Point<'_>]) -> Vec<Vec<f64>> {
     let mut rows: Vec<Vec<f64>> = Vec::with_capacity(points.len());
     for (index, point) in points.iter().enumerate() {
@@ -507,7 +509,7 @@ fn cholesky(points: &[Point<'_>]) -> Vec<Vec<f64>> {
     rows
 }
 
-/// The weights w with K w = `across`, where `rows` is the factor of K.
+/// Returns the weights w with K w = `across`, given the Cholesky factor `rows` of K.
 fn solve(rows: &[Vec<f64>], across: &[f64]) -> Vec<f64> {
     let mut found: Vec<f64> = Vec::with_capacity(rows.len());
     for (row, value) in rows.iter().zip(across) {
@@ -519,7 +521,7 @@ fn solve(rows: &[Vec<f64>], across: &[f64]) -> Vec<f64> {
             continue;
         };
         let value = value / row.last().copied().unwrap_or(1.0);
-        // What is left of those above it.
+        // Back substitution into the rows above.
         for (above, factor) in found.iter_mut().zip(row).take(index) {
             *above -= factor * value;
         }

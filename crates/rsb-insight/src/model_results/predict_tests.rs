@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Seconds of a pass by a law of its own: 40 GFLOP/s, whatever the family.
+/// Returns the seconds of a pass under a simple law: 40 GFLOP/s for every family.
 fn law(model: &str, batch: u64, length: u64, slower: f64) -> f64 {
     let [fixed, each, pair] = find(model, &[]).unwrap().work.unwrap().flops;
     batch as f64 * (fixed + each * length as f64 + pair * (length * length) as f64) / 40e9 * slower
@@ -53,7 +53,7 @@ fn run(machine: &str, benchmarks: &[Value]) -> Run {
 
 const SMALL: [&str; 4] = ["bert-tiny", "bert-small", "distilgpt2", "t5-small"];
 
-/// The machine where the small models were measured.
+/// Returns the results of the machine with measurements of the small models.
 fn measured() -> Vec<Value> {
     SMALL
         .iter()
@@ -131,7 +131,7 @@ fn what_lies_in_a_large_cache_is_no_bandwidth_of_memory() {
 
 #[test]
 fn a_figure_that_stands_for_pass_and_roof_is_named_once() {
-    // No peaks: what the passes reached is the roof.
+    // No peaks: the rates that passes reached are the roof.
     let benchmarks: Vec<Value> = SMALL.iter().map(|model| passed(model, 1, 1.0)).collect();
     let predictor = Predictor::of(&[run("one", &benchmarks)]);
     let found = ask(&predictor, "one", "bert-base").unwrap().rests_on;
@@ -178,7 +178,7 @@ fn nothing_is_told_without_calibration_and_of_what_does_not_fit() {
     assert!(reason.why.contains("of memory"), "{reason}");
     let uncounted = ModelRow { work: None, ..find("gpt2", &[]).unwrap().clone() };
     let reason = predictor.predict(&uncounted, &predictor.places()[0], 1, 128).unwrap_err();
-    assert!(reason.why.contains("counted"), "{reason}");
+    assert!(reason.why.contains("operations of this model"), "{reason}");
 }
 
 #[test]

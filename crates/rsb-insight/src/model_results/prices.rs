@@ -1,37 +1,37 @@
-//! What machines cost by the hour, from a file. Pure.
+//! Machine prices per hour, from a file. Pure.
 
 use rsb_model::record::ModelCandidate;
 use toml::{Table, Value};
 
-/// The prices of a file: `[[price]]` with `per_hour`, and the machine or device that it is for.
+/// Prices from a file: `[[price]]` with `per_hour`, and the machine or device that it applies to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prices {
-    /// What they are told in.
+    /// Currency of the prices.
     pub currency: String,
     price: Vec<Price>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct Price {
-    /// A part of the machine's name in `recommend`, in letters of any case; any machine where there
-    /// is none.
+    /// Part of the machine's name in `recommend`, in any case; empty for any machine.
     machine: String,
-    /// Such as `cuda:0`; any device where there is none.
+    /// Device such as `cuda:0`; empty for any device.
     device: String,
-    /// Of the machine, or of the device where that is paid for.
+    /// Price per hour of the machine, or of the device if that is billed.
     per_hour: f64,
 }
 
-/// A file of prices that cannot be used; the text says why.
+/// A price file that cannot be used; the message has the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PricesError(String);
 
 impl Prices {
-    /// The prices of a text in TOML.
+    /// Parses prices in TOML.
     ///
     /// # Errors
-    /// When it is no TOML, says what no price has, holds none, or one that is no amount of money.
+    /// If the text is not TOML, has unknown keys, contains no price, or has a price that is not a
+    /// positive amount.
     pub fn parse(text: &str) -> Result<Self, PricesError> {
         let file: Table =
             text.parse().map_err(|error: toml::de::Error| PricesError(error.to_string()))?;
@@ -41,14 +41,15 @@ impl Prices {
             file.get("price").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         if listed.is_empty() {
             return Err(PricesError(
-                "it holds no price; write [[price]] with machine and per_hour".to_owned(),
+                "it contains no price; write [[price]] with machine and per_hour".to_owned(),
             ));
         }
         let price = listed.iter().map(Price::of).collect::<Result<_, _>>()?;
         Ok(Self { currency, price })
     }
 
-    /// What a million items cost there: by the first price that is for it.
+    /// Returns the cost of a million items at the place of `one`, from the first price that
+    /// applies.
     pub(super) fn of_million(&self, one: &ModelCandidate) -> Option<f64> {
         let price = self.price.iter().find(|price| {
             one.place.machine.contains(&price.machine.to_lowercase())
@@ -62,7 +63,7 @@ impl Price {
     fn of(row: &Value) -> Result<Self, PricesError> {
         let row = row
             .as_table()
-            .ok_or_else(|| PricesError("`price` is no table; write [[price]]".to_owned()))?;
+            .ok_or_else(|| PricesError("`price` is not a table; write [[price]]".to_owned()))?;
         check_keys(row, &["machine", "device", "per_hour"])?;
         let amount = row
             .get("per_hour")
@@ -72,7 +73,7 @@ impl Price {
                 let told =
                     row.get("per_hour").map_or_else(|| "missing".to_owned(), ToString::to_string);
                 PricesError(format!(
-                    "per_hour = {told} is no price; give an amount above zero for an hour"
+                    "per_hour = {told} is not a price; give an amount per hour above zero"
                 ))
             })?;
         Ok(Self {
@@ -83,7 +84,7 @@ impl Price {
     }
 }
 
-/// Refuses a key that means nothing.
+/// Rejects unknown keys.
 fn check_keys(table: &Table, names: &[&str]) -> Result<(), PricesError> {
     match table.keys().find(|key| !names.contains(&key.as_str())) {
         Some(key) => {
@@ -97,6 +98,8 @@ fn words(table: &Table, name: &str, usual: &str) -> Result<String, PricesError> 
     match table.get(name) {
         None => Ok(usual.to_owned()),
         Some(Value::String(text)) => Ok(text.clone()),
-        Some(other) => Err(PricesError(format!("{name} = {other} is no text; write it in quotes"))),
+        Some(other) => {
+            Err(PricesError(format!("{name} = {other} is not text; write it in quotes")))
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Which device for which model: from what was measured, on every machine whose runs are here, and
-//! predicted where nobody measured. Pure.
+//! Recommending a device for each model, from measurements on all machines with stored runs, and
+//! from predictions for places without measurements. Pure.
 
 use std::collections::BTreeSet;
 
@@ -15,21 +15,21 @@ use super::document::parameter;
 use super::predict::{Predictor, evidence};
 use super::prices::Prices;
 
-/// What a model is wanted for.
+/// Optimization goal for a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// One item as soon as possible.
+    /// Shortest time for one item.
     Latency,
-    /// As many items as possible, whatever the batch.
+    /// Highest throughput, with any batch size.
     Throughput,
-    /// As little money for an item as possible, whatever the batch.
+    /// Lowest cost per item, with any batch size.
     Cost,
-    /// As little energy for an item as possible, whatever the batch.
+    /// Lowest energy per item, with any batch size.
     Energy,
 }
 
 impl Goal {
-    /// The name in documents and on the command line.
+    /// Returns the name in documents and on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Latency => "latency",
@@ -39,13 +39,14 @@ impl Goal {
         }
     }
 
-    /// What the goal makes of a millisecond for an item; the reason where that is not known.
+    /// Returns the factor by which the goal weighs a millisecond per item, or the reason it is
+    /// unknown.
     fn weight(self, one: &ModelCandidate) -> Result<f64, Reason> {
         let machine = &one.place.machine;
         let (figure, reason) = match self {
             Self::Latency | Self::Throughput => return Ok(1.0),
             Self::Cost => {
-                (one.cost_per_million_items, missing_price(one, format!("costs on {machine}")))
+                (one.cost_per_million_items, missing_price(one, format!("cost on {machine}")))
             }
             Self::Energy => {
                 (one.energy_per_item_j, unread_power(one, format!("energy on {machine}")))
@@ -57,63 +58,64 @@ impl Goal {
 
 fn missing_price(one: &ModelCandidate, what: String) -> Reason {
     let (machine, device) = (&one.place.machine, &one.place.device);
-    let why = format!("no [[price]] of the file is for {device} of {machine}");
+    let why = format!("the file has no [[price]] for {device} of {machine}");
     Reason::new(what, why, format!("add one with machine = \"{machine}\", or a part of that name"))
 }
 
 fn unread_power(one: &ModelCandidate, what: String) -> Reason {
     match one.basis {
         ModelBasis::Predicted => {
-            Reason::new(what, "no power is predicted", "measure the model there")
+            Reason::new(what, "power is not predicted", "measure the model there")
         }
         ModelBasis::Measured if one.place.device.starts_with("cpu") => {
-            let cure = "on a machine of its own, let your user read \
+            let cure = "on a dedicated machine, let your user read \
                         /sys/class/powercap/intel-rapl:*/energy_uj, and measure again";
             Reason::new(
                 what,
-                "the run read no power of the CPU: there was no RAPL, or only root may read it",
+                "the run has no power readings of the CPU: RAPL is missing, or only root may read \
+                 it",
                 cure,
             )
         }
         ModelBasis::Measured => Reason::new(
             what,
-            "the run read no power of the GPU",
-            "look at `doctor` for its sensors, and measure again",
+            "the run has no power readings of the GPU",
+            "check its sensors with `doctor`, and measure again",
         ),
     }
 }
 
-/// What is asked.
+/// Options of a recommendation.
 #[derive(Debug, Clone, Copy)]
 pub struct RecommendRequest<'a> {
-    /// What the models are wanted for.
+    /// Optimization goal.
     pub goal: Goal,
-    /// The only model that is asked for; nothing for all that were measured, and where places are
-    /// predicted for one of each family and size, too.
+    /// Only this model. `None` means all measured models, and, when predicting, also one of each
+    /// family and size.
     pub model: Option<&'a str>,
-    /// Models that are not in the catalogue.
+    /// Models that are not in the catalog.
     pub own: &'a [ModelRow],
-    /// What machines cost.
+    /// Prices of machines.
     pub prices: Option<&'a Prices>,
-    /// Whether places where a model was not measured are told of, too.
+    /// Whether to predict places without measurements of a model.
     pub is_predicting: bool,
 }
 
 impl RecommendRequest<'_> {
-    /// What was measured, for who wants an answer soon.
+    /// Measured latency only, without predictions.
     pub const LATENCY: Self =
         Self { goal: Goal::Latency, model: None, own: &[], prices: None, is_predicting: false };
 }
 
-/// The best of each model in `runs`, which are given newest first: of a case that several measured
-/// the newest counts. A place where a model was not measured is predicted where that can be.
+/// Recommends the best place for each model in `runs`, which are given newest first. If several
+/// runs measured a case, the newest counts. Places without measurements are predicted if possible.
 pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument {
     let predictor = Predictor::of(if asked.is_predicting { runs } else { &[] });
     let mut models = measured_advice(runs, asked);
     if asked.is_predicting {
         let more: Vec<&ModelRow> = match asked.model {
             Some(name) => find(name, asked.own).into_iter().collect(),
-            // Nobody can say anything without a single measurement.
+            // Without a single measurement, nothing can be predicted.
             None if models.is_empty() && predictor.places().is_empty() => Vec::new(),
             None => asked.own.iter().chain(representatives()).collect(),
         };
@@ -139,14 +141,14 @@ pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument
     }
 }
 
-/// A model of each family and size that the catalogue has.
+/// Returns a model of each family and size in the catalog.
 fn representatives<'a>() -> impl Iterator<Item = &'a ModelRow> {
     let of_family =
         |family| SizeClass::ALL.into_iter().filter_map(move |size| representative(family, size));
     Family::ALL.into_iter().flat_map(of_family)
 }
 
-/// What `runs` measured of the models asked for.
+/// Returns the measurements in `runs` of the requested models.
 fn measured_advice(runs: &[Run], asked: RecommendRequest<'_>) -> Vec<ModelAdvice> {
     let mut models: Vec<ModelAdvice> = Vec::new();
     for run in runs {
@@ -170,7 +172,7 @@ fn measured_advice(runs: &[Run], asked: RecommendRequest<'_>) -> Vec<ModelAdvice
 }
 
 pub(super) fn is_pass(result: &BenchmarkResult) -> bool {
-    // What was simulated is no speed.
+    // A simulated result is not a speed.
     result.category.as_deref() == Some(MODELS)
         && result.outcome == Outcome::Measured
         && parameter(result, "workload") == Some("forward")
@@ -195,17 +197,17 @@ pub(super) fn place(result: &BenchmarkResult, machine: &str) -> Option<ModelPlac
 fn candidate(result: &BenchmarkResult, machine: &str, run: &Run) -> Option<ModelCandidate> {
     let fields = result.fields()?;
     let batch_size: u64 = parameter(result, "batch_size")?.parse().ok()?;
-    // Tuned for throughput, an iteration is several passes at the same time.
+    // When tuned for throughput, an iteration is several concurrent passes.
     let items = batch_size as f64 * fields.number("num_requests").unwrap_or(1.0);
     let times: Vec<f64> =
         result.samples.iter().filter_map(|one| one.per_iteration().ok()).flatten().collect();
-    // A run without its samples still has what was made of them.
+    // A run without samples still has their statistics.
     let kept = result.statistics.as_ref();
-    // The figure of the run, on which predictions rest, too.
+    // The value of the run, on which predictions are based as well.
     let time_per_item_ms = fields.number("time_ms")? / items;
     let low = quantile_ms(&times, 0.1).or_else(|| Some(kept?.min))? / items;
     let high = quantile_ms(&times, 0.9).or_else(|| Some(kept?.percentiles.p90))? / items;
-    // The power of what did the work: what a GPU's host draws beside it is not told.
+    // Power of the device that did the work. A GPU's host is not included.
     let is_cpu = result.benchmark_id.device().device().is_some_and(DeviceRef::is_cpu);
     let source = if is_cpu { "cpu_power_w" } else { "gpu_power_w" };
     let power = fields.number(source);
@@ -267,7 +269,7 @@ fn advice_of<'m>(
     models.get_mut(at)
 }
 
-/// Takes in `candidate` unless a newer run measured the same batch at the same place.
+/// Adds `candidate` unless a newer run measured the same batch at the same place.
 fn consider(known: &mut Vec<ModelCandidate>, candidate: ModelCandidate) {
     let same = known
         .iter_mut()
@@ -282,7 +284,7 @@ fn consider(known: &mut Vec<ModelCandidate>, candidate: ModelCandidate) {
     }
 }
 
-/// The best batch of each place.
+/// Keeps the best batch of each place.
 fn best_batches(all: Vec<ModelCandidate>) -> Vec<ModelCandidate> {
     let mut best: Vec<ModelCandidate> = Vec::new();
     for one in all {
@@ -295,7 +297,7 @@ fn best_batches(all: Vec<ModelCandidate>) -> Vec<ModelCandidate> {
     best
 }
 
-/// What follows for the places where the model was not measured.
+/// Adds predictions for the places without measurements of the model.
 fn predict(
     advice: &mut ModelAdvice,
     runs: &[Run],
@@ -303,7 +305,7 @@ fn predict(
     predictor: &Predictor,
     goal: Goal,
 ) {
-    // What a run was told lacks what its work is counted from.
+    // The definition in a run lacks the data from which work is counted.
     let told = definition(runs, &advice.model_id);
     let Some(row) = find(&advice.model_id, own).or(told.as_ref()) else { return };
     let batches = if goal == Goal::Latency { BTreeSet::from([1]) } else { predictor.batches() };
@@ -314,10 +316,11 @@ fn predict(
         let mut found = batches
             .iter()
             .map(|batch| predictor.predict(row, place, *batch, advice.sequence_length));
-        // The first refusal counts where no batch can be predicted; the smallest batch comes first.
-        let first = found
-            .next()
-            .unwrap_or_else(|| Err(Reason::new("batches", "there are none", "measure a model")));
+        // If no batch can be predicted, the first reason is reported; the smallest batch comes
+        // first.
+        let first = found.next().unwrap_or_else(|| {
+            Err(Reason::new("batches", "no batch size is known", "measure a model"))
+        });
         let best = found.flatten().chain(first.as_ref().ok().cloned());
         match (best.min_by(|a, b| a.time_per_item_ms.total_cmp(&b.time_per_item_ms)), first) {
             (Some(best), _) => advice.candidates.push(best),
@@ -329,7 +332,7 @@ fn predict(
     }
 }
 
-/// What a run was told that the model is made of.
+/// Returns the definition of the model that a run recorded.
 fn definition(runs: &[Run], model: &str) -> Option<ModelRow> {
     let results = runs.iter().flat_map(|run| &run.benchmarks);
     let mut own =
@@ -337,8 +340,8 @@ fn definition(runs: &[Run], model: &str) -> Option<ModelRow> {
     serde_json::from_str(parameter(own.next()?, DEFINITION)?).ok()
 }
 
-/// The best wins where nobody's interval reaches into its own. What the goal cannot be told of is
-/// unknown.
+/// Chooses the best candidate; it wins if no other interval overlaps its own. Candidates that the
+/// goal cannot weigh are listed as unknown.
 fn decide(advice: &mut ModelAdvice, asked: RecommendRequest<'_>) {
     for mut one in std::mem::take(&mut advice.candidates) {
         one.cost_per_million_items = asked.prices.and_then(|prices| prices.of_million(&one));
@@ -369,7 +372,7 @@ fn decide(advice: &mut ModelAdvice, asked: RecommendRequest<'_>) {
     };
 }
 
-/// A time of `one` as `goal` weighs it; infinite if that is unknown.
+/// Returns a time of `one` as weighed by `goal`; infinite if that is unknown.
 fn weigh(goal: Goal, one: &ModelCandidate, time_ms: f64) -> f64 {
     time_ms * goal.weight(one).unwrap_or(f64::INFINITY)
 }

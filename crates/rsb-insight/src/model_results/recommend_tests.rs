@@ -108,7 +108,7 @@ fn the_cheapest_is_another_than_the_fastest_and_what_has_no_price_is_unknown() {
     let advice = decided(vec![dear, one("pytorch", 2.0, 0.1, "a", 1), unpriced], asked);
     let costs: Vec<Option<f64>> =
         advice.candidates.iter().map(|one| one.cost_per_million_items).collect();
-    // A million items of 2 ms are 2000 s at a thousandth of a euro, and of 1 ms 1000 s at a
+    // A million items of 2 ms take 2000 s at a thousandth of a euro, and of 1 ms 1000 s at a
     // hundredth.
     assert_eq!((advice.choice, costs), (ModelChoice::Winner, vec![Some(2.0), Some(10.0)]));
     let unknown = &advice.unknown[0].reason;
@@ -128,7 +128,7 @@ fn energy_is_known_only_where_power_was_read() {
     );
     let unread = &advice.unknown[0].reason;
     assert!(
-        unread.why.contains("power of the CPU") && unread.cure.contains("energy_uj"),
+        unread.why.contains("power readings of the CPU") && unread.cure.contains("energy_uj"),
         "{unread}"
     );
 }
@@ -162,8 +162,8 @@ fn energy_on_a_cpu_is_its_power_over_the_time_of_an_item() {
 fn a_file_of_prices_with_a_mistake_is_refused_by_name() {
     for (text, expected) in [
         ("", "no price"),
-        ("[[price]]\nper_hour = -1.0\n", "no price"),
-        ("[[price]]\nper_hour = nan\n", "no price"),
+        ("[[price]]\nper_hour = -1.0\n", "not a price"),
+        ("[[price]]\nper_hour = nan\n", "not a price"),
         ("[[price]]\nper_our = 1.0\n", "per_our"),
         ("[[price]]\nmachine = \"x\"\n", "per_hour"),
     ] {
@@ -181,7 +181,7 @@ fn without_a_model_there_is_one_of_each_family_and_size_once_anything_was_measur
     let found = recommend(std::slice::from_ref(&run), asked).models;
     for row in representatives() {
         let advice = found.iter().find(|advice| advice.model_id == row.name).unwrap();
-        // What was not measured here is predicted, or says why it cannot be.
+        // Places that were not measured are predicted, or have a reason why not.
         let is_measured = advice.candidates.iter().any(|one| one.basis == ModelBasis::Measured);
         assert_eq!(is_measured, row.size() == SizeClass::Tiny, "{advice:?}");
         assert!(!advice.candidates.is_empty() || !advice.unknown.is_empty(), "{advice:?}");
@@ -196,7 +196,10 @@ fn without_a_model_there_is_one_of_each_family_and_size_once_anything_was_measur
     let found =
         recommend(&[run], RecommendRequest { own: &own, model: Some("mine"), ..asked }).models;
     assert_eq!((found.len(), found[0].parameter_count, found[0].size.clone()), (1, None, None));
-    assert!(found[0].unknown.iter().all(|one| one.reason.why.contains("counted")), "{found:?}");
+    assert!(
+        found[0].unknown.iter().all(|one| one.reason.why.contains("operations of this model")),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -1,30 +1,30 @@
-//! What is known of changes of level from earlier looks, brought up to what the history shows now.
+//! Updating known alerts from earlier analyses to the current history.
 
 use rsb_model::Timestamp;
 use rsb_model::record::{AlertState, SeriesMove, TrackedAlert};
 
 use super::group::{Group, LevelShift, PLACE, SeriesPlaces};
 
-/// A level that came back this near to the old one, in percent, is the old one.
+/// Maximum distance from the old level at which a level counts as restored, in percent.
 const BACK: f64 = 5.0;
 
-/// What a look at the history shows.
+/// Result of analyzing the history.
 #[derive(Debug)]
 pub(super) struct HistoryScan<'a> {
-    /// The machine whose runs were looked at.
+    /// Machine whose runs were analyzed.
     pub(super) machine: &'a str,
     pub(super) now: Timestamp,
-    /// Every series that was looked at: what is not among them was not looked at.
+    /// Every series analyzed.
     pub(super) places: &'a SeriesPlaces,
-    /// Every change of level of them that is told.
+    /// Level shifts of these series that are reported.
     pub(super) shifts: &'a [LevelShift],
-    /// Every change of them, told or not.
+    /// All changes of these series, reported or not.
     pub(super) traces: &'a [Trace<'a>],
-    /// How many runs must stand after a change before its absence means that there is none.
+    /// Minimum number of runs after a change before its absence means that there is none.
     pub(super) min_size: usize,
 }
 
-/// Where a series changed, however little.
+/// A position at which a series changed, however little.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trace<'a> {
     pub(super) id: &'a str,
@@ -33,13 +33,13 @@ pub(super) struct Trace<'a> {
 }
 
 impl HistoryScan<'_> {
-    /// Returns how far `alert` lies from `group`, in points of the series that they share and that
-    /// moved least.
+    /// Returns the distance between `alert` and `group`, in points of the shared series for which
+    /// it is smallest.
     fn apart(&self, alert: &TrackedAlert, group: &Group) -> Option<usize> {
         alert.moves.iter().filter_map(|one| self.distance(alert, one, group)).min()
     }
 
-    /// Returns how far the change of the series of `one` in `alert` lies from that in `group`.
+    /// Returns the distance between the changes of the series of `one` in `alert` and in `group`.
     fn distance(&self, alert: &TrackedAlert, one: &SeriesMove, group: &Group) -> Option<usize> {
         let other =
             group.moves.iter().find(|other| other.id == one.id && other.metric == one.metric)?;
@@ -47,7 +47,7 @@ impl HistoryScan<'_> {
         self.places.apart(&one.id, &one.metric, alert.range_of(one).first_after.timestamp, now)
     }
 
-    /// Whether `one` changes about where `alert` lies.
+    /// Returns whether the series of `one` has a change near that of `alert`.
     fn has_trace(&self, alert: &TrackedAlert, one: &SeriesMove) -> bool {
         let at = alert.range_of(one).first_after.timestamp;
         self.traces.iter().any(|trace| {
@@ -57,8 +57,8 @@ impl HistoryScan<'_> {
         })
     }
 
-    /// When the level of `one`, which changed where `alert` lies, came back: by a later change that
-    /// is confirmed.
+    /// Returns when the level of the series of `one`, which changed at `alert`, was restored by a
+    /// later confirmed change.
     fn back(&self, alert: &TrackedAlert, one: &SeriesMove) -> Option<Timestamp> {
         let at = alert.range_of(one).first_after.timestamp;
         let own: Vec<&LevelShift> = self
@@ -81,8 +81,8 @@ impl HistoryScan<'_> {
     }
 }
 
-/// Brings `known` up to `groups`; those that were not known are added as new. The places of all
-/// that `groups` are, in order.
+/// Updates `known` from `groups` and adds unknown groups as new alerts. Returns the positions of
+/// the alerts for `groups`, in order.
 pub(super) fn update(
     known: &mut Vec<TrackedAlert>,
     groups: Vec<Group>,
@@ -110,7 +110,8 @@ pub(super) fn update(
     places
 }
 
-/// The alert that `group` is: of one of its series, in its sense, where it was but for a few runs.
+/// Returns the position of the alert that matches `group`: a shared series, the same direction, and
+/// about the same position.
 fn matching(
     known: &[TrackedAlert],
     taken: &[bool],
@@ -135,14 +136,14 @@ fn matching(
 }
 
 fn renew(alert: &mut TrackedAlert, group: Group, look: &HistoryScan<'_>) {
-    // What went away and is there again is told again; what a person decided stays decided.
+    // An alert that went away and returned is reported again; a user's decision is kept.
     if alert.state == AlertState::Invalid
         && alert.because.as_deref().is_some_and(|why| why.starts_with(WENT_AWAY))
     {
         alert.state = AlertState::New;
         alert.because = None;
     }
-    // A look at some of the series says nothing of the others: they keep the range that they had.
+    // Series that are not part of this analysis keep their range.
     let others = alert.moves.iter().filter(|one| !look.places.knows(one)).map(|one| {
         let range = alert.range_of(one);
         SeriesMove { range: (*range != group.range).then(|| range.clone()), ..one.clone() }
@@ -170,8 +171,8 @@ fn first_told(group: Group, known: &[TrackedAlert], look: &HistoryScan<'_>) -> T
     }
 }
 
-/// `a-` and eight digits of a hash over the machine, the leading series and the run: the same
-/// history gives the same names.
+/// Returns an alert id: `a-` and eight digits of a hash over the machine, the leading series and
+/// the time. The same history gives the same ids.
 fn name(group: &Group, known: &[TrackedAlert], machine: &str) -> String {
     let leading = group.moves.first();
     let (id, metric) = leading.map_or(("", ""), |one| (one.id.as_str(), one.metric.as_str()));
@@ -187,14 +188,14 @@ fn name(group: &Group, known: &[TrackedAlert], machine: &str) -> String {
     }
 }
 
-/// How a sentence of this program begins that says why an alert was closed.
+/// Prefix of the reason with which this program closes an alert.
 const WENT_AWAY: &str = "it went away by itself";
 
-/// How a sentence of this program begins that says of an alert that it is fixed.
+/// Prefix of the reason with which this program marks an alert as fixed.
 const CAME_BACK: &str = "the level came back";
 
-/// Closes what is over: taken back by a later change in every series, or not found any more though
-/// points enough were added.
+/// Closes an alert that is over: its level was restored in every series, or it is not found any
+/// more although enough points were added.
 fn settle(alert: &mut TrackedAlert, found: bool, look: &HistoryScan<'_>) {
     if alert.machine != look.machine || !alert.moves.iter().any(|one| look.places.knows(one)) {
         return;
@@ -205,12 +206,15 @@ fn settle(alert: &mut TrackedAlert, found: bool, look: &HistoryScan<'_>) {
         && alert.moves.iter().all(|one| is_gone(alert, one, look))
     {
         alert.state = AlertState::Invalid;
-        alert.because =
-            Some(format!("{WENT_AWAY}: {} points and more since show no change", look.min_size));
+        alert.because = Some(format!(
+            "{WENT_AWAY}: at least {} points since then show no change",
+            look.min_size
+        ));
     }
 }
 
-/// Fixed is what came back in every series. Where some came back the others are left.
+/// Marks an alert as fixed if the level was restored in every series. Otherwise removes the series
+/// in which it was restored.
 fn take_back(alert: &mut TrackedAlert, look: &HistoryScan<'_>) {
     let backs: Vec<Option<Timestamp>> =
         alert.moves.iter().map(|one| look.back(alert, one)).collect();
@@ -238,8 +242,9 @@ fn take_back(alert: &mut TrackedAlert, look: &HistoryScan<'_>) {
     }
 }
 
-/// Whether `one` is looked at, has points before and enough since, and no change there. Where runs
-/// before were deleted, nobody can tell.
+/// Returns whether the series of `one` was analyzed, has enough points before and after the change,
+/// and shows no change there. Without enough earlier points, for example after pruning, this cannot
+/// be decided.
 fn is_gone(alert: &TrackedAlert, one: &SeriesMove, look: &HistoryScan<'_>) -> bool {
     let began = alert.range_of(one).first_after.timestamp;
     let (before, since) = (
@@ -283,7 +288,7 @@ mod tests {
         }
     }
 
-    /// Looks at a history of `runs` runs of the cases `a`, `b` and `c`.
+    /// Analyzes a history of `runs` runs of the cases `a`, `b` and `c`.
     fn look(known: &mut Vec<TrackedAlert>, runs: usize, shifts: &[LevelShift]) -> Vec<usize> {
         look_from(known, 0..runs, &["a", "b", "c"], shifts)
     }
@@ -345,13 +350,13 @@ mod tests {
             "the largest change leads"
         );
         assert_eq!((changed_at(&known, "a"), changed_at(&known, "b")), (moment(20), moment(21)));
-        // A look at the other series alone moves nothing of it.
+        // An analysis of only the other series does not move it.
         look_from(&mut known, 0..23, &["b"], &[shift("b", 22, 100.0, 60.0, true)]);
         assert_eq!(known.len(), 1);
         assert_eq!((changed_at(&known, "a"), changed_at(&known, "b")), (moment(20), moment(22)));
     }
 
-    /// When the series `id` of the first alert changed.
+    /// Returns when the series `id` of the first alert changed.
     fn changed_at(known: &[TrackedAlert], id: &str) -> Timestamp {
         let one = known[0].moves.iter().find(|one| one.id == id).unwrap();
         known[0].range_of(one).first_after.timestamp
@@ -471,7 +476,7 @@ mod tests {
         assert_eq!(known[0].state, AlertState::New, "two runs say nothing");
         look(&mut known, 36, &[]);
         assert_eq!(known[0].state, AlertState::Invalid);
-        assert!(known[0].because.as_deref().unwrap().contains("5 points and more since"));
+        assert!(known[0].because.as_deref().unwrap().contains("at least 5 points since"));
         look(&mut known, 37, &found);
         assert_eq!((known.len(), known[0].state, &known[0].because), (1, AlertState::New, &None));
     }

@@ -1,4 +1,4 @@
-//! Series that moved together: one change, however many cases show it.
+//! Grouping of series that moved together: one change, however many cases it affects.
 
 use std::collections::HashMap;
 
@@ -9,51 +9,51 @@ use rsb_model::{Better, Timestamp};
 use rsb_stats::TrendSettings;
 use rsb_store::{Series, SeriesPoint};
 
-/// How many runs apart two estimates of one change may lie: a level of five points is placed no
-/// better.
+/// Maximum distance between two estimates of one change, in runs. With five points per level, a
+/// change cannot be located more precisely.
 pub(super) const PLACE: usize = 4;
 
-/// How many runs apart changes of several series may lie and be told as one.
+/// Maximum distance between changes of several series that are reported as one, in runs.
 const TOGETHER: usize = 2;
 
 /// A change of level of one series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelShift {
-    /// The case or series.
+    /// Id of the case or series.
     pub id: String,
-    /// The metric.
+    /// Metric name.
     pub metric: String,
     /// `worse`, `better` or `changed`.
     pub direction: &'static str,
-    /// How bad.
+    /// Severity.
     pub severity: Severity,
-    /// How far, in percent of the old level.
+    /// Change in percent of the old level.
     pub change_percent: f64,
-    /// Whether enough runs stand on the new level.
+    /// Whether enough runs are on the new level.
     pub confirmed: bool,
-    /// The level before.
+    /// Old level.
     pub before: f64,
-    /// Between which runs.
+    /// Runs between which the level changed.
     pub range: ChangeRange,
 }
 
-/// Shifts at one run, in one sense.
+/// Shifts at about the same run in the same direction.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Group {
     pub(super) direction: &'static str,
     pub(super) severity: Severity,
     pub(super) range: ChangeRange,
-    /// The largest first.
+    /// Moves, largest first.
     pub(super) moves: Vec<SeriesMove>,
 }
 
-/// When each series was measured: distances are counted in its own points, since a suite may be
-/// measured in every sixth run.
+/// Measurement times of each series. Distances are counted in points of a series, since a suite may
+/// be measured only in every sixth run.
 #[derive(Debug, Default)]
 pub struct SeriesPlaces(HashMap<(String, String), Vec<Timestamp>>);
 
 impl SeriesPlaces {
-    /// Of all series that are looked at.
+    /// Collects the times of all series analyzed.
     pub fn new(all: &[Series]) -> Self {
         let mut places = HashMap::new();
         for series in all {
@@ -69,22 +69,23 @@ impl SeriesPlaces {
         self.0.get(&(id.to_owned(), metric.to_owned())).map(Vec::as_slice)
     }
 
-    /// Whether the series is looked at.
+    /// Returns whether the series is part of the analysis.
     pub(super) fn knows(&self, one: &SeriesMove) -> bool {
         self.of(&one.id, &one.metric).is_some()
     }
 
-    /// How many points of the series come before `moment`; `None` where it is not looked at.
+    /// Returns the number of points of the series before `moment`; `None` if it is not part of the
+    /// analysis.
     pub(super) fn before(&self, id: &str, metric: &str, moment: Timestamp) -> Option<usize> {
         Some(self.of(id, metric)?.partition_point(|point| *point < moment))
     }
 
-    /// How many points of the series there are from `moment` on.
+    /// Returns the number of points of the series from `moment` on.
     pub(super) fn since(&self, id: &str, metric: &str, moment: Timestamp) -> Option<usize> {
         Some(self.of(id, metric)?.len() - self.before(id, metric, moment)?)
     }
 
-    /// How many points of the series lie between two moments.
+    /// Returns the number of points of the series between two times.
     pub(super) fn apart(
         &self,
         id: &str,
@@ -96,7 +97,7 @@ impl SeriesPlaces {
     }
 }
 
-/// `shifts` grouped by where and in which sense they moved; the worst group first, then the latest.
+/// Groups `shifts` by position and direction; the worst group comes first, then the latest.
 pub(super) fn together(mut shifts: Vec<LevelShift>, places: &SeriesPlaces) -> Vec<Group> {
     shifts.sort_by(|a, b| {
         (a.direction, changed_at(a), &a.id).cmp(&(b.direction, changed_at(b), &b.id))
@@ -119,7 +120,8 @@ fn changed_at(shift: &LevelShift) -> Timestamp {
     shift.range.first_after.timestamp
 }
 
-/// Whether `shift` is where `group` began, in the same sense, and of a series that it lacks.
+/// Returns whether `shift` is close to the start of `group`, has the same direction, and is of a
+/// series that the group lacks.
 fn is_part_of(shift: &LevelShift, group: &[LevelShift], places: &SeriesPlaces) -> bool {
     let Some(first) = group.first() else { return false };
     if first.direction != shift.direction {
@@ -151,7 +153,7 @@ impl Group {
         Some(Self { direction, severity, range, moves })
     }
 
-    /// Whether it has a series in common with `moves`.
+    /// Returns whether the group has a series in common with `moves`.
     pub(super) fn shares(&self, moves: &[SeriesMove]) -> bool {
         self.moves
             .iter()
@@ -159,7 +161,7 @@ impl Group {
     }
 }
 
-/// The range from before the point at `from` of `points` to that at `to`.
+/// Returns the range from the point before `from` to the point at `to`.
 fn range_at(points: &[SeriesPoint], from: usize, to: usize) -> Option<ChangeRange> {
     let last_before = run_point(points.get(from.checked_sub(1)?)?);
     Some(ChangeRange { last_before, first_after: run_point(points.get(to)?) })
@@ -173,14 +175,14 @@ fn run_point(point: &SeriesPoint) -> RunPoint {
     }
 }
 
-/// The changes of level of one series that are followed: those that are significant among all
-/// series, from half of the threshold on, suspected ones from the whole threshold on.
+/// Returns the level shifts of one series to track: those that are significant among all series and
+/// reach half of the threshold, or the whole threshold if they are only suspected.
 pub(super) fn shifts_of(
     series: &Series,
     trend: &SeriesTrend,
     settings: &TrendSettings,
 ) -> Vec<LevelShift> {
-    // The points that `trend` counts: finite ones in order of time.
+    // The points that `trend` counts: finite ones, ordered by time.
     let mut points: Vec<SeriesPoint> =
         series.points.iter().filter(|point| point.value.is_finite()).cloned().collect();
     points.sort_by_key(|point| point.timestamp);
@@ -206,7 +208,7 @@ pub(super) fn shifts_of(
                 is_recent,
             );
             if change.part == Some(LevelPart::Share) {
-                // More runs on the slower machine type explain it.
+                // A larger share of runs on the slower machine type would explain it.
                 shift.severity = shift.severity.min(Severity::Warning);
             }
             Some(shift)
@@ -232,7 +234,7 @@ pub(super) fn shifts_of(
     found
 }
 
-/// Whether `change` is significant and at least `least` percent.
+/// Returns whether `change` is significant and at least `least` percent.
 fn is_significant(change: &ChangePoint, least: f64, settings: &TrendSettings) -> bool {
     change.q_value.is_none_or(|q| q <= settings.significance)
         && change.change_percent.abs() >= least * (1.0 - 1e-9)
@@ -242,8 +244,8 @@ fn is_of_ramp(trend: &SeriesTrend, at: usize) -> bool {
     trend.ramp.as_ref().is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&at))
 }
 
-/// Whether the point lies within the lookback: so many days before the last one, or among the last
-/// points that a verdict needs.
+/// Returns whether the point is within the lookback period: at most `lookback_days` before the last
+/// one, or among the last points that a verdict needs.
 fn is_recent(points: &[SeriesPoint], index: usize, settings: &TrendSettings) -> bool {
     let (Some(point), Some(last)) = (points.get(index), points.last()) else { return false };
     let days = last.timestamp.duration_since(point.timestamp).as_secs_f64() / 86_400.0;

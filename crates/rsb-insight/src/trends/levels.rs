@@ -1,4 +1,5 @@
-//! Which field of the environment separates the two levels that a series alternates between.
+//! Finding the environment field that separates the two levels of a series that alternates between
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,16 +9,16 @@ use rsb_model::record::{LevelSeparation, SeriesTrend, TrendDocument};
 use rsb_store::{Series, SeriesPoint, Store};
 use serde_json::Value;
 
-/// Newest runs of a series whose environments are read at most.
+/// Maximum number of a series' newest runs whose environments are read.
 const RUNS: usize = 60;
 
-/// Different values of a field at most: one for each run separates anything.
+/// Maximum number of distinct values of a field; one per run would separate anything.
 const VALUES: usize = 4;
 
-/// The fields of an environment by name, those with a value that a machine type may have.
+/// Fields of an environment by name, limited to values that a machine type may have.
 type Fields = BTreeMap<String, String>;
 
-/// Names the field that separates the two levels of each series in `trends` that alternates, if the
+/// Names the field that separates the two levels of each alternating series in `trends`, if the
 /// environments of the runs in `store` have one.
 pub fn name_levels(store: &Store, series: &[Series], trends: &mut TrendDocument) {
     let mut known: HashMap<RunId, Option<Fields>> = HashMap::new();
@@ -38,8 +39,8 @@ pub fn name_levels(store: &Store, series: &[Series], trends: &mut TrendDocument)
     }
 }
 
-/// The field that has no value in common between the newest runs at the two levels, of several the
-/// one with the fewest values.
+/// Returns the field whose values differ between the newest runs at the two levels. Of several
+/// fields, the one with the fewest values is returned.
 fn separation(
     trend: &SeriesTrend,
     series: &Series,
@@ -47,7 +48,7 @@ fn separation(
 ) -> Option<LevelSeparation> {
     let levels = trend.two_levels.as_ref()?;
     let limit = f64::midpoint(levels.lower, levels.upper);
-    // The points that `trend` counts: finite ones in order of time.
+    // The points that `trend` counts: finite ones, ordered by time.
     let mut points: Vec<&SeriesPoint> =
         series.points.iter().filter(|point| point.value.is_finite()).collect();
     points.sort_by_key(|point| point.timestamp);
@@ -78,8 +79,8 @@ fn values_of(level: &[Fields], field: &str) -> Option<BTreeSet<String>> {
     level.iter().map(|fields| fields.get(field).cloned()).collect()
 }
 
-/// Texts, whole numbers and flags of `environment`, except what differs from run to run: the source
-/// tree, and readings of the state of the machine.
+/// Returns texts, whole numbers and flags of `environment`, except those that differ from run to
+/// run: the source tree, and readings of the machine's state.
 fn fields(environment: &Environment) -> Fields {
     let mut found = Fields::new();
     let Ok(Value::Object(object)) = serde_json::to_value(environment) else { return found };
@@ -164,7 +165,7 @@ mod tests {
         }
     }
 
-    /// The separation if fast and slow runs have these kernels.
+    /// Returns the separation if fast and slow runs have these kernels.
     fn separation_by_kernels(
         trend: &SeriesTrend,
         series: &Series,

@@ -1,5 +1,5 @@
-//! Where a change of level comes from: what of the machine is unlike between the two runs, and the
-//! commits between them.
+//! Origin of a level change: differences of the machine between the two runs, and the commits
+//! between them.
 
 use std::path::Path;
 
@@ -11,17 +11,18 @@ use rsb_store::Store;
 
 const NAMED: usize = 20;
 
-/// A clock this much slower or faster is named, in percent: below it is what governors do all day.
+/// Minimum change of the clock that is named, in percent; governors cause smaller ones all the
+/// time.
 const CLOCK: f64 = 10.0;
 
-/// A temperature this much higher or lower is named, in °C.
+/// Minimum change of the temperature that is named, in °C.
 const WARMER: f64 = 10.0;
 
-/// A load this much higher or lower is named.
+/// Minimum change of the load average that is named.
 const LOAD: f64 = 1.0;
 
-/// Fills in what `alert` comes from, as far as the runs of `store` and the repository in `tree`
-/// tell.
+/// Fills in the origin of `alert`, as far as it is known from the runs of `store` and the
+/// repository in `tree`.
 pub(super) fn fill(alert: &mut TrackedAlert, store: &Store, tree: &Path) {
     let (before, after) = (&alert.range.last_before, &alert.range.first_after);
     let run_before = stored_run(store, before.run_id.as_ref());
@@ -40,7 +41,8 @@ fn stored_run(store: &Store, id: Option<&RunId>) -> Option<Run> {
     store.run(&id?.0).ok()
 }
 
-/// Returns what differs between the machines of two runs and may change the speed of the case `id`.
+/// Returns the differences between the machines of two runs that may affect the speed of the case
+/// `id`.
 fn changes(before: &Run, after: &Run, id: &str) -> Vec<Difference> {
     let software = match (case_factors(before, id), case_factors(after, id)) {
         (Some(before), Some(after)) => factor::differences(&before, &after, &[]),
@@ -116,10 +118,10 @@ fn difference(field: &str, before: &str, after: &str) -> Difference {
     Difference { field: field.to_owned(), baseline: before.to_owned(), current: after.to_owned() }
 }
 
-/// The commits after `before` up to `after`, oldest first; none where the repository does not know
-/// both.
+/// Returns the commits after `before` up to `after`, oldest first; empty if the repository does not
+/// contain both.
 fn commits(tree: &Path, before: &str, after: &str) -> Vec<String> {
-    // A run file may be anybody's: what is no hash is no argument of git.
+    // A run file is untrusted: only a hash may become an argument of git.
     if ![before, after].into_iter().all(is_hash) {
         return Vec::new();
     }
@@ -132,7 +134,7 @@ fn commits(tree: &Path, before: &str, after: &str) -> Vec<String> {
     named
 }
 
-/// Whether `text` can be the hash of a commit.
+/// Returns whether `text` can be a commit hash.
 fn is_hash(text: &str) -> bool {
     (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -246,7 +248,7 @@ mod tests {
         }
     }
 
-    /// A run of one case on a GPU and one on the CPU.
+    /// Creates a run with one case on a GPU and one on the CPU.
     fn run(environment: &Environment) -> Run {
         let mut run =
             Run::begin(RunId("x".to_owned()), Timestamp::UNIX_EPOCH, "x", "x", environment.clone());

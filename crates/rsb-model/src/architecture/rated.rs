@@ -1,42 +1,41 @@
-//! The clock and the rates behind the peaks of one GPU: what its driver lists and what its data
-//! sheet promises.
+//! Clock and rates behind the peaks of one GPU, from its driver and its data sheet.
 
 use super::{Architecture, Board, Engine};
 use crate::gpu::Gpu;
 use crate::ids::Dtype;
 
-/// How far two sources of a clock may differ before both are named.
+/// Largest relative difference between two clock sources that is not reported.
 const SAME_CLOCK: f64 = 0.01;
 
-/// The properties of a GPU that decide its peaks. Unknown is `None`.
+/// Properties of a GPU that determine its peaks. Unknown values are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RatedGpu<'a> {
-    /// Instruction set: `gfx1201`, `sm_89`.
+    /// Instruction set, such as `gfx1201` or `sm_89`.
     pub target: Option<&'a str>,
-    /// Marketing name.
+    /// Product name.
     pub name: Option<&'a str>,
-    /// Compute units or streaming multiprocessors.
+    /// Number of compute units or streaming multiprocessors.
     pub compute_units: Option<u32>,
-    /// Highest clock that the driver lists, in MHz. On RDNA often the game clock, which boards
-    /// exceed.
+    /// Highest clock listed by the driver, in MHz. On RDNA this is often the game clock, which
+    /// boards exceed.
     pub listed_mhz: Option<f64>,
     /// Highest level of `pp_dpm_sclk`, in MHz. Used on RDNA only.
     pub level_mhz: Option<f64>,
 }
 
-/// Where the clock of a peak comes from.
+/// Source of the clock of a peak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockSource {
-    /// The attribute of the runtime, or the topology of the compute driver.
+    /// Attribute of the runtime, or topology of the compute driver.
     Driver,
-    /// The boost clock of the data sheet.
+    /// Boost clock of the data sheet.
     DataSheet,
-    /// The highest level of `pp_dpm_sclk`.
+    /// Highest level of `pp_dpm_sclk`.
     PowerLevels,
 }
 
 impl ClockSource {
-    /// The word used in documents.
+    /// Returns the word used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Driver => "driver",
@@ -46,18 +45,18 @@ impl ClockSource {
     }
 }
 
-/// A clock and its source.
+/// Clock and its source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PeakClock {
-    /// In MHz.
+    /// Clock in MHz.
     pub mhz: f64,
-    /// Where it comes from.
+    /// Source of the clock.
     pub source: ClockSource,
 }
 
 impl<'a> RatedGpu<'a> {
-    /// A GPU as its machine describes it. Intel's are found by their names: no file reports target
-    /// or units of those.
+    /// Returns the properties of `gpu` as described by its machine. Intel GPUs are looked up by
+    /// name, because no file reports their target or compute units.
     pub fn of(gpu: &'a Gpu) -> Self {
         let name = gpu.name.as_deref();
         let known = name.filter(|_| gpu.gfx_target.is_none()).and_then(Architecture::of_board);
@@ -79,27 +78,28 @@ impl<'a> RatedGpu<'a> {
         Architecture::find(self.target?).ok()
     }
 
-    /// Whether boards may run above the clock that the driver lists: the RDNA family.
+    /// Returns whether boards can run above the clock that the driver lists, which is true for
+    /// RDNA.
     fn is_rdna(&self) -> bool {
         self.target.is_some_and(|target| target.starts_with("gfx1"))
     }
 
-    /// Whether the tensor cores sum in f32 at half their rate: NVIDIA's GPUs for games. TITAN and
-    /// professional GPUs of the same chips have the full rate (NVIDIA Ada GPU architecture,
-    /// appendix; data sheets of L40S and RTX 6000 Ada).
+    /// Returns whether the tensor cores accumulate in f32 at half their rate, which is true for
+    /// `GeForce` GPUs. TITAN and professional GPUs with the same chips have the full rate (NVIDIA
+    /// Ada GPU architecture, appendix; data sheets of L40S and RTX 6000 Ada).
     fn has_half_rate_sums(&self) -> bool {
         self.name.is_some_and(|name| name.contains("GeForce"))
     }
 
-    /// Whether `dtype` runs at half the rate of the table on `engine`: products of floating-point
-    /// types that are summed in f32. Whole numbers and fp4 keep their rate.
+    /// Returns whether `dtype` runs at half the rate of the table on `engine`. This applies to
+    /// floating-point products accumulated in f32; integers and fp4 keep their rate.
     pub fn is_halved(&self, dtype: Dtype, engine: Engine) -> bool {
         let is_summed_in_f32 =
             matches!(dtype, Dtype::F16 | Dtype::Bf16 | Dtype::Tf32 | Dtype::Fp8 | Dtype::Bf8);
         self.has_half_rate_sums() && engine != Engine::Vector && is_summed_in_f32
     }
 
-    /// Every clock that is known of this GPU, the driver's first.
+    /// Returns all known clocks of this GPU, the driver's first.
     pub fn clocks(&self) -> Vec<PeakClock> {
         let board =
             self.architecture().and_then(|known| known.board(self.name, self.compute_units));
@@ -113,25 +113,25 @@ impl<'a> RatedGpu<'a> {
         all.into_iter().filter_map(|(mhz, source)| Some(PeakClock { mhz: mhz?, source })).collect()
     }
 
-    /// The highest of them, which peaks are computed from.
+    /// Returns the highest known clock, from which peaks are computed.
     pub fn clock(&self) -> Option<PeakClock> {
         self.clocks()
             .into_iter()
             .reduce(|best, other| if other.mhz > best.mhz { other } else { best })
     }
 
-    /// The rate of `engine` for `dtype` at `mhz`, in TFLOP/s.
+    /// Returns the rate of `engine` for `dtype` at `mhz`, in TFLOP/s.
     pub fn tflops_at(&self, dtype: Dtype, engine: Engine, mhz: f64) -> Option<f64> {
         let full = self.architecture()?.peak_tflops(dtype, engine, self.compute_units?, mhz)?;
         Some(if self.is_halved(dtype, engine) { full / 2.0 } else { full })
     }
 
-    /// The peak of `engine` for `dtype` at the highest known clock, in TFLOP/s.
+    /// Returns the peak of `engine` for `dtype` at the highest known clock, in TFLOP/s.
     pub fn peak_tflops(&self, dtype: Dtype, engine: Engine) -> Option<f64> {
         self.tflops_at(dtype, engine, self.clock()?.mhz)
     }
 
-    /// The engine that computes dense `dtype` fastest, and its peak in TFLOP/s.
+    /// Returns the engine that computes dense `dtype` fastest, and its peak in TFLOP/s.
     pub fn best(&self, dtype: Dtype) -> Option<(Engine, f64)> {
         let mut best: Option<(Engine, f64)> = None;
         for engine in [Engine::Matrix, Engine::Vector] {
@@ -143,8 +143,8 @@ impl<'a> RatedGpu<'a> {
         best
     }
 
-    /// What a reader of the peak of `dtype` on `engine` must know: a rate that was halved, and
-    /// clocks that differ.
+    /// Returns notes on the peak of `dtype` on `engine`: a halved rate, and clock sources that
+    /// differ.
     pub fn notes(&self, dtype: Dtype, engine: Engine) -> Vec<String> {
         let mut notes = Vec::new();
         if self.is_halved(dtype, engine) {
@@ -156,7 +156,7 @@ impl<'a> RatedGpu<'a> {
         notes
     }
 
-    /// Names the sources of the clock if they contradict each other.
+    /// Returns a note that lists the clock sources if they differ.
     pub fn clock_note(&self) -> Option<String> {
         let (clocks, highest) = (self.clocks(), self.clock()?);
         let lowest = clocks.iter().map(|clock| clock.mhz).fold(highest.mhz, f64::min);
@@ -168,7 +168,7 @@ impl<'a> RatedGpu<'a> {
             .map(|clock| format!("{} {:.0} MHz", clock.source.as_str(), clock.mhz))
             .collect();
         Some(format!(
-            "sources of the clock differ ({}); the peak is at {:.0} MHz",
+            "clock sources differ ({}); the peak is at {:.0} MHz",
             each.join(", "),
             highest.mhz
         ))
@@ -176,8 +176,8 @@ impl<'a> RatedGpu<'a> {
 }
 
 impl Architecture {
-    /// The board named `name`. If the name has no model number (`AMD Radeon Graphics`) or several
-    /// (`8050S / 8060S`), the fastest with as many units.
+    /// Returns the board named `name`. If the name contains no model number (`AMD Radeon Graphics`)
+    /// or several (`8050S / 8060S`), returns the fastest board with the same number of units.
     fn board(&self, name: Option<&str>, compute_units: Option<u32>) -> Option<&'static Board> {
         let boards = self
             .boards
@@ -191,13 +191,13 @@ impl Architecture {
         }
     }
 
-    /// The board of any architecture that `name` names.
+    /// Returns the board that `name` identifies, of any architecture.
     fn of_board(name: &str) -> Option<(&'static Self, &'static Board)> {
         Self::all().find_map(|known| Some((known, known.board(Some(name), None)?)))
     }
 }
 
-/// Whether `name` has a model number, and not several.
+/// Returns whether `name` contains exactly one model number.
 fn is_of_one_board(name: &str) -> bool {
     !name.starts_with("gfx")
         && !name.contains(" / ")
@@ -205,7 +205,8 @@ fn is_of_one_board(name: &str) -> bool {
 }
 
 impl Board {
-    /// Whether `name` contains this board's as whole words: `RX 7600` is not in `RX 7600M`.
+    /// Returns whether `name` contains the name of this board as whole words: `RX 7600` is not in
+    /// `RX 7600M`.
     fn is_named_in(&self, name: &str) -> bool {
         let Some(start) = name.find(self.name) else { return false };
         let before = name.get(..start).and_then(|text| text.chars().next_back());

@@ -1,21 +1,21 @@
-//! Which release of ROCm or CUDA has a runtime compiler that knows an architecture.
+//! Releases of ROCm and CUDA whose runtime compiler supports an architecture.
 
 use super::ARCHITECTURES;
 use crate::outcome::Reason;
 
-/// A version of ROCm or CUDA, major and minor.
+/// Version of ROCm or CUDA: major and minor.
 pub type ToolkitRelease = (u32, u32);
 
-/// The releases whose compiler knows an architecture.
+/// Range of releases whose compiler supports an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Releases {
-    /// The first.
+    /// First release.
     pub since: ToolkitRelease,
-    /// The last, where a later one dropped it.
+    /// Last release, if a later one dropped support.
     pub until: Option<ToolkitRelease>,
 }
 
-/// NVIDIA's targets without peaks in the table: the release notes of CUDA 11.4, 12.8, 12.9 and
+/// NVIDIA targets without peaks in the table, from the release notes of CUDA 11.4, 12.8, 12.9 and
 /// 13.0.
 const OTHERS: &[(&str, ToolkitRelease, Option<ToolkitRelease>)] = &[
     ("sm_50", (6, 0), Some((12, 9))),
@@ -27,14 +27,14 @@ const OTHERS: &[(&str, ToolkitRelease, Option<ToolkitRelease>)] = &[
     ("sm_70", (9, 0), Some((12, 9))),
     ("sm_72", (9, 2), Some((12, 9))),
     ("sm_87", (11, 4), None),
-    // The same chip under two names.
+    // Two names of the same chip.
     ("sm_101", (12, 8), Some((12, 9))),
     ("sm_110", (13, 0), None),
     ("sm_103", (12, 9), None),
     ("sm_121", (12, 9), None),
 ];
 
-/// The releases that know `target`: `gfx942` since ROCm 6.0.
+/// Returns the releases that support `target`, such as ROCm 6.0 and later for `gfx942`.
 pub fn releases(target: &str) -> Option<Releases> {
     if let Some(row) = ARCHITECTURES.iter().find(|row| row.target == target) {
         return Some(Releases { since: row.since, until: None });
@@ -43,7 +43,7 @@ pub fn releases(target: &str) -> Option<Releases> {
     Some(Releases { since, until })
 }
 
-/// Every target that a release is known of, and these releases.
+/// Returns all targets with known releases.
 pub fn known_targets() -> impl Iterator<Item = (&'static str, Releases)> {
     let rows =
         ARCHITECTURES.iter().map(|row| (row.target, Releases { since: row.since, until: None }));
@@ -51,26 +51,26 @@ pub fn known_targets() -> impl Iterator<Item = (&'static str, Releases)> {
 }
 
 impl Releases {
-    /// Whether `release` is among them.
+    /// Returns whether `release` is in the range.
     pub fn contain(&self, release: ToolkitRelease) -> bool {
         self.since <= release && self.until.is_none_or(|last| release <= last)
     }
 }
 
-/// The vendor's toolkit whose versions are meant.
+/// Returns the toolkit that the releases for `target` refer to.
 pub fn toolkit(target: &str) -> &'static str {
     if target.starts_with("sm_") { "CUDA" } else { "ROCm" }
 }
 
-/// Why `compiler`, which is of `release`, makes no code for `target`, and which one does; nothing
-/// where the table has it that it does, or does not know the target.
+/// Returns why `compiler` of version `release` cannot compile for `target`, and which release can.
+/// `None` if it can, or if the table does not contain the target.
 pub fn unknown(compiler: &str, release: ToolkitRelease, target: &str) -> Option<Reason> {
     let Releases { since, until } = releases(target)?;
     let (toolkit, (major, minor)) = (toolkit(target), release);
     let (why, cure) = if release < since {
         let first = format!("{toolkit} {}.{}", since.0, since.1);
         (
-            format!("{compiler} {major}.{minor} does not know {target}; {first} does"),
+            format!("{compiler} {major}.{minor} does not support {target}; {first} does"),
             format!("{first} or newer"),
         )
     } else {
@@ -78,12 +78,13 @@ pub fn unknown(compiler: &str, release: ToolkitRelease, target: &str) -> Option<
         let last = format!("{toolkit} {}.{}", last.0, last.1);
         (
             format!(
-                "{compiler} {major}.{minor} no longer knows {target}; {last} is the last that does"
+                "{compiler} {major}.{minor} no longer supports {target}; {last} is the last that \
+                 does"
             ),
             last,
         )
     };
-    let cure = format!("install {cure}, or choose an architecture that this compiler knows");
+    let cure = format!("install {cure}, or choose an architecture that this compiler supports");
     Some(Reason::new(format!("compilation for {target}"), why, cure))
 }
 
@@ -94,13 +95,13 @@ mod tests {
     #[test]
     fn what_a_release_does_not_know_names_the_one_that_does() {
         for (compiler, release, target, said) in [
-            ("hiprtc", (5, 2), "gfx950", "hiprtc 5.2 does not know gfx950; ROCm 7.0 does"),
-            ("nvrtc", (11, 8), "sm_120", "nvrtc 11.8 does not know sm_120; CUDA 12.8 does"),
+            ("hiprtc", (5, 2), "gfx950", "hiprtc 5.2 does not support gfx950; ROCm 7.0 does"),
+            ("nvrtc", (11, 8), "sm_120", "nvrtc 11.8 does not support sm_120; CUDA 12.8 does"),
             (
                 "nvrtc",
                 (13, 5),
                 "sm_70",
-                "nvrtc 13.5 no longer knows sm_70; CUDA 12.9 is the last that does",
+                "nvrtc 13.5 no longer supports sm_70; CUDA 12.9 is the last that does",
             ),
         ] {
             let reason = unknown(compiler, release, target).unwrap();

@@ -1,33 +1,33 @@
-//! How many blocks of a kernel a compute unit holds at once, by what the kernel needs and what the
-//! unit has. No GPU is asked; what schedules the blocks may still put fewer there.
+//! Occupancy: how many blocks of a kernel fit on a compute unit, from the resources of both. This
+//! is computed without a GPU; the scheduler can place fewer blocks.
 
 use crate::Reason;
 
-/// What a compute unit has for the waves that are resident.
+/// Resources of a compute unit for resident waves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Unit {
     target: &'static str,
-    /// Threads in a wave, as compilers choose it.
+    /// Threads per wave, as chosen by compilers.
     wavefront: u32,
-    /// Vector units, each with registers of its own.
+    /// Vector units, each with its own registers.
     simds: u32,
-    /// Most waves on one vector unit.
+    /// Maximum number of waves per vector unit.
     waves: u32,
-    /// Vector registers of one lane.
+    /// Vector registers per lane.
     registers: u32,
-    /// They are given out in multiples of this.
+    /// Allocation granularity of registers.
     granule: u32,
     /// Shared memory in bytes.
     shared_bytes: u32,
-    /// What each block takes of it beside its own.
+    /// Shared memory reserved per block in addition to its own, in bytes.
     reserved_bytes: u32,
-    /// Most blocks of more than one wave.
+    /// Maximum number of blocks with more than one wave.
     blocks: u32,
 }
 
 const KIB: u32 = 1024;
 
-/// Blocks of more than one wave need a barrier each, of which a unit of AMD has so many.
+/// Barriers per AMD compute unit. A block of more than one wave needs one.
 const BARRIERS: u32 = 16;
 
 const fn gcn(
@@ -66,8 +66,8 @@ const fn rdna(target: &'static str, registers: u32, granule: u32) -> Unit {
     }
 }
 
-/// A multiprocessor: 64 Ki registers in four parts. Of its shared memory each block costs
-/// `reserved_bytes` beside its own.
+/// Returns a streaming multiprocessor with 64 Ki registers in four partitions. Each block uses
+/// `reserved_bytes` of shared memory in addition to its own.
 const fn nvidia(
     target: &'static str,
     waves: u32,
@@ -89,8 +89,8 @@ const fn nvidia(
     }
 }
 
-/// From LLVM's back end for AMDGPU: vector registers and their granules, waves on a vector unit,
-/// shared memory; and from the table of compute capabilities in the CUDA programming guide: warps,
+/// Sources: LLVM's AMDGPU back end for vector registers, their granularity, waves per vector unit
+/// and shared memory; the table of compute capabilities in the CUDA programming guide for warps,
 /// blocks and shared memory.
 const UNITS: &[Unit] = &[
     gcn("gfx906", 10, 256, 4, 64 * KIB),
@@ -118,41 +118,41 @@ const UNITS: &[Unit] = &[
     nvidia("sm_120", 12, 24, 100, KIB),
 ];
 
-/// What a kernel needs.
+/// Resources that a kernel needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// Vector registers of a thread.
+    /// Vector registers per thread.
     pub registers: u32,
-    /// Shared memory of a block in bytes.
+    /// Shared memory per block, in bytes.
     pub shared_bytes: u32,
-    /// Threads in a wave.
+    /// Threads per wave.
     pub wavefront: u32,
-    /// Threads in a block.
+    /// Threads per block.
     pub block_size: u32,
 }
 
-/// What fits on a compute unit.
+/// Blocks and waves that fit on a compute unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Residency {
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u32,
-    /// Waves of these blocks.
+    /// Number of waves of these blocks.
     pub waves: u32,
-    /// Waves that the unit can hold at most.
+    /// Maximum number of waves on the unit.
     pub most_waves: u32,
 }
 
 impl Residency {
-    /// Share of the waves that could be.
+    /// Returns the resident waves in percent of the maximum.
     pub fn percent(self) -> f64 {
         100.0 * f64::from(self.waves) / f64::from(self.most_waves.max(1))
     }
 }
 
-/// What fits on a compute unit of `target`, such as `gfx90a`.
+/// Returns the blocks and waves that fit on a compute unit of `target`, such as `gfx90a`.
 ///
 /// # Errors
-/// For an architecture that is not in the table, or a wave of another size than the table is about.
+/// If the table does not contain the architecture, or contains it with a different wave size.
 pub fn residency(target: &str, needs: Needs) -> Result<Residency, Reason> {
     let unit = UNITS
         .iter()
@@ -160,7 +160,7 @@ pub fn residency(target: &str, needs: Needs) -> Result<Residency, Reason> {
         .ok_or_else(|| {
             let known = UNITS.iter().map(|unit| unit.target).collect::<Vec<_>>().join(", ");
             let why = format!(
-                "the table has no units of it with waves of {} threads; it has {known}",
+                "the table does not contain it with waves of {} threads; it contains {known}",
                 needs.wavefront
             );
             Reason::new(

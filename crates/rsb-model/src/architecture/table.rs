@@ -1,5 +1,5 @@
-//! The table of architectures, and of boards that exceed the clock that their driver lists. Sparse
-//! rates count the zeros of A as if they were multiplied, as data sheets do.
+//! Table of architectures, and of boards that exceed the clock listed by their driver. Sparse rates
+//! count the zeros of A as multiplied, as data sheets do.
 
 use super::{Architecture, Board, Engine, MatrixKind, MatrixUnit, Rate};
 use crate::ids::Dtype::{Bf8, Bf16, F16, F32, F64, Fp4, Fp6, Fp8, I4, I8, Tf32};
@@ -36,7 +36,7 @@ const fn board(name: &'static str, compute_units: u32, boost_mhz: u32) -> Board 
     Board { name, compute_units, boost_mhz }
 }
 
-/// `V_DOT4` and `V_DOT8` do four and eight multiply-adds in each 32-bit lane.
+/// `V_DOT4` and `V_DOT8` perform four and eight multiply-adds per 32-bit lane.
 const VEGA_20: &[Rate] =
     &[vector(F64, 64), vector(F32, 128), vector(F16, 256), vector(I8, 512), vector(I4, 1024)];
 
@@ -49,7 +49,7 @@ const CDNA_1: &[Rate] = &[
     vector(F32, 128),
 ];
 
-/// 256 for f32 on the vector unit needs packed instructions; 128 without.
+/// The f32 rate of 256 on the vector unit needs packed instructions; without them it is 128.
 const CDNA_2: &[Rate] = &[
     matrix(F64, 256, &[[16, 16, 4]]),
     matrix(F32, 256, &[[32, 32, 2], [16, 16, 4]]),
@@ -78,7 +78,7 @@ const CDNA_3: &[Rate] = &[
     vector(F32, 256),
 ];
 
-/// The matrix unit lost tf32 and half of its f64.
+/// Compared with CDNA 3, the matrix unit lacks tf32 and has half the f64 rate.
 const CDNA_4: &[Rate] = &[
     matrix(F64, 128, &[[16, 16, 4]]),
     matrix(F32, 256, &[[32, 32, 2], [16, 16, 4]]),
@@ -101,7 +101,7 @@ const CDNA_4: &[Rate] = &[
 const RDNA_2: &[Rate] =
     &[vector(F64, 8), vector(F32, 128), vector(F16, 256), vector(I8, 512), vector(I4, 1024)];
 
-/// 256 for f32 on the vector unit needs two instructions issued at once; 128 without.
+/// The f32 rate of 256 on the vector unit needs dual-issued instructions; without them it is 128.
 const RDNA_3: &[Rate] = &[
     matrix(F16, 512, &[[16, 16, 16]]),
     matrix(Bf16, 512, &[[16, 16, 16]]),
@@ -156,7 +156,7 @@ const AMPERE: &[Rate] = &[
     vector(F16, 512),
 ];
 
-/// `GeForce` GPUs sum 16-bit products in f32 at half of these rates.
+/// `GeForce` GPUs accumulate floating-point products in f32 at half of these rates.
 const AMPERE_GRAPHICS: &[Rate] = &[
     matrix(Tf32, 512, &[[16, 8, 8], [16, 8, 4]]),
     matrix(F16, 1024, &[[16, 8, 16], [16, 8, 8]]),
@@ -173,7 +173,7 @@ const AMPERE_GRAPHICS: &[Rate] = &[
     vector(F16, 256),
 ];
 
-/// Likewise.
+/// `GeForce` GPUs accumulate floating-point products in f32 at half of these rates.
 const ADA: &[Rate] = &[
     matrix(Tf32, 512, &[[16, 8, 8], [16, 8, 4]]),
     matrix(F16, 1024, &[[16, 8, 16], [16, 8, 8]]),
@@ -194,7 +194,8 @@ const ADA: &[Rate] = &[
     vector(F16, 256),
 ];
 
-/// With the instruction of four warps together; that of one warp reaches about two thirds.
+/// Rates of the warpgroup instruction (four warps). The instruction of one warp reaches about two
+/// thirds.
 const HOPPER: &[Rate] = &[
     matrix(F64, 256, &[[16, 8, 16], [8, 8, 4]]),
     matrix(Tf32, 2048, &[[64, 256, 8], [16, 8, 8]]),
@@ -214,7 +215,7 @@ const HOPPER: &[Rate] = &[
     vector(F16, 512),
 ];
 
-/// Its matrix units are reached in full by instructions of a whole block alone.
+/// Only instructions of a whole block reach the full rate of the matrix units.
 const BLACKWELL: &[Rate] = &[
     matrix(F64, 128, &[[8, 8, 4]]),
     matrix(Tf32, 4096, &[[128, 256, 8], [16, 8, 8]]),
@@ -236,7 +237,8 @@ const BLACKWELL: &[Rate] = &[
     vector(F16, 512),
 ];
 
-/// Likewise half on `GeForce` GPUs, fp4 excepted. Nothing is published of fp6.
+/// `GeForce` GPUs accumulate floating-point products, except fp4, in f32 at half of these rates. No
+/// fp6 rate is published.
 const BLACKWELL_GRAPHICS: &[Rate] = &[
     matrix(Tf32, 512, &[[16, 8, 8], [16, 8, 4]]),
     matrix(F16, 1024, &[[16, 8, 16], [16, 8, 8]]),
@@ -274,8 +276,8 @@ const XE2_HPG: &[Rate] = &[
     vector(F16, 512),
 ];
 
-// Boost clocks of AMD's product pages ("Boost frequency: up to …"), graphics clocks of Intel's. The
-// rates that these pages print for them are in the test of data sheets.
+// Boost clocks from AMD's product pages ("Boost frequency: up to …") and graphics clocks from
+// Intel's. The test of data sheets contains the rates that these pages list for them.
 const NAVI_21: &[Board] = &[
     board("RX 6800", 60, 2105),
     board("RX 6800 XT", 72, 2250),
@@ -340,11 +342,10 @@ macro_rules! rows {
     };
 }
 
-// The pair is the first ROCm or CUDA whose runtime compiler knows the target: the lists of
-// supported GPUs in ROCm's release notes (where earlier compilers of LLVM have a target already,
-// the one that is sure to), and CUDA's release notes.
-/// AMD's and NVIDIA's architectures, vendor by vendor, oldest first: those that kernels are
-/// compiled for.
+// The pair is the first ROCm or CUDA release whose runtime compiler supports the target, from the
+// lists of supported GPUs in ROCm's release notes and from CUDA's release notes. If earlier LLVM
+// compilers already support a target, it is the release that is certain to support it.
+/// Architectures of AMD and NVIDIA for which kernels are compiled, by vendor, oldest first.
 pub const ARCHITECTURES: &[Architecture] = rows! {
     "gfx906" "GCN 5.1" "Instinct MI50, MI60, Radeon VII" 64 (2, 0) None, VEGA_20 NO_BOARDS SOURCE_VEGA;
     "gfx908" "CDNA 1" "Instinct MI100" 64 (4, 0) Some(mfma(1)), CDNA_1 NO_BOARDS SOURCE_CDNA_1;
@@ -371,8 +372,8 @@ pub const ARCHITECTURES: &[Architecture] = rows! {
     "sm_120" "Blackwell" "RTX PRO 6000 Blackwell, GeForce RTX 50" 32 (12, 8) Some(mma(5)), BLACKWELL_GRAPHICS NO_BOARDS SOURCE_BLACKWELL_GRAPHICS;
 };
 
-/// Intel's, for which OpenCL and Vulkan compile: peaks alone. The names are those of Intel's
-/// graphics compiler.
+/// Intel architectures, for which OpenCL and Vulkan compile the kernels; used for peaks only. The
+/// names are those of Intel's graphics compiler.
 pub const INTEL: &[Architecture] = rows! {
     "acm-g10" "Xe-HPG" "Arc A770" 16 (0, 0) Some(xmx(1)), XE_HPG ACM_G10 SOURCE_XE_HPG;
     "bmg-g21" "Xe2-HPG" "Arc B580" 16 (0, 0) Some(xmx(2)), XE2_HPG BMG_G21 SOURCE_XE2_HPG;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::ids::Dtype::{Bf8, Bf16, F16, F32, F64, Fp4, Fp6, Fp8, I4, I8, Tf32};
 
-/// The peaks that data sheets and product pages print, from the compute units and clocks that they
-/// print.
+/// Peaks computed from the compute units and clocks of data sheets and product pages must match the
+/// peaks listed there.
 #[test]
 fn peaks_agree_with_the_data_sheets() {
     for (target, units, mhz, dtype, engine, printed) in [

@@ -1,4 +1,4 @@
-//! Names are read back as they are written.
+//! Round trips of names.
 
 use super::*;
 

@@ -1,15 +1,15 @@
-//! What serde accepts and nobody means: an object with a key twice, of which the last one would
-//! count, and a number that is too small for a double, which would become 0.
+//! Checks for JSON that serde accepts but that is always a mistake: an object with a duplicate key
+//! (serde keeps the last value), and a number too small for a double (serde reads 0).
 
 use std::borrow::Cow;
 
 use serde::de::Error as _;
 
-/// Checks that no object in `text` has a key twice and no number underflows to 0. `text` is one or
-/// more JSON documents that the parser has accepted.
+/// Checks that no object in `text` has a duplicate key and that no number underflows to 0. `text`
+/// must be one or more JSON documents that the parser has already accepted.
 ///
 /// # Errors
-/// When it finds either; the error has the line and the column.
+/// If either check fails; the error contains line and column.
 pub fn check(text: &str) -> serde_json::Result<()> {
     let mut open = OpenObjects::default();
     let mut at = 0;
@@ -32,7 +32,7 @@ pub fn check(text: &str) -> serde_json::Result<()> {
                     return Err(error_at(
                         text,
                         key.at,
-                        &format!("the key `{}` is there twice", key.text),
+                        &format!("the key `{}` appears twice", key.text),
                     ));
                 }
             }
@@ -54,10 +54,10 @@ pub fn check(text: &str) -> serde_json::Result<()> {
     Ok(())
 }
 
-/// Returns whether `number`, a decimal number, is not zero and becomes 0 as a double.
+/// Returns whether the decimal number `number` is nonzero but becomes 0 as a double.
 pub fn underflows(number: &str) -> bool {
     let digits = number.split(['e', 'E']).next().unwrap_or_default();
-    // The smallest double has 324 decimals.
+    // The smallest double has 324 decimal places.
     (digits.len() < number.len() || digits.len() > 300)
         && digits.bytes().any(|byte| (b'1'..=b'9').contains(&byte))
         && number.parse() == Ok(0.0)
@@ -65,21 +65,21 @@ pub fn underflows(number: &str) -> bool {
 
 struct Key<'a> {
     text: Cow<'a, str>,
-    /// Its first byte in the whole text.
+    /// Byte offset of its opening quote in the whole text.
     at: usize,
 }
 
-/// The keys of the objects that are not closed yet, each object's behind those of the one around
-/// it.
+/// Keys of the objects that are still open. Keys of inner objects follow those of the enclosing
+/// ones.
 #[derive(Default)]
 struct OpenObjects<'a> {
     keys: Vec<Key<'a>>,
-    /// Where the keys of each object begin.
+    /// For each open object, the index of its first key in `keys`.
     starts: Vec<usize>,
 }
 
 impl<'a> OpenObjects<'a> {
-    /// Closes the innermost object and returns the second of two equal keys, if there are any.
+    /// Closes the innermost object and returns the second of two equal keys, if any.
     fn close(&mut self) -> Option<Key<'a>> {
         let mut own = self.keys.split_off(self.starts.pop()?);
         own.sort_unstable_by(|a, b| (&a.text, a.at).cmp(&(&b.text, b.at)));
@@ -90,7 +90,8 @@ impl<'a> OpenObjects<'a> {
     }
 }
 
-/// Returns the place behind the closing quote of the string whose first character is at `from`.
+/// Returns the offset just after the closing quote of the string whose first character is at
+/// `from`.
 fn string_end(text: &str, from: usize) -> usize {
     let mut at = from;
     while let Some(byte) = text.as_bytes().get(at) {
@@ -103,7 +104,7 @@ fn string_end(text: &str, from: usize) -> usize {
     text.len()
 }
 
-/// Returns the text that the JSON string `quoted` stands for: `"\u0061"` is the key `a`, too.
+/// Returns the text encoded by the JSON string `quoted`, so that `"\u0061"` equals the key `a`.
 fn unescape(quoted: &str) -> Cow<'_, str> {
     if quoted.contains('\\')
         && let Ok(text) = serde_json::from_str(quoted)
@@ -117,12 +118,12 @@ fn is_of_number(byte: u8) -> bool {
     byte.is_ascii_digit() || b"+-.eE".contains(&byte)
 }
 
-/// An error of serde about what begins at the byte `at` of `text`.
+/// Returns a serde error about the value at byte offset `at` of `text`.
 fn error_at(text: &str, at: usize, problem: &str) -> serde_json::Error {
     let before = text.get(..at).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let column = before.len() - before.rfind('\n').map_or(0, |newline| newline + 1) + 1;
-    // serde takes the place out of the text again.
+    // serde parses the position back out of the message.
     serde_json::Error::custom(format!("{problem} at line {line} column {column}"))
 }
 
@@ -143,7 +144,7 @@ mod tests {
             let error = check(text).unwrap_err();
             assert_eq!((error.line(), error.column()), (line, column), "{text}: {error}");
             assert!(
-                error.to_string().starts_with(&format!("the key `{key}` is there twice")),
+                error.to_string().starts_with(&format!("the key `{key}` appears twice")),
                 "{text}: {error}"
             );
         }

@@ -1,4 +1,4 @@
-//! Two runs beside each other.
+//! Comparison of two runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,138 +8,138 @@ use crate::ids::{CaseId, RunId};
 use crate::unit::Better;
 use crate::verdict::{ReasonCode, Verdict};
 
-/// A comparison of two runs.
+/// Comparison of a run with a baseline or another run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonResult {
-    /// See [`crate::format`].
+    /// Version of the document format; see [`crate::format`].
     pub format_version: u32,
-    /// Unique.
+    /// Unique id of the comparison.
     pub comparison_id: String,
-    /// The run or baseline compared with.
+    /// Id of the baseline or baseline run.
     pub baseline_run_id: String,
-    /// The run compared.
+    /// Id of the run that is compared.
     pub current_run_id: String,
-    /// When.
+    /// Time of the comparison.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub timestamp: jiff::Timestamp,
-    /// The worst of all.
+    /// Overall verdict: the worst of all comparisons.
     pub verdict: Verdict,
-    /// The threshold where no other is set.
+    /// Default threshold in percent, for metrics without a threshold of their own.
     pub threshold_percent: f64,
-    /// One for each metric of each case.
+    /// Comparisons, one for each metric of each case.
     pub comparisons: Vec<Comparison>,
-    /// In the baseline, not in the run.
+    /// Cases in the baseline that are missing from the run.
     pub missing: Vec<CaseId>,
-    /// In the run, not in the baseline.
+    /// Cases in the run that are missing from the baseline.
     pub new: Vec<CaseId>,
-    /// Targets beside what was achieved.
+    /// Absolute targets and measured values.
     #[serde(default)]
     pub threshold_checks: Vec<ThresholdCheck>,
-    /// What a reader should know beside the rows: of what is judged, of the policy, of the machine.
+    /// Notes for readers, for example about the judged run, the policy or the machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<ComparisonNote>,
-    /// Counts and the overall status.
+    /// Counts and overall status.
     pub summary: ComparisonSummary,
 }
 
-/// What a reader of a comparison should know beside its rows.
+/// Note for readers of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonNote {
-    /// What it is about, for programs.
+    /// Topic of the note, for programs.
     pub code: ComparisonNoteCode,
-    /// The sentence for people.
+    /// Text of the note.
     pub text: String,
 }
 
 impl ComparisonNote {
-    /// A note.
+    /// Returns a note with the given topic and text.
     pub fn new(code: ComparisonNoteCode, text: impl Into<String>) -> Self {
         Self { code, text: text.into() }
     }
 }
 
-/// What a note on a comparison is about.
+/// Topic of a note on a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonNoteCode {
-    /// Which run is judged: when it was measured, on which commit.
+    /// The judged run: when it was measured, and on which commit.
     JudgedRun,
-    /// A time lies in the future: a clock was wrong.
+    /// A time is in the future, so a clock is wrong.
     Clock,
-    /// The machine of a side is not known.
+    /// The machine of one side is unknown.
     MachineUnknown,
-    /// The machine differs in something that does not forbid comparing.
+    /// The machines differ in a property that does not prevent a comparison.
     MachineDiffers,
-    /// The machine was slower while it measured: lower clocks, or something that held it back.
+    /// The machine was slower during the run: lower clocks or throttling.
     MachineState,
-    /// A side has no checksum, or one process alone.
+    /// The comparison rests on weak evidence, such as a side without a checksum or with one process
+    /// only.
     Evidence,
     /// Baseline and policy are those of the merge base.
     MergeBase,
-    /// The policy: what of it fits nothing, where it comes from, what it allows.
+    /// The policy: its source, entries that match nothing, and settings that weaken the gate.
     Policy,
     /// The control set.
     Control,
-    /// What looked slower or undecided was measured again before it was judged.
+    /// Cases that looked slower or were undecided were measured again before the verdict.
     Remeasured,
-    /// A slow-down or a removal that somebody accepted before.
+    /// A regression or removal that a user has accepted.
     Accepted,
-    /// Something that nothing but a reader asks for.
+    /// Any other topic.
     #[serde(other)]
     Other,
 }
 
-/// One metric of one case on both sides.
+/// Comparison of one metric of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// The case.
+    /// Id of the case.
     pub id: CaseId,
-    /// The metric.
+    /// Name of the metric.
     pub metric: String,
-    /// Its unit.
+    /// Unit of the metric.
     pub unit: String,
-    /// Which way it improves.
+    /// Direction in which the metric improves.
     pub better: Better,
-    /// The baseline's estimate.
+    /// Estimate of the baseline.
     pub baseline_value: Option<f64>,
-    /// The run's estimate.
+    /// Estimate of the current run.
     pub current_value: Option<f64>,
-    /// Current less baseline, over baseline, in percent. Whether that is worse is for the verdict
-    /// to say.
+    /// Relative difference in percent: (current − baseline) / baseline. Its sign does not depend on
+    /// the direction in which the metric improves; see `verdict`.
     pub difference_percent: Option<f64>,
-    /// Interval of the difference in percent, low then high.
+    /// Confidence interval of the difference in percent: `[low, high]`.
     pub confidence_interval: Option<[f64; 2]>,
-    /// Display band of ±5 %; left out without a verdict.
+    /// Band of ±5 % for display. Absent without a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_status: Option<ChangeStatus>,
-    /// The conclusion.
+    /// Verdict.
     pub verdict: Verdict,
-    /// Why, in a sentence.
+    /// Reason for the verdict, as a sentence.
     pub reason: String,
-    /// Why, for programs.
+    /// Reason for the verdict, for programs.
     pub reason_code: ReasonCode,
-    /// The threshold applied.
+    /// Threshold applied, in percent.
     pub threshold_percent: f64,
-    /// The smallest change for the worse that so many replicates would have found, at the error
-    /// rates of the policy.
+    /// Smallest change for the worse, in percent, that this number of replicates would have
+    /// detected at the error rates of the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable_percent: Option<f64>,
-    /// What textbook statistics say of both sides, in `compare`: for readers, no verdict follows
-    /// from it.
+    /// Textbook statistics of both sides, written by `compare`. No verdict depends on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics: Option<Box<ComparisonStatistics>>,
 }
 
 impl Comparison {
-    /// Returns the reason without its figures, which differ from case to case: `above the threshold
-    /// of 10 %`.
+    /// Returns the reason without its values, which differ between cases:
+    /// `above the threshold of 10 %`.
     pub fn why(&self) -> String {
         let figures = [" % interval ", " % in each of "];
         if let Some((head, rest)) = figures.iter().find_map(|text| self.reason.split_once(text))
             && let Some((_, rest)) = rest.split_once(')')
         {
             let rest = rest.trim_start_matches([',', ';', ' ']);
-            // A cause may precede the figures.
+            // A cause can precede the values.
             return match head.rsplit_once("; ") {
                 Some((cause, _)) => format!("{cause}; {rest}"),
                 None => rest.to_owned(),
@@ -160,70 +160,70 @@ pub enum ChangeStatus {
     Improved,
     /// Worse by more than 5 %.
     Degraded,
-    /// Between.
+    /// Within ±5 %.
     Unchanged,
 }
 
-/// Counts and the overall status of a comparison.
+/// Counts and overall status of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonSummary {
-    /// Comparisons Improved.
+    /// Number of comparisons with the verdict `Improved`.
     pub total_improved: usize,
-    /// Comparisons Regressed.
+    /// Number of comparisons with the verdict `Regressed`.
     pub total_degraded: usize,
-    /// Comparisons Unchanged.
+    /// Number of comparisons with the verdict `Unchanged`.
     pub total_unchanged: usize,
-    /// Comparisons without a verdict.
+    /// Number of comparisons without a verdict.
     pub total_no_verdict: usize,
-    /// The change of time over all cases, in percent, up being slower: the geometric mean, weighted
-    /// by the policy.
+    /// Change of the time over all cases in percent, positive if slower. This is the geometric
+    /// mean, weighted by the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weighted_change_percent: Option<f64>,
-    /// In a word.
+    /// Overall status.
     pub overall_status: OverallStatus,
-    /// The largest changes, worst first.
+    /// Largest changes, worst first.
     pub significant_changes: Vec<SignificantChange>,
 }
 
-/// A comparison in a word.
+/// Overall status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OverallStatus {
-    /// Every verdict is there and none is Regressed.
+    /// Every verdict is decided and none is `Regressed`.
     #[default]
     Healthy,
-    /// Something has no verdict, or a target is missed.
+    /// A verdict is missing, or a target is missed.
     Warning,
-    /// Something Regressed.
+    /// A verdict is `Regressed`.
     Critical,
 }
 
-/// A change worth a look.
+/// Change that deserves attention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SignificantChange {
     /// Case and metric.
     pub metric: String,
     /// Difference in percent, as in the comparison.
     pub change_percent: f64,
-    /// How bad.
+    /// Severity of the change.
     pub severity: Severity,
 }
 
-/// How bad a change is.
+/// Severity of a change.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing: an improvement.
+    /// Informational: an improvement.
     Info,
-    /// Worse by the threshold.
+    /// Worse by at least the threshold.
     Warning,
-    /// Worse by twice the threshold or more.
+    /// Worse by at least twice the threshold.
     Critical,
 }
 
-/// The run ids of a comparison, for its own id.
+/// Returns the id of a comparison, built from the ids of its runs and the time.
 pub fn comparison_id(baseline: &str, current: &RunId, timestamp: jiff::Timestamp) -> String {
     format!("{current}-vs-{baseline}-{}", timestamp.as_second())
 }

@@ -1,154 +1,156 @@
-//! What each backend counts of a model beside times: the schema of `device_metrics`. The workloads
-//! in Python write it.
+//! Metrics other than times that each backend reports for a model: the schema of `device_metrics`,
+//! which the Python workloads write.
 
 use schemars::JsonSchema;
 
-/// What a backend counted in one pass of a model.
+/// Metrics that a backend reports for one pass of a model.
 #[derive(Debug, Clone, PartialEq, JsonSchema)]
 #[schemars(tag = "backend", rename_all = "lowercase", deny_unknown_fields)]
 pub enum DeviceMetrics {
     /// PyTorch on a CPU.
     Cpu {
-        /// Threads of one operation.
+        /// Threads per operation.
         num_threads: u32,
-        /// The instruction set that PyTorch's kernels were chosen for, such as `AVX512`.
+        /// Instruction set that PyTorch's kernels use, such as `AVX512`.
         instruction_set: String,
-        /// Whether oneDNN is built in.
+        /// Whether PyTorch was built with oneDNN.
         has_onednn: bool,
-        /// Operations of a pass.
+        /// Operations in one pass.
         layer_count: u32,
-        /// The longest of them, by their profiler.
+        /// Longest operations, as reported by the profiler.
         layers: Vec<LayerTime>,
     },
-    /// PyTorch on a GPU of AMD.
+    /// PyTorch on an AMD GPU.
     Rocm(GpuModelMetrics),
-    /// PyTorch on a GPU of NVIDIA.
+    /// PyTorch on an NVIDIA GPU.
     Cuda(GpuModelMetrics),
-    /// PyTorch on a GPU of Apple.
+    /// PyTorch on an Apple GPU.
     Mps {
-        /// Memory of tensors in MB.
+        /// Memory of tensors, in MB.
         allocated_mb: f64,
-        /// Memory that the driver holds for the process in MB.
+        /// Memory that the driver holds for the process, in MB.
         reserved_mb: f64,
-        /// The part of `reserved_mb` that no tensor uses, in percent.
+        /// Share of `reserved_mb` that no tensor uses, in percent.
         fragmentation_percent: f64,
-        /// Memory that the system advises not to exceed in MB.
+        /// Recommended upper limit of memory use, as reported by the system, in MB.
         recommended_max_mb: f64,
-        /// Time of a pass by the GPU's events in ms; none where they contradict the clock.
+        /// Time of one pass measured with GPU events, in ms. Null if it contradicts the host clock.
         event_time_ms: Option<f64>,
-        /// Mean clock of the GPU in MHz while passes ran, as what follows by macOS's
-        /// `powermetrics`.
+        /// Mean GPU clock during the passes, in MHz. This and the following fields come from
+        /// macOS's `powermetrics`.
         gpu_clock_mhz: Option<f64>,
-        /// Share of time that the GPU was busy in percent.
+        /// Share of time that the GPU was busy, in percent.
         gpu_utilization_percent: Option<f64>,
-        /// Mean power of the GPU in W.
+        /// Mean power of the GPU, in W.
         gpu_power_w: Option<f64>,
-        /// Why `powermetrics` told nothing, and the cure.
+        /// Reason why `powermetrics` reported nothing, and what to do about it.
         counters_note: Option<String>,
     },
     /// `OpenVINO`.
     #[schemars(rename = "openvino")]
     OpenVino {
-        /// Where it ran.
+        /// Devices that executed the model.
         execution_devices: String,
-        /// What it was tuned for: `latency`, `throughput`.
+        /// Performance hint: `latency` or `throughput`.
         performance_hint: String,
-        /// Passes that it works on at a time.
+        /// Number of passes executed in parallel.
         num_streams: u32,
-        /// Threads of all streams.
+        /// Threads of all streams together.
         num_threads: u32,
-        /// Requests that keep it busy.
+        /// Number of requests that keep the runtime busy.
         num_requests: u32,
-        /// Layers that work in whole numbers.
+        /// Layers that compute with integers.
         whole_number_layers: u32,
-        /// Layers that ran in a pass.
+        /// Layers executed in one pass.
         layer_count: u32,
-        /// The longest of them.
+        /// Longest layers.
         layers: Vec<LayerTime>,
     },
     /// ONNX Runtime.
     #[schemars(rename = "onnxruntime")]
     OnnxRuntime {
-        /// What ran every node.
+        /// Execution provider that ran all nodes.
         execution_provider: String,
-        /// Threads of one operation.
+        /// Threads per operation.
         num_threads: u32,
-        /// Nodes of a pass.
+        /// Nodes in one pass.
         layer_count: u32,
-        /// The longest of them, by its profiler.
+        /// Longest nodes, as reported by the profiler.
         layers: Vec<LayerTime>,
     },
-    /// Qualcomm's QNN, on the HTP that its package emulates.
+    /// Qualcomm QNN, on the HTP that its package emulates.
     Qnn {
-        /// Always so here: cycles follow the host's clock and are no speed.
+        /// Always true. Cycles of the emulator follow the host's clock and do not show the speed of
+        /// hardware.
         is_emulated: bool,
-        /// Nodes of the graph, every one of them QNN's.
+        /// Nodes of the graph, all executed by QNN.
         nodes: u32,
-        /// Whether the compiled graph was there from an earlier case.
+        /// Whether the compiled graph was cached by an earlier case.
         is_cached: bool,
-        /// Size of the compiled graph.
+        /// Size of the compiled graph in bytes.
         context_bytes: u64,
-        /// Which HTP is emulated, such as `v75`.
+        /// Emulated HTP architecture, such as `v75`.
         htp_arch: String,
-        /// Cycles of a pass, as the profile says.
+        /// Cycles of one pass, as reported by the profile.
         cycles: Option<u64>,
-        /// The nodes with most cycles.
+        /// Nodes with the most cycles.
         layers: Vec<LayerTime>,
     },
 }
 
-/// What PyTorch tells of a GPU.
+/// Metrics that PyTorch and the GPU's sensors report.
 #[derive(Debug, Clone, PartialEq, JsonSchema)]
 pub struct GpuModelMetrics {
-    /// Time of all kernels of a pass in µs, by CUPTI or ROCm's profiler.
+    /// Time of all kernels of one pass in µs, measured with CUPTI or ROCm's profiler.
     pub kernel_time_us: f64,
-    /// Memory of tensors in MB.
+    /// Memory of tensors, in MB.
     pub allocated_mb: f64,
-    /// The most of it.
+    /// Peak memory of tensors, in MB.
     pub allocated_peak_mb: f64,
-    /// Memory that the allocator holds of the GPU in MB.
+    /// GPU memory held by the allocator, in MB.
     pub reserved_mb: f64,
-    /// The part of `reserved_mb` that no tensor uses, in percent.
+    /// Share of `reserved_mb` that no tensor uses, in percent.
     pub fragmentation_percent: f64,
-    /// How often the allocator gave back what it held, to try again.
+    /// Number of times that the allocator released cached memory and tried again.
     pub allocation_retries: u64,
-    /// Kernels of a pass.
+    /// Kernels in one pass.
     pub layer_count: u32,
-    /// The longest of them.
+    /// Longest kernels.
     pub layers: Vec<LayerTime>,
-    /// Mean power in W while the case was sampled, as all that follows by the driver's sensors.
+    /// Mean power during sampling, in W. This and the following fields come from the driver's
+    /// sensors.
     pub gpu_power_w: Option<f64>,
-    /// The hottest in °C.
+    /// Highest temperature, in °C.
     pub gpu_temperature_c: Option<f64>,
-    /// Mean clock of the compute units in MHz.
+    /// Mean clock of the compute units, in MHz.
     pub gpu_clock_mhz: Option<f64>,
-    /// Mean clock of the memory in MHz.
+    /// Mean clock of the memory, in MHz.
     pub gpu_memory_clock_mhz: Option<f64>,
-    /// The most memory of the GPU that was in use by all, in MB.
+    /// Peak GPU memory in use by all processes, in MB.
     pub gpu_memory_used_mb: Option<f64>,
-    /// Memory of the GPU in MB.
+    /// Total memory of the GPU, in MB.
     pub gpu_memory_total_mb: Option<f64>,
-    /// Mean share of time that the GPU was busy in percent.
+    /// Mean share of time that the GPU was busy, in percent.
     pub gpu_utilization_percent: Option<f64>,
-    /// Whether anything held the GPU back.
+    /// Whether the GPU was throttled.
     pub throttled: Option<bool>,
-    /// What did.
+    /// Reasons for throttling.
     pub throttle_reasons: Option<Vec<String>>,
 }
 
-/// A layer, operation or kernel, and what it takes of a pass.
+/// Layer, operation or kernel, and its share of one pass.
 #[derive(Debug, Clone, PartialEq, JsonSchema)]
 pub struct LayerTime {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it does, where that is told apart from its name.
+    /// Operator type, if reported separately from the name.
     pub kind: Option<String>,
-    /// The code that ran.
+    /// Kernel that implements it.
     pub kernel: Option<String>,
-    /// How often it ran.
+    /// Number of executions.
     pub count: Option<u32>,
     /// Time in µs.
     pub time_us: Option<f64>,
-    /// Cycles of an emulator.
+    /// Cycles, if it ran on an emulator.
     pub cycles: Option<u64>,
 }

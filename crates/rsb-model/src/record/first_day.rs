@@ -1,5 +1,4 @@
-//! What `doctor --first-day` found: numbered checks, each with its values and their expected
-//! ranges.
+//! Result of `doctor --first-day`: numbered checks, each with its values and their expected ranges.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,67 +8,67 @@ use crate::ids::DeviceType;
 use crate::outcome::Reason;
 use crate::unit::Unit;
 
-/// The document of `doctor --first-day`.
+/// Document written by `doctor --first-day`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstDayDocument {
-    /// See [`crate::format`].
+    /// Version of the document format; see [`crate::format`].
     pub format_version: u32,
-    /// Version of the program.
+    /// Version of this program.
     pub program_version: String,
-    /// When the first check began.
+    /// Time at which the first check began.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub started: jiff::Timestamp,
-    /// When the last check ended.
+    /// Time at which the last check ended.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub finished: jiff::Timestamp,
-    /// The devices that were checked.
+    /// Devices that were checked.
     pub devices: Vec<CheckedDevice>,
-    /// One for each check that was asked for, in order.
+    /// Results of the requested checks, in order.
     pub checks: Vec<CheckResult>,
-    /// How many checks ended how.
+    /// Number of checks by status.
     pub summary: CheckCounts,
-    /// What `doctor` finds on this machine, the worst first.
+    /// Findings of `doctor` on this machine, worst first.
     pub findings: Vec<Finding>,
 }
 
-/// A device that was checked.
+/// Device that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckedDevice {
-    /// Such as `rocm:0`.
+    /// Device, such as `rocm:0`.
     pub device: String,
     /// Marketing name.
     pub name: String,
-    /// What kind of hardware it is.
+    /// Type of hardware.
     pub device_type: DeviceType,
-    /// Its architecture, such as `gfx942`.
+    /// Architecture, such as `gfx942`.
     pub arch: Option<String>,
-    /// Compute units, multiprocessors, or threads of a CPU.
+    /// Number of compute units or multiprocessors, or of threads of a CPU.
     pub units: u32,
-    /// The card whose expected ranges apply; null if the table has none for this device.
+    /// Card whose expected ranges apply. Null if the table has no ranges for this device.
     pub ranges_of: Option<String>,
 }
 
-/// How a check, or one of its values, ended.
+/// Status of a check or of one of its values.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum CheckStatus {
-    /// It could not be checked here; the reason says why.
+    /// Not checked on this machine; the reason explains why.
     Skipped,
-    /// As expected, or nothing is expected of it.
+    /// As expected, or without an expected range.
     Ok,
-    /// Outside the expected range: worth a look, not a failure.
+    /// Outside the expected range. Worth a look, but not a failure.
     Look,
-    /// Wrong: a case failed, or a check of correctness did not hold.
+    /// Wrong: a case failed, or a correctness check did not pass.
     Failed,
 }
 
 impl CheckStatus {
-    /// Every status, the worst first.
+    /// All statuses, worst first.
     pub const ALL: [Self; 4] = [Self::Failed, Self::Look, Self::Ok, Self::Skipped];
 
-    /// The word used in documents and tables.
+    /// Returns the word used in documents and tables.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Skipped => "skipped",
@@ -80,86 +79,86 @@ impl CheckStatus {
     }
 }
 
-/// The result of one check.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckResult {
-    /// From 1.
+    /// Number of the check, from 1.
     pub number: u8,
-    /// A few words.
+    /// Short name.
     pub name: String,
-    /// The worst status of its values.
+    /// Worst status of its values.
     pub status: CheckStatus,
-    /// What a value outside its range means, in one line.
+    /// Meaning of a value outside its range, in one line.
     pub meaning: String,
-    /// What was looked at.
+    /// Values that were checked.
     pub values: Vec<CheckValue>,
-    /// Why it was skipped.
+    /// Reason why the check was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
-/// One value that a check looked at.
+/// Value that was checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckValue {
-    /// The device, such as `rocm:0`, if it is about one.
+    /// Device, such as `rocm:0`, if the value belongs to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// What it is, in a few words.
+    /// Short description of the value.
     pub what: String,
-    /// How it ended.
+    /// Status of the value.
     pub status: CheckStatus,
-    /// The value that was measured, in `unit`.
+    /// Measured value, in `unit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
-    /// The unit of `measured` and `expected`.
+    /// Unit of `measured` and `expected`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
-    /// What was found, if it is not a number.
+    /// Result, if it is not a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
-    /// What is expected of the value; absent if nothing is known.
+    /// Expected range. Absent if none is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<ExpectedRange>,
-    /// A sentence about it, such as why a case failed.
+    /// Remark, such as the reason why a case failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// The range in which a value is expected.
+/// Expected range of a value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExpectedRange {
-    /// The lowest; null if there is none.
+    /// Lower bound. Null if there is none.
     pub low: Option<f64>,
-    /// The highest; null if there is none.
+    /// Upper bound. Null if there is none.
     pub high: Option<f64>,
-    /// Where the range is from.
+    /// Source of the range.
     pub source: String,
 }
 
 impl ExpectedRange {
-    /// Whether `value` is in the range, bounds included.
+    /// Returns whether `value` is in the range, bounds included.
     pub fn contains(&self, value: f64) -> bool {
         self.low.is_none_or(|low| value >= low) && self.high.is_none_or(|high| value <= high)
     }
 }
 
-/// How many checks ended how.
+/// Number of checks by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckCounts {
-    /// As expected.
+    /// Checks with all values as expected.
     pub ok: usize,
-    /// With a value worth a look.
+    /// Checks with a value outside its expected range.
     pub look: usize,
-    /// Wrong.
+    /// Checks that failed.
     pub failed: usize,
-    /// Not possible here.
+    /// Checks that could not run on this machine.
     pub skipped: usize,
 }
 
 impl CheckCounts {
-    /// Counts `checks`.
+    /// Counts `checks` by status.
     pub fn of(checks: &[CheckResult]) -> Self {
         Self {
             ok: count_with(checks, CheckStatus::Ok),

@@ -1,4 +1,4 @@
-//! One page: how the benchmarks of a machine stand.
+//! Health page: state of all benchmarks of one machine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,56 +6,56 @@ use serde::{Deserialize, Serialize};
 use super::OverallStatus;
 use super::tracked::RunPoint;
 
-/// How the benchmarks of a machine stand.
+/// State of all benchmarks of one machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HealthDocument {
-    /// See [`crate::format`].
+    /// Version of the document format; see [`crate::format`].
     pub format_version: u32,
-    /// Critical where a change for the worse is that nobody knows of, from twice the threshold on
-    /// and within the lookback; warning where anything else asks for attention, and where nothing
-    /// is stored.
+    /// Overall status. `critical` if a change for the worse that no user has acknowledged is at
+    /// least twice the threshold and within the lookback; `warning` if any other item needs
+    /// attention, or if no run is stored.
     pub status: OverallStatus,
-    /// The machine, by the directory name of its hardware; null where nothing was stored.
+    /// Machine, as the directory name of its hardware. Null if no run is stored.
     pub machine: Option<String>,
-    /// The last run.
+    /// Latest run.
     pub latest: Option<RunPoint>,
-    /// How many runs are stored of this machine.
+    /// Number of stored runs of this machine.
     pub runs: usize,
-    /// What became worse and still is.
+    /// Cases that became worse and still are.
     pub degraded: Vec<HealthItem>,
-    /// What became better.
+    /// Cases that became better.
     pub improving: Vec<HealthItem>,
-    /// What varies from run to run by more than anybody can judge.
+    /// Cases with too much noise from run to run for a verdict.
     pub noisy: Vec<HealthItem>,
-    /// What earlier runs of the suite measured and the last one did not.
+    /// Cases that earlier runs of the suite measured and the latest run did not.
     pub missing: Vec<HealthItem>,
-    /// What was not measured for long.
+    /// Cases that were not measured for a long time.
     pub unmeasured: Vec<HealthItem>,
-    /// What to do, each with the figures it rests on.
+    /// Recommended actions and the values that they are based on.
     pub recommendations: Vec<Recommendation>,
 }
 
-/// A case that asks for attention.
+/// Case that needs attention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HealthItem {
-    /// The case.
+    /// Id of the case.
     pub id: String,
-    /// The metric; null where the whole case is meant.
+    /// Metric. Null if the item is about the whole case.
     pub metric: Option<String>,
-    /// How much, in percent: a change, or the noise from run to run.
+    /// Change, or noise from run to run, in percent.
     pub percent: Option<f64>,
-    /// The alert that tells more: `trend ack` takes its name.
+    /// Id of the alert with the details, which `trend ack` accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alert: Option<String>,
-    /// What was seen.
+    /// Observation behind the item.
     pub evidence: String,
 }
 
-/// What to do, and why.
+/// Recommended action and its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recommendation {
     /// What to do.
     pub action: String,
-    /// The figures it rests on.
+    /// Values that the action is based on.
     pub evidence: String,
 }

@@ -1,4 +1,4 @@
-//! What models did, model by model: one document out of the results of a run.
+//! Results by model: documents derived from the results of a run.
 
 use std::collections::BTreeMap;
 
@@ -9,171 +9,172 @@ use super::{DeviceMetrics, OptionalReason};
 use crate::ids::BackendId;
 use crate::outcome::{Outcome, Reason};
 
-/// The models of a run.
+/// Results of all models of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ModelsDocument {
-    /// See [`crate::format`].
+    /// Version of the document format; see [`crate::format`].
     pub format_version: u32,
-    /// The run that it was made of.
+    /// Id of the run.
     pub run_id: String,
-    /// One for each model, device and runtime.
+    /// Results, one entry for each model, device and runtime.
     pub models: Vec<ModelRecord>,
-    /// Cases that were not planned for a model that ran, and why.
+    /// Cases without values that belong to none of the models above, and the reasons.
     pub skipped: Vec<SkippedModel>,
 }
 
-/// One model on one device in one runtime.
+/// Results of one model on one device with one runtime.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ModelRecord {
-    /// Its name in the catalogue, or its directory's.
+    /// Name of the model in the catalog, or name of its directory.
     pub model_id: String,
-    /// Such as `cpu:0`.
+    /// Device, such as `cpu:0`.
     pub device: String,
-    /// What ran it: `pytorch`, `openvino`.
+    /// Runtime: `pytorch`, `openvino` …
     pub backend: String,
-    /// Its family, such as `encoder-only`.
+    /// Model family, such as `encoder-only`.
     pub architecture_type: Option<String>,
-    /// Weights, one that stands in two places once.
+    /// Number of weights; shared weights count once.
     pub parameter_count: Option<u64>,
-    /// By batch size, length and precision: `b1_s128_fp16`; under load with requests a second and
-    /// lanes: `b1_s128_fp16_r4_c2`; tuned for throughput with that word.
+    /// Results by key: batch size, sequence length and precision, such as `b1_s128_fp16`. The
+    /// suffix `_throughput` marks a throughput hint, and `_r4_c2` a load of 4 requests per second
+    /// on 2 lanes.
     pub batch_results: BTreeMap<String, ModelFigures>,
-    /// The best of them.
+    /// Best results.
     pub summary: ModelSummary,
-    /// The machine.
+    /// Hardware and software of the results.
     pub hardware_details: HardwareDetails,
 }
 
-/// What one model did with one batch. Times are of one pass where it is measured, else of all
-/// tokens written.
+/// Results of one model with one batch. Times are those of one pass if it was measured, otherwise
+/// of the whole text generation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ModelFigures {
-    /// Time of a pass in ms, which one in ten samples stays below: `time_ms` of the record.
+    /// Time of one pass in ms: 10 % quantile of the samples, `time_ms` of the record.
     pub inference_time_ms: Option<f64>,
-    /// Median of the samples' times in ms.
+    /// Median time of the samples, in ms.
     pub latency_p50_ms: Option<f64>,
-    /// Time that 90 in 100 samples stay below in ms.
+    /// 90th percentile of the times, in ms.
     pub latency_p90_ms: Option<f64>,
-    /// Time that 99 in 100 samples stay below in ms.
+    /// 99th percentile of the times, in ms.
     pub latency_p99_ms: Option<f64>,
-    /// Samples taken.
+    /// Number of samples.
     pub iterations: Option<u64>,
-    /// Items a second.
+    /// Items per second.
     pub throughput_samples_per_second: Option<f64>,
-    /// Tokens a second: read in a pass, or written.
+    /// Tokens per second, processed in a pass or generated.
     pub tokens_per_second: Option<f64>,
-    /// Images a second.
+    /// Images per second.
     pub images_per_second: Option<f64>,
-    /// Time over the length of the sound.
+    /// Processing time divided by the duration of the audio.
     pub real_time_factor: Option<f64>,
-    /// Steps of denoising a second.
+    /// Denoising steps per second.
     pub steps_per_second: Option<f64>,
-    /// How evenly tokens are shared among experts in percent.
+    /// How evenly tokens are distributed among experts, in percent.
     pub expert_balance_percent: Option<f64>,
-    /// Time to the first token in ms.
+    /// Time to the first token, in ms.
     pub ttft_ms: Option<f64>,
-    /// Time of each later token in ms.
+    /// Time per token after the first, in ms.
     pub tpot_ms: Option<f64>,
-    /// Most memory held in MB.
+    /// Peak memory, in MB.
     pub memory_peak_mb: Option<f64>,
-    /// Mean memory held in MB.
+    /// Mean memory, in MB.
     pub memory_average_mb: Option<f64>,
-    /// The part of what the allocator holds that nobody uses, in percent.
+    /// Share of the allocator's memory that is not in use, in percent.
     pub memory_fragmentation_percent: Option<f64>,
-    /// Requests answered a second, under load: latencies are then those of requests, waiting
-    /// included.
+    /// Requests completed per second under load. Latencies are then those of requests, including
+    /// waiting time.
     pub requests_per_second: Option<f64>,
-    /// Mean time in ms from a request's arrival to its beginning, under load.
+    /// Mean time from the arrival of a request to its start under load, in ms.
     pub queue_time_ms: Option<f64>,
-    /// Samples beyond Tukey's fences (1.5 interquartile ranges); the figures above hold them unless
-    /// others were asked for.
+    /// Number of samples beyond Tukey's fences (1.5 interquartile ranges). The values above include
+    /// them unless the command line excludes them.
     pub outliers: Option<u64>,
-    /// max|x − ref| / max|ref| against the CPU in higher precision.
+    /// Largest error relative to the CPU in higher precision: max|x − ref| / max|ref|.
     pub accuracy_error: Option<f64>,
-    /// Measured, or simulated where an emulator ran it: then there is no time here.
+    /// `measured`, or `simulated` if an emulator ran the model; times are then null.
     pub outcome: Option<Outcome>,
-    /// What the backend counted beside times.
+    /// Metrics other than times that the backend reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<DeviceMetrics>")]
     pub device_metrics: Option<serde_json::Value>,
-    /// Cases of this batch that have no figures, and why.
+    /// Cases of this batch without values, and the reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub missing: Vec<SkippedModel>,
 }
 
-/// A case without figures.
+/// Case without values.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SkippedModel {
-    /// The case.
+    /// Id of the case.
     pub benchmark_id: String,
-    /// Skipped or failed.
+    /// `skipped` or `failed`.
     pub outcome: Outcome,
-    /// What, why, cure.
+    /// Missing or broken item, cause and remedy.
     #[serde(flatten)]
     pub reason: Option<Reason>,
 }
 
-/// The best of a model.
+/// Best results of a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ModelSummary {
-    /// Batches that were measured.
+    /// Number of measured batches.
     pub measured: usize,
-    /// Batches that an emulator ran: verified, and no speed.
+    /// Number of batches that an emulator ran. Their results were verified, but they have no times.
     pub simulated: usize,
-    /// Cases without.
+    /// Number of cases without values.
     pub not_measured: usize,
-    /// The shortest time of a pass in ms, and the key of its batch.
+    /// Shortest time of one pass, in ms.
     pub best_latency_ms: Option<f64>,
-    /// Its key.
+    /// Key of the batch with the shortest time.
     pub best_latency_batch: Option<String>,
-    /// The most items a second.
+    /// Highest number of items per second.
     pub best_throughput_samples_per_second: Option<f64>,
-    /// Its key.
+    /// Key of the batch with the highest throughput.
     pub best_throughput_batch: Option<String>,
 }
 
-/// The machine, as far as a reader of models asks.
+/// Hardware and software that a model ran on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HardwareDetails {
-    /// The CPU's name.
+    /// Name of the CPU.
     pub cpu: Option<String>,
-    /// Threads that worked, on a CPU.
+    /// Threads used, on a CPU.
     pub threads: Option<u64>,
-    /// The GPU's name.
+    /// Name of the GPU.
     pub gpu_model: Option<String>,
-    /// Memory of the GPU in GB.
+    /// GPU memory in GB.
     pub gpu_memory_gb: Option<f64>,
-    /// Memory of the machine in GB.
+    /// System memory in GB.
     pub system_memory_gb: Option<f64>,
     /// Version of the runtime.
     pub runtime_version: Option<String>,
 }
 
-/// How a family stands with a runtime on a backend in a precision.
+/// Whether a model family runs with a runtime, backend and precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Compatibility {
-    /// It was measured and verified.
+    /// Measured and verified.
     Runs,
-    /// It was verified on an emulator.
+    /// Verified on an emulator.
     Emulated,
-    /// It was asked for and needs more memory than there was.
+    /// Needs more memory than was available.
     DoesNotFit,
-    /// The runtime lacks an operation that the model has.
+    /// The runtime lacks an operation of the model.
     UnsupportedOperator,
-    /// The runtime was not installed where it was asked for.
+    /// The runtime was not installed.
     MissingPackage,
-    /// A rule, or the runtime itself, speaks against it.
+    /// Excluded by a rule or by the runtime itself.
     NotPossible,
-    /// It ran, and broke or computed wrongly.
+    /// It ran, but failed or produced a wrong result.
     Fails,
-    /// Nobody tried, and no rule speaks against it.
+    /// Not tried, and not excluded by a rule.
     Unknown,
 }
 
 impl Compatibility {
-    /// For people.
+    /// Returns the text shown to users.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Runs => "runs",
@@ -188,166 +189,166 @@ impl Compatibility {
     }
 }
 
-/// One field of the map: a family by a runtime on a backend in a precision.
+/// Entry of the compatibility map: a model family with a runtime, backend and precision.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ModelCompatibility {
-    /// The family.
+    /// Model family.
     pub family: String,
-    /// What runs it.
+    /// Runtime.
     pub runtime: String,
-    /// Where.
+    /// Backend of the device.
     pub backend: BackendId,
-    /// In which precision.
+    /// Precision.
     pub dtype: String,
-    /// How it stands.
+    /// Whether the combination runs.
     pub standing: Compatibility,
-    /// The model that was asked for; none where only the rules speak.
+    /// Model that was tried. Absent if the entry follows from rules only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_id: Option<String>,
-    /// The run that says so.
+    /// Run that the entry is based on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// What, why, and the nearest that works.
+    /// Item that does not work, cause, and the closest alternative that works.
     #[serde(flatten)]
     #[schemars(with = "OptionalReason")]
     pub reason: Option<Reason>,
 }
 
-/// What runs where, by the rules and by what stored runs have seen.
+/// Compatibility map, from rules and stored runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CompatibilityDocument {
-    /// See [`crate::format`].
+    /// Version of the document format; see [`crate::format`].
     pub format_version: u32,
-    /// Each family by each runtime in each precision.
+    /// Entries, one for each model family, runtime, backend and precision.
     pub compatibility: Vec<ModelCompatibility>,
 }
 
-/// Which device for which model, from what was measured and what follows from it.
+/// Recommended device for each model, from measurements and predictions.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RecommendDocument {
-    /// See [`crate::format`].
+    /// Version of the document format; see [`crate::format`].
     pub format_version: u32,
-    /// What the models are wanted for: `latency`, `throughput`, `cost`, `energy`.
+    /// Goal: `latency`, `throughput`, `cost` or `energy`.
     pub goal: String,
-    /// What costs are told in, as the file of prices says.
+    /// Currency of costs, from the price file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
-    /// One for each model and length, by family and size.
+    /// Recommendations, one for each model and sequence length, ordered by family and size.
     pub models: Vec<ModelAdvice>,
 }
 
-/// The candidates for one model.
+/// Candidates for one model.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ModelAdvice {
-    /// Its name.
+    /// Name of the model.
     pub model_id: String,
-    /// Its family.
+    /// Model family.
     pub architecture_type: String,
-    /// Weights, one that stands in two places once.
+    /// Number of weights; shared weights count once.
     pub parameter_count: Option<u64>,
-    /// Its size class.
+    /// Size class.
     pub size: Option<String>,
-    /// Positions of the input.
+    /// Sequence length of the input.
     pub sequence_length: u64,
-    /// Whether one of them is the best.
+    /// Whether one candidate is clearly the best.
     pub choice: ModelChoice,
-    /// Machine, device, runtime, precision and threads, the best for the goal first.
+    /// Combinations of machine, device, runtime, precision and threads, best for the goal first.
     pub candidates: Vec<ModelCandidate>,
-    /// Places of which nothing can be said, and why.
+    /// Places without a result, and the reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub unknown: Vec<UnknownPlace>,
 }
 
-/// A place of which nothing can be said.
+/// Place without a measurement or prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct UnknownPlace {
-    /// The place.
+    /// Machine, device, runtime and precision.
     #[serde(flatten)]
     pub place: ModelPlace,
-    /// What, why, cure.
+    /// Missing item, cause and remedy.
     #[serde(flatten)]
     pub reason: Reason,
 }
 
-/// Where a model runs, and in what.
+/// Machine, device, runtime and precision that a model runs with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ModelPlace {
-    /// The machine's fingerprint.
+    /// Fingerprint of the machine.
     pub machine: String,
-    /// Such as `cpu:0`.
+    /// Device, such as `cpu:0`.
     pub device: String,
-    /// What runs it.
+    /// Runtime.
     pub backend: String,
-    /// Of the weights.
+    /// Data type of the weights.
     pub dtype: String,
-    /// Threads of one operation, on a CPU.
+    /// Threads per operation, on a CPU.
     pub threads: Option<u64>,
 }
 
-/// Whether a figure was seen or follows from others.
+/// Whether a value is measured or predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelBasis {
     /// The model was measured at this place.
     Measured,
-    /// From other models there, and this and others elsewhere.
+    /// Predicted from other models at this place, and from this and other models elsewhere.
     Predicted,
 }
 
-/// A stored figure that an answer rests on.
+/// Stored value that a candidate is based on.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ModelEvidence {
-    /// The run that has it.
+    /// Run that contains the value.
     pub run_id: String,
-    /// The case.
+    /// Id of the case.
     pub benchmark_id: String,
-    /// The field of its result.
+    /// Field of the result.
     pub field: String,
-    /// Its value, in the field's unit.
+    /// Value, in the unit of the field.
     pub value: f64,
 }
 
-/// Whether one candidate is the best.
+/// Whether one candidate is clearly the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelChoice {
-    /// The first: no other's interval reaches into its own.
+    /// The first candidate is the best: no other interval overlaps its own.
     Winner,
-    /// Intervals overlap.
+    /// The interval of the first candidate overlaps that of another.
     NoClearWinner,
-    /// Nothing was measured beside it.
+    /// There is only one candidate.
     OnlyOne,
-    /// Nothing was measured.
+    /// There are no candidates.
     Unknown,
 }
 
-/// One way to run a model, with the figures that speak for it.
+/// One way to run a model, with its expected performance.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ModelCandidate {
-    /// Where.
+    /// Machine, device, runtime and precision.
     #[serde(flatten)]
     pub place: ModelPlace,
-    /// Measured or predicted.
+    /// Whether the values are measured or predicted.
     pub basis: ModelBasis,
-    /// Items handled together.
+    /// Batch size.
     pub batch_size: u64,
-    /// Median time of an item in ms: that of a pass over its batch.
+    /// Time per item in ms: time of one pass divided by the batch size.
     pub time_per_item_ms: f64,
-    /// From where to where eight in ten samples lie, in ms; of a prediction, where eight in ten
-    /// measurements should.
+    /// Interval that contains eight of ten samples, in ms: `[low, high]`. For a prediction, the
+    /// interval expected to contain eight of ten measurements.
     pub time_per_item_interval_ms: [f64; 2],
-    /// What a million items cost, in the currency of the document.
+    /// Cost per million items, in the currency of the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_per_million_items: Option<f64>,
-    /// Energy of an item in J, by the power that was read in the run.
+    /// Energy per item in J, from the power measured during the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_per_item_j: Option<f64>,
-    /// max|x − ref| / max|ref|.
+    /// Largest error: max|x − ref| / max|ref|.
     pub accuracy_error: Option<f64>,
-    /// The run that measured it.
+    /// Run that measured it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// What it rests on, what counts most first.
+    /// Stored values that the candidate is based on, most important first.
     pub rests_on: Vec<ModelEvidence>,
 }

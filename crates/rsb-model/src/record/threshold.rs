@@ -1,45 +1,46 @@
-//! Absolute targets beside what was achieved, as figures.
+//! Absolute targets and the values that were measured for them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::unit::{Better, Unit};
 
-/// An absolute target beside what was achieved.
+/// Absolute target and the measured value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThresholdCheck {
-    /// What is asked for, in words.
+    /// Description of the target.
     pub name: String,
-    /// The metric.
+    /// Name of the metric.
     pub metric: String,
-    /// The case, or the pattern of a target that no case matches.
+    /// Id of the case, or the pattern of the target if no case matches it.
     pub id: String,
-    /// Which way from `expected` the target lies: `higher` asks for more than it, `lower` for less.
+    /// Direction of the target: `higher` requires a value above `expected`, `lower` one below.
     pub better: Better,
-    /// The figure that is asked for, in `unit`.
+    /// Required value, in `unit`.
     pub expected: f64,
-    /// The figure that was achieved, in `unit`; null when there is none.
+    /// Measured value, in `unit`. Null if there is none.
     pub actual: Option<f64>,
-    /// The unit of both figures; absent where they are ratios or counts.
+    /// Unit of both values. Absent for ratios and counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
-    /// Whether the figure is of a simulated device: it meets no target and misses none.
+    /// Whether the value comes from a simulated device. Such a value neither meets nor misses a
+    /// target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
-    /// Whether it is met; null when there is no figure that counts.
+    /// Whether the target is met. Null if there is no value that counts.
     pub passed: Option<bool>,
-    /// What was achieved elsewhere, to judge the target by.
+    /// Value achieved elsewhere, for comparison with the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
 }
 
 impl ThresholdCheck {
-    /// Whether there is a figure at all.
+    /// Returns whether there is a measured value.
     pub const fn has_figure(&self) -> bool {
         self.actual.is_some()
     }
 
-    /// For people, such as `> 100 GFLOP/s`.
+    /// Formats the required value, such as `> 100 GFLOP/s`.
     pub fn expected_text(&self) -> String {
         let sign = match self.better {
             Better::Higher => '>',
@@ -48,7 +49,7 @@ impl ThresholdCheck {
         format!("{sign} {}", self.unit().quantity(self.expected))
     }
 
-    /// For people, such as `104.2 GFLOP/s`.
+    /// Formats the measured value, such as `104.2 GFLOP/s`.
     pub fn actual_text(&self) -> String {
         let Some(actual) = self.actual else { return "not measured".to_owned() };
         let simulated = if self.simulated { SIMULATED } else { "" };
@@ -60,7 +61,7 @@ impl ThresholdCheck {
     }
 }
 
-/// How a figure of a simulated device ends for people.
+/// Suffix of values from a simulated device.
 const SIMULATED: &str = " (simulated)";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A change of level that is followed from one look at the history to the next.
+//! Level changes that are tracked from one analysis of the history to the next.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,25 +7,25 @@ use super::Severity;
 use crate::fingerprint::Difference;
 use crate::ids::RunId;
 
-/// What became of a change of level.
+/// State of a tracked level change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AlertState {
-    /// Nobody has said anything of it.
+    /// No user has commented on it.
     New,
-    /// A person knows of it.
+    /// Acknowledged by a user.
     Acknowledged,
-    /// A person says that it follows from another change.
+    /// Marked by a user as a consequence of another change.
     Downstream,
-    /// A person says that it is none, or it went away by itself: with more runs no change is found
-    /// there.
+    /// Marked by a user as not a change, or closed automatically because no change is found there
+    /// after more runs.
     Invalid,
-    /// A later change took the level back.
+    /// A later change restored the old level.
     Fixed,
 }
 
 impl AlertState {
-    /// The name used in documents.
+    /// Returns the name used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::New => "new",
@@ -36,85 +36,84 @@ impl AlertState {
         }
     }
 
-    /// Whether nothing is left to do about it.
+    /// Returns whether no action is left to take.
     pub const fn is_closed(self) -> bool {
         matches!(self, Self::Invalid | Self::Fixed)
     }
 }
 
-/// Series of one machine whose level changed at the same run, in the same sense.
+/// Level change of one or more series of one machine, at the same run and in the same direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrackedAlert {
-    /// Its name, which stays when the point moves as runs are added.
+    /// Id of the alert. It stays the same if the change point moves as runs are added.
     pub id: String,
-    /// What became of it.
+    /// State.
     pub state: AlertState,
-    /// The machine, by the directory name of its hardware.
+    /// Machine, as the directory name of its hardware.
     pub machine: String,
-    /// `worse`, `better`, or `changed` where the direction is unknown.
+    /// `worse`, `better`, or `changed` if the direction is unknown.
     pub direction: String,
-    /// How bad the worst of it is.
+    /// Severity of the worst series.
     pub severity: Severity,
-    /// The last run of the old level and the first of the new one.
+    /// Last run at the old level and first run at the new level.
     pub range: ChangeRange,
-    /// The series that moved, the largest change first.
+    /// Series that changed, largest change first.
     pub moves: Vec<SeriesMove>,
-    /// What is unlike between the two runs of the range beside the code: to be looked at before the
-    /// code is.
+    /// Differences between the environments of the two runs. Check these before the code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment_changes: Vec<Difference>,
-    /// The commits between the two runs, oldest first, each as `abbreviated hash, subject`; none
-    /// where they are unknown.
+    /// Commits between the two runs, oldest first, each as `abbreviated hash, subject`. Absent if
+    /// unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commits: Vec<String>,
-    /// When it was told first.
+    /// Time at which the alert was first reported.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub first_seen: jiff::Timestamp,
-    /// Why it is in its state, in the words of a person or of this program.
+    /// Explanation of the state, by the user or this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
 }
 
-/// Between which runs a level changed.
+/// Runs between which a level changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeRange {
-    /// The last run of the old level.
+    /// Last run at the old level.
     pub last_before: RunPoint,
-    /// The first run of the new one.
+    /// First run at the new level.
     pub first_after: RunPoint,
 }
 
 /// One run of a series.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunPoint {
-    /// When it began.
+    /// Time at which the run began.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub timestamp: jiff::Timestamp,
-    /// Its id; null for a point of a file of somebody else's.
+    /// Id of the run. Null for a point from a file of another tool.
     pub run_id: Option<RunId>,
-    /// The commit measured.
+    /// Commit that was measured.
     pub commit: Option<String>,
 }
 
-/// A series that moved.
+/// Change of one series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesMove {
-    /// The case or series.
+    /// Id of the case or series.
     pub id: String,
-    /// The metric.
+    /// Name of the metric.
     pub metric: String,
-    /// How far, in percent of the old level.
+    /// Change in percent of the old level.
     pub change_percent: f64,
-    /// Whether enough runs stand on the new level to be sure.
+    /// Whether enough runs at the new level confirm the change.
     pub confirmed: bool,
-    /// The runs between which this series changed, if they are not those of the alert: series of
-    /// several suites are not measured by the same runs.
+    /// Runs between which this series changed, if they differ from those of the alert. Series of
+    /// different suites are not measured by the same runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<ChangeRange>,
 }
 
 impl TrackedAlert {
-    /// Returns the runs between which `one` of its series changed.
+    /// Returns the runs between which the series `one` changed.
     pub fn range_of<'a>(&'a self, one: &'a SeriesMove) -> &'a ChangeRange {
         one.range.as_ref().unwrap_or(&self.range)
     }

@@ -1,4 +1,4 @@
-//! Where the figures of a case go over many runs.
+//! Trends of metrics over many runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,352 +8,354 @@ use super::{Severity, TrackedAlert};
 /// Trends of many series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendDocument {
-    /// See [`crate::format`].
+    /// Version of the document format; see [`crate::format`].
     pub format_version: u32,
-    /// One for each metric of each case.
+    /// Trends, one for each metric of each case.
     pub series: Vec<SeriesTrend>,
-    /// Of stored runs: the changes of level that are followed from one look to the next, the worst
-    /// first.
+    /// Level changes that are tracked from one analysis to the next, worst first. Only for stored
+    /// runs.
     #[serde(default)]
     pub changes: Vec<TrackedAlert>,
-    /// Changes that at least three series have in one direction within two runs: one cause is
-    /// likely.
+    /// Changes of at least three series in one direction within two runs, which suggest a common
+    /// cause.
     #[serde(default)]
     pub common_changes: Vec<CommonChange>,
 }
 
-/// A change of many series at once.
+/// Change of several series at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommonChange {
     /// `better`, `worse`, or `changed` if the direction is unknown.
     pub direction: String,
-    /// Time of the first point of a new level in the series that changed first.
+    /// Time of the first point at the new level, in the series that changed first.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub from_timestamp: jiff::Timestamp,
-    /// The same in the series that changed last.
+    /// Time of the first point at the new level, in the series that changed last.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub to_timestamp: jiff::Timestamp,
-    /// The series, each with its change.
+    /// Series that changed.
     pub series: Vec<CommonMember>,
 }
 
-/// The part of one series in a [`CommonChange`].
+/// Change of one series in a [`CommonChange`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommonMember {
-    /// The case or series.
+    /// Id of the case or series.
     pub id: String,
-    /// The metric.
+    /// Name of the metric.
     pub metric: String,
-    /// Position of the first point of the new level, as in [`ChangePoint::index`].
+    /// Index of the first point at the new level, as in [`ChangePoint::index`].
     pub index: usize,
     /// Change in percent.
     pub change_percent: f64,
 }
 
-/// The trend of one series.
+/// Trend of one series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesTrend {
-    /// The case or series.
+    /// Id of the case or series.
     pub id: String,
-    /// The metric.
+    /// Name of the metric.
     pub metric: String,
-    /// Its unit.
+    /// Unit of the metric.
     pub unit: String,
-    /// Points.
+    /// Number of points.
     pub n: usize,
     /// First value.
     pub first: f64,
     /// Last value.
     pub last: f64,
-    /// Change of the last value against the one before, in percent.
+    /// Change from the second-last to the last value, in percent.
     pub last_change_percent: Option<f64>,
-    /// Change of the fitted line in a day, in the unit. Null when the points span less than a day.
+    /// Slope of the fitted line per day, in `unit`. Null if the points span less than a day.
     pub slope_per_day: Option<f64>,
-    /// Value of the fitted line at the first point's time.
+    /// Value of the fitted line at the time of the first point.
     pub intercept: Option<f64>,
-    /// Share of the variance that the line explains.
+    /// Share of the variance explained by the line (R²).
     pub r_squared: Option<f64>,
-    /// Chance of such a slope where there is no trend.
+    /// Probability of such a slope if there is no trend.
     pub p_value: Option<f64>,
-    /// Where it goes.
+    /// Direction of the fitted line.
     pub direction: Direction,
-    /// What it is in one word.
+    /// Shape of the series.
     #[serde(default)]
     pub shape: TrendShape,
-    /// Median slope of pairs of points in a day, in the unit (Theil and Sen). Null when the points
+    /// Theil-Sen slope per day (median slope of all pairs of points), in `unit`. Null if the points
     /// span less than a day.
     #[serde(default)]
     pub theil_sen_per_day: Option<f64>,
-    /// Whether it rises or falls, by order alone. Null with fewer than three points, or one value.
+    /// Mann-Kendall test for a monotonic trend. Null with fewer than three points, or if all values
+    /// are equal.
     #[serde(default)]
     pub mann_kendall: Option<MonotoneTest>,
-    /// How alike neighbors are around the levels: autocorrelation at lag 1, from 0 to 0.8.
+    /// Autocorrelation at lag 1 around the levels, from 0 to 0.8.
     #[serde(default)]
     pub autocorrelation: f64,
-    /// Mean of the last points.
+    /// Mean of the most recent points.
     #[serde(default)]
     pub rolling_mean: Option<f64>,
-    /// Median of the last points.
+    /// Median of the most recent points.
     #[serde(default)]
     pub rolling_median: Option<f64>,
-    /// The last points against those before them on their level.
+    /// Comparison of the most recent points with earlier points at the same level.
     #[serde(default)]
     pub recent: Option<RecentTrend>,
-    /// Points where the level changed, and holds.
+    /// Points at which the level changed permanently.
     pub change_points: Vec<ChangePoint>,
-    /// The newest points where they do not fit the level before them and are too few to be one. At
-    /// most one.
+    /// Change at the most recent points, if they do not fit the previous level but are too few to
+    /// confirm a new one. At most one entry.
     #[serde(default)]
     pub suspected: Vec<ChangePoint>,
-    /// The two levels that the points since the last change alternate between, such as those of two
+    /// Two levels between which the points since the last change alternate, such as those of two
     /// machine types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub two_levels: Option<TwoLevels>,
-    /// A climb or fall between two levels, where one tells the series better than the steps among
-    /// the change points.
+    /// Gradual rise or fall between two levels, if it describes the series better than steps.
     #[serde(default)]
     pub ramp: Option<Ramp>,
-    /// The value expected on the last day asked for, when the trend is significant.
+    /// Forecast for the last requested day, if the trend is significant.
     pub forecast: Option<Forecast>,
-    /// The values expected on the days after the last point, whether there is a trend or a level.
+    /// Expected values for the days after the last point, with or without a trend.
     #[serde(default)]
     pub predicted: Vec<PredictedValue>,
-    /// Points far from those before them.
+    /// Points that are far from the points before them.
     #[serde(default)]
     pub anomalies: Vec<Anomaly>,
-    /// What asks for attention, the newest first.
+    /// Alerts, newest first.
     pub alerts: Vec<Alert>,
-    /// The values, oldest first, for a sparkline.
+    /// All values, oldest first, for a sparkline.
     #[serde(skip)]
     pub values: Vec<f64>,
 }
 
-/// Where a series goes.
+/// Direction of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Significantly up.
+    /// Significant increase.
     Increasing,
-    /// Significantly down.
+    /// Significant decrease.
     Decreasing,
-    /// Neither.
+    /// No significant trend.
     Stable,
 }
 
-/// What a series is in one word.
+/// Shape of a series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TrendShape {
     /// One level.
     #[default]
     Stable,
-    /// Levels with steps between them.
+    /// Several levels with steps between them.
     Step,
-    /// One line, up or down.
+    /// One line, rising or falling.
     Drift,
-    /// A level, a climb or fall, and another level.
+    /// One level, a gradual rise or fall, and another level.
     Ramp,
 }
 
-/// The test of Mann and Kendall.
+/// Result of a Mann-Kendall test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MonotoneTest {
-    /// Kendall's τ of values and order: from −1, always down, to 1.
+    /// Kendall's τ of values and order: −1 for a steady decrease, 1 for a steady increase.
     pub tau: f64,
-    /// Chance of such a τ where the series goes nowhere, given how alike neighbors are.
+    /// Probability of such a τ if there is no trend, corrected for autocorrelation.
     pub p_value: f64,
 }
 
-/// The last points against those before them on their level.
+/// Comparison of the most recent points with earlier points at the same level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecentTrend {
-    /// How many points.
+    /// Number of most recent points.
     pub points: usize,
-    /// Change of their median against the median before, in percent.
+    /// Change of their median relative to that of the earlier points, in percent.
     pub change_percent: Option<f64>,
-    /// Their slope in a day, in the unit. Null when they are at one time.
+    /// Slope of these points per day, in the unit of the series. Null if all have the same time.
     pub slope_per_day: Option<f64>,
-    /// Chance of such a difference by order where there is none (Mann-Whitney). Null where too few
-    /// points stand before.
+    /// Probability of such a difference if there is none (Mann-Whitney test). Null with too few
+    /// earlier points.
     pub p_value: Option<f64>,
 }
 
-/// A climb or fall between two levels.
+/// Gradual rise or fall between two levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ramp {
-    /// Position of its first point.
+    /// Index of its first point.
     pub from_index: usize,
-    /// Position of the first point of the new level.
+    /// Index of the first point at the new level.
     pub to_index: usize,
     /// Time of its first point.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub from_timestamp: jiff::Timestamp,
-    /// Time of the first point of the new level.
+    /// Time of the first point at the new level.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub to_timestamp: jiff::Timestamp,
-    /// Level before.
+    /// Level before the ramp.
     pub before: f64,
-    /// Level after.
+    /// Level after the ramp.
     pub after: f64,
     /// Change in percent.
     pub change_percent: f64,
 }
 
-/// Two levels that a series alternates between.
+/// Two levels between which a series alternates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TwoLevels {
     /// Median of the points at the lower level.
     pub lower: f64,
     /// Median of the points at the upper level.
     pub upper: f64,
-    /// Share of the points at the upper level, as a fraction.
+    /// Share of points at the upper level, from 0 to 1.
     pub upper_share: f64,
-    /// What differs between the machines of the two levels. Null if unknown.
+    /// Difference between the machines of the two levels. Null if unknown.
     #[serde(default)]
     pub separated_by: Option<LevelSeparation>,
 }
 
-/// A field of the environment whose value decides the level of a run.
+/// Field of the environment whose value determines the level of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelSeparation {
-    /// The field, as in `kernel` or `cpu.hypervisor`.
+    /// Name of the field, such as `kernel` or `cpu.hypervisor`.
     pub field: String,
-    /// Its values in the runs at the lower level.
+    /// Values in the runs at the lower level.
     pub lower: Vec<String>,
-    /// Its values in the runs at the upper level.
+    /// Values in the runs at the upper level.
     pub upper: Vec<String>,
 }
 
-/// What changed of a series that alternates between two levels.
+/// Part of a two-level series that changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LevelPart {
-    /// The lower level.
+    /// Lower level.
     Lower,
-    /// The upper level.
+    /// Upper level.
     Upper,
-    /// The share of points at the upper level; before and after are means.
+    /// Share of points at the upper level. The levels before and after are then means.
     Share,
 }
 
-/// A value expected on a later day.
+/// Expected value on a later day.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PredictedValue {
     /// Days after the last point.
     pub days: f64,
     /// Expected value.
     pub value: f64,
-    /// Low end of the interval that holds the next value.
+    /// Lower bound of the prediction interval of the next value.
     pub low: f64,
-    /// High end.
+    /// Upper bound.
     pub high: f64,
 }
 
-/// A point far from those before it.
+/// Point that is far from the points before it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Anomaly {
-    /// Its position.
+    /// Index of the point.
     pub index: usize,
-    /// Its time.
+    /// Time of the point.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub timestamp: jiff::Timestamp,
-    /// Its value.
+    /// Value of the point.
     pub value: f64,
-    /// Standard deviations from the mean of the points before it. Null where these are equal.
+    /// Distance from the mean of the points before it, in standard deviations. Null if these are
+    /// all equal.
     pub z_score: Option<f64>,
-    /// The same by median and median absolute deviation. Null where most of these are equal.
+    /// Distance from their median, scaled by the median absolute deviation. Null if most of these
+    /// points are equal.
     pub robust_z_score: Option<f64>,
 }
 
-/// A point where the level of a series changed.
+/// Point at which the level of a series changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangePoint {
-    /// Position of the first point of the new level.
+    /// Index of the first point at the new level.
     pub index: usize,
-    /// Its time.
+    /// Time of that point.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub timestamp: jiff::Timestamp,
-    /// Level before.
+    /// Level before the change.
     pub before: f64,
-    /// Level after.
+    /// Level after the change.
     pub after: f64,
     /// Change in percent.
     pub change_percent: f64,
-    /// Chance of such a change where there is none.
+    /// Probability of such a change if there is none.
     pub p_value: f64,
-    /// The chance corrected for everything that is asked about all series of the call (Benjamini
-    /// and Hochberg).
+    /// Probability adjusted for all tests of all series in the call (Benjamini-Hochberg).
     #[serde(default)]
     pub q_value: Option<f64>,
-    /// Points at the new level.
+    /// Number of points at the new level.
     #[serde(default)]
     pub points: usize,
-    /// What changed, if the series alternates between two levels.
+    /// Part that changed, if the series alternates between two levels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<LevelPart>,
 }
 
-/// A value expected later.
+/// Expected value on a later day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Forecast {
     /// Days after the last point.
     pub days: f64,
     /// Expected value.
     pub value: f64,
-    /// Low end of the interval that holds the next value.
+    /// Lower bound of the prediction interval of the next value.
     #[serde(default)]
     pub low: Option<f64>,
-    /// High end.
+    /// Upper bound.
     #[serde(default)]
     pub high: Option<f64>,
-    /// How often the interval holds it, as a fraction.
+    /// Coverage of the interval, from 0 to 1.
     #[serde(default)]
     pub confidence: Option<f64>,
 }
 
-/// What an alert rests on.
+/// Evidence for an alert.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AlertBasis {
-    /// A change of level that holds.
+    /// Confirmed change of level.
     #[default]
     Confirmed,
-    /// The newest points, too few to be a level.
+    /// Most recent points, too few to confirm a level.
     Suspected,
-    /// A line over the whole series.
+    /// Line through the whole series.
     Drift,
-    /// A climb or fall between two levels.
+    /// Gradual rise or fall between two levels.
     Ramp,
 }
 
-/// Something that asks for attention.
+/// Alert about a change that needs attention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Alert {
-    /// The metric.
+    /// Name of the metric.
     pub metric: String,
-    /// `better`, `worse`, or `changed` where the direction is unknown.
+    /// `better`, `worse`, or `changed` if the direction is unknown.
     pub direction: String,
-    /// How much, in percent.
+    /// Change in percent.
     pub change_percent: f64,
-    /// How bad.
+    /// Severity of the change.
     pub severity: Severity,
-    /// What happened.
+    /// Description of the change.
     pub description: String,
-    /// What to do.
+    /// Recommended action.
     pub recommendation: String,
-    /// What it rests on.
+    /// Evidence for the alert.
     #[serde(default)]
     pub basis: AlertBasis,
     /// Mean of the points before the change.
     #[serde(default)]
     pub baseline_mean: f64,
-    /// The last value.
+    /// Last value.
     #[serde(default)]
     pub current_value: f64,
-    /// How far the last value lies from that mean, in percent of its size. Null against zero.
+    /// Difference between the last value and that mean, in percent of the mean. Null if the mean is
+    /// zero.
     #[serde(default)]
     pub deviation_percent: Option<f64>,
-    /// All of it in one line, with the name of the series.
+    /// Summary in one line, with the name of the series.
     #[serde(default)]
     pub message: String,
 }

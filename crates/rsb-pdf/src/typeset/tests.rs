@@ -1,10 +1,10 @@
-//! Reports as the main program writes them, and what attackers would write.
+//! Tests with reports as written by the main program, and with malicious ones.
 
 use serde_json::{Value, json};
 
 use super::{TypesetError, pdf};
 
-/// A document with one of everything, and `text` wherever a text may stand.
+/// Returns a document with one of everything, and `text` in every text field.
 fn document(text: &str, rows: usize) -> Value {
     let prose = json!([{ "text": text, "code": false }, { "text": text, "code": true }]);
     let item = json!({ "lead": prose, "said": prose, "see": { "id": "verdict", "title": text }, "lines": [prose] });
@@ -49,7 +49,7 @@ fn made(document: &Value) -> Vec<u8> {
     pdf(document.to_string().as_bytes()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// PDF/UA-1 is asked for, and the typesetter refuses to write what does not conform.
+/// Conformance to PDF/UA-1 is requested, and the typesetter rejects anything else.
 #[test]
 fn a_report_conforms_and_the_same_report_gives_the_same_bytes() {
     let report = document("gemm cpu:0/f32/1024x1024x1024 +12.3 % – 1.2 µs", 3);
@@ -84,11 +84,11 @@ fn no_text_is_markup_code_or_a_name_of_something() {
 #[test]
 fn what_is_no_report_is_refused_by_name() {
     for (text, expected) in [
-        ("", "not one of a report"),
+        ("", "not a report"),
         ("[]", "version null"),
         ("{\"format_version\": 2}", "version 2"),
-        ("{\"format_version\": 1}", "it cannot be typeset"),
-        ("{\"format_version\": 1, \"x\": ", "not one of a report"),
+        ("{\"format_version\": 1}", "cannot typeset the document"),
+        ("{\"format_version\": 1, \"x\": ", "not a report"),
     ] {
         let error = pdf(text.as_bytes()).unwrap_err();
         assert!(error.to_string().contains(expected), "{text}: {error}");

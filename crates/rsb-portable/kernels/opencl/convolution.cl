@@ -1,4 +1,4 @@
-// Direct 2-D convolution, NCHW: one work-item for each element of the output. Sizes fit in 31 bits, the host sees to it.
+// Direct 2-D convolution, NCHW: one work-item per output element. The host ensures that sizes fit into 31 bits.
 
 kernel void rsb_convolution(
     const global Element *x, const global Element *w, global Element *y, ulong batch, ulong in_channels,

@@ -1,14 +1,15 @@
-// C = alpha op(A) op(B) + beta C, row-major, batched, matrices of B stride_b elements apart. The tiled kernel passes A
-// and B through local memory, as GPUs like it; that of strips keeps a strip of C in the registers of one work-item, as CPUs do; the naive one reads
+// C = alpha op(A) op(B) + beta C, row-major, batched; matrices of B are stride_b elements apart.
+// The tiled kernel passes A and B through local memory, which suits GPUs. The kernel of strips
+// keeps a strip of C in the registers of one work-item, which suits CPUs. The naive one reads
 // everything from memory.
 
-// op(M) at (i, j) of `rows` by `columns`; outside the matrix there are zeros.
+// op(M) at (i, j) of `rows` by `columns`; zero outside the matrix.
 inline Wide at(const global Element *m, ulong rows, ulong columns, ulong transposed, ulong i, ulong j) {
     if (i >= rows || j >= columns) return 0;
     return load_one(m, transposed ? j * rows + i : i * columns + j);
 }
 
-// With beta 0 what C held before is not read: it may be anything.
+// If beta is 0, the old values of C are not read: they may be undefined.
 inline void put(global Product *c, ulong i, Wide sum, Number alpha, Number beta) {
 #if defined(RSB_I8)
     c[i] = (int)alpha * sum + (beta == 0 ? 0 : (int)beta * c[i]);
@@ -41,7 +42,7 @@ typedef int16 Row;
 typedef float16 Row;
 #endif
 
-// Sixteen elements of a row, from anywhere on.
+// Loads sixteen elements of a row, from any position.
 inline Row load_row(const global Element *from, ulong i) {
 #if defined(RSB_F16)
     return vload_half16(0, from + i);
@@ -54,8 +55,8 @@ inline Row load_row(const global Element *from, ulong i) {
 #endif
 }
 
-// A work-item makes 4 x 16 elements of C, 4 x 16 products for each step of k. Neighbors in the launch are neighbors
-// down a column of strips, so that they read the same part of B.
+// A work-item computes 4 x 16 elements of C, 4 x 16 products per step of k. Neighbors in the launch
+// are neighbors down a column of strips, so that they read the same part of B.
 kernel void rsb_gemm_strips(
     const global Element *a, const global Element *b, global Product *c, ulong m, ulong n, ulong k, ulong batch,
     ulong stride_b, ulong transpose_a, ulong transpose_b, Number alpha, Number beta) {
@@ -67,7 +68,7 @@ kernel void rsb_gemm_strips(
     Row sums[ROWS];
     for (int i = 0; i < ROWS; i++) sums[i] = (Row)(0);
     if (first + COLUMNS <= n && !transpose_b) {
-        // Rows below the last one repeat it, and are not written.
+        // Rows after the last one repeat it and are not written.
         const ulong step_row = transpose_a ? 1 : k, step_k = transpose_a ? m : 1, last = m - 1;
         const ulong row0 = top * step_row, row1 = min(top + 1, last) * step_row;
         const ulong row2 = min(top + 2, last) * step_row, row3 = min(top + 3, last) * step_row;
@@ -95,14 +96,14 @@ kernel void rsb_gemm_strips(
     }
 }
 
-// A group of 256 work-items makes 64 x 64 elements of C, each 4 x 4 of them, 16 steps of k at a time.
+// A group of 256 work-items computes 64 x 64 elements of C, each 4 x 4 of them, 16 steps of k at a time.
 #define TILE 64
 #define STEP 16
 
 SHARING kernel void rsb_gemm_tiled(
     const global Element *a, const global Element *b, global Product *c, ulong m, ulong n, ulong k, ulong batch,
     ulong stride_b, ulong transpose_a, ulong transpose_b, Number alpha, Number beta) {
-    // One more column, or work-items of a column would meet in one bank.
+    // One additional column, so that work-items of a column do not share a bank.
     local Wide left[STEP][TILE + 1];
     local Wide right[STEP][TILE + 1];
     const int item = get_local_id(0), x = item % 16, y = item / 16;
@@ -115,7 +116,7 @@ SHARING kernel void rsb_gemm_tiled(
             for (int j = 0; j < 4; j++) sum[i][j] = 0;
         for (ulong p = 0; p < k; p += STEP) {
             for (int e = item; e < TILE * STEP; e += RSB_THREADS) {
-                // Neighboring work-items read neighboring elements, however the matrix lies.
+                // Neighboring work-items read neighboring elements, whether or not the matrix is transposed.
                 const int ai = transpose_a ? e % TILE : e / STEP, ap = transpose_a ? e / TILE : e % STEP;
                 const int bj = transpose_b ? e / STEP : e % TILE, bp = transpose_b ? e % STEP : e / TILE;
                 left[ap][ai] = at(from_a, m, k, transpose_a, top + ai, p + ap);

@@ -1,4 +1,4 @@
-// Memory traffic after the STREAM benchmark, a pointer chase, a flush and an empty kernel.
+// Memory traffic as in the STREAM benchmark, a pointer chase, a flush and an empty kernel.
 
 SHARING kernel void rsb_read(const global uint4 *a, global ulong *partials, ulong packs, ulong share) {
     local ulong values[RSB_THREADS];
@@ -38,7 +38,7 @@ kernel void rsb_triad(const global Element *a, const global Element *b, global E
     if (i < packs) store_pack(c, i, load_pack(a, i) + (Wide)s * load_pack(b, i));
 }
 
-// y[b][j][position + i] = x[b][i][j], each a row of `width` elements.
+// y[b][j][position + i] = x[b][i][j], each a vector of `width` elements.
 kernel void rsb_rearrange(
     const global Element *x, global Element *y, ulong batch, ulong rows, ulong columns, ulong width, ulong capacity,
     ulong position) {
@@ -49,8 +49,8 @@ kernel void rsb_rearrange(
     store_one(y, ((image * columns + column) * capacity + position + row) * width + within, load_one(x, at));
 }
 
-// The same, each two neighbors turned as a complex number by that of their place in `angles`, which has a row for each
-// of `rows`.
+// The same, and rotates each two neighboring elements, as a complex number, by the one at their
+// place in `angles`, which has a row for each of `rows`.
 kernel void rsb_rotate(
     const global Element *x, const global Element *angles, global Element *y, ulong batch, ulong rows, ulong columns,
     ulong width, ulong capacity, ulong position) {
@@ -65,8 +65,9 @@ kernel void rsb_rotate(
     store_one(y, to + 1, first * sine + second * cosine);
 }
 
-// One work-item walks along a cycle of offsets and goes on where the last launch ended. `lanes` is 1, which no compiler
-// knows: the offset may differ between work-items, so AMD's reads it through the vector cache and not by `s_load`.
+// One work-item follows a cycle of offsets and continues where the last launch ended. `lanes` is 1
+// but unknown to the compiler, so the offset may differ between work-items: AMD's compiler reads it
+// through the vector cache and not by `s_load`.
 kernel void rsb_pointer_chase(const global uchar *nodes, global ulong *position, ulong accesses, ulong lanes) {
     if (get_local_id(0) >= lanes) return;
     ulong at = *position + get_local_id(0);
@@ -74,7 +75,7 @@ kernel void rsb_pointer_chase(const global uchar *nodes, global ulong *position,
     *position = at;
 }
 
-// Reads and writes every pack, so that nothing that was touched before stays in any cache.
+// Reads and writes every pack, so that earlier data does not stay in any cache.
 kernel void rsb_flush(global uint4 *words, ulong packs) {
     const ulong i = get_global_id(0);
     if (i < packs) words[i] += (uint4)(1);

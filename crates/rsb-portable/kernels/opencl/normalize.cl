@@ -1,4 +1,5 @@
-// Along rows: one group for each row, which it reads three times. The second and third time come from a cache.
+// Normalization along rows: one group per row, which reads it three times; the second and third
+// time from a cache.
 
 SHARING kernel void rsb_softmax(const global Element *x, global Element *y, ulong rows, ulong columns) {
     local Wide values[RSB_THREADS];

@@ -1,7 +1,8 @@
-// The highest arithmetic rate: multiply-adds x = x + u * v and x = x + a * x by turns in 12 chains of registers. A piece of
-// work is 16 steps of all chains on 64 lanes: 24576 operations. The factors have full mantissas, u and v of either sign, a
-// from -0.75 to -0.5, unlike in every chain and lane, and so has x, which stays below 1.2. Chains begin at 0 and end at
-// (1 + a) * u * v / -a, which is all that the end depends on.
+// Peak arithmetic rate: alternates multiply-adds x = x + u * v and x = x + a * x in 12 chains of
+// registers. A piece of work is 16 steps of all chains on 64 lanes: 24576 operations. The factors
+// have full mantissas, different in every chain and lane: u and v of either sign, a from -0.75 to
+// -0.5. So has x, which stays below 1.2. Chains start at 0 and converge to (1 + a) * u * v / -a,
+// whatever their start.
 
 #if defined(RSB_F16)
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -25,17 +26,17 @@ typedef PASTE(half, RSB_WIDTH) Lanes;
 typedef PASTE(float, RSB_WIDTH) Lanes;
 #endif
 
-// Work-items that do a piece together.
+// Work-items that share a piece of work.
 #define ITEMS (64 / RSB_WIDTH)
 
-// In which halves are checked: their own quotient would be coarser than they are.
+// Type in which results are checked: the quotient of halves would be less precise than the results.
 #if defined(RSB_F64)
 typedef double Checked;
 #else
 typedef float Checked;
 #endif
 
-// Six products by two factors, none as its neighbor's: X(chain, u, v, a).
+// Six products of two factors, each different from its neighbor's: X(chain, u, v, a).
 #define CHAINS(X) \
     X(0, p, q, r) X(1, r, s, s) X(2, p, r, r) X(3, q, s, s) X(4, p, s, r) X(5, q, r, s) \
     X(6, p, q, s) X(7, r, s, r) X(8, p, r, s) X(9, q, s, r) X(10, p, s, s) X(11, q, r, r)
@@ -49,7 +50,7 @@ inline uint mixed(uint x) {
     x = (x ^ (x >> 15)) * 0x846ca68bu;
     return x ^ (x >> 16);
 }
-// Factors of as many lanes: two of either sign, two negative ones.
+// Factors for all lanes: two of either sign, two negative ones.
 inline Lanes factors(uint which) {
     Scalar lanes[RSB_WIDTH];
     for (uint i = 0; i < RSB_WIDTH; i++) {
@@ -62,7 +63,7 @@ inline Lanes factors(uint which) {
     }
     return *(const Lanes *)lanes;
 }
-// Whether every lane of x is where its chain ends.
+// Returns whether every lane of x is at the end of its chain, within `room`.
 inline bool ended(Lanes u, Lanes v, Lanes a, Lanes x, Checked room) {
     bool right = true;
     for (uint i = 0; i < RSB_WIDTH; i++) {
@@ -73,7 +74,7 @@ inline bool ended(Lanes u, Lanes v, Lanes a, Lanes x, Checked room) {
 }
 
 SHARING kernel void rsb_peak_vector(global Scalar *result, ulong pieces) {
-    // At the start, so that what another work-group found wrong is said after it.
+    // At the start, so that an error that another work-group reports is not overwritten.
     if (get_global_id(0) == 0) *result = (Scalar)1.0f;
     const ulong team = get_global_id(0) / ITEMS, teams = get_global_size(0) / ITEMS;
     const ulong mine = pieces / teams + (team < pieces % teams ? 1 : 0);
@@ -87,7 +88,7 @@ SHARING kernel void rsb_peak_vector(global Scalar *result, ulong pieces) {
             CHAINS(DOWN)
         }
     }
-    // What the type cannot tell, and what is missing after so few turns: each halves it.
+    // The precision of the type, and the remaining distance after few turns, which each turn halves.
     Checked room = 8 * (Checked)EPSILON;
     if (mine < 8) room += (Checked)1.0f / (Checked)(1ul << 8 * mine);
     bool right = true;

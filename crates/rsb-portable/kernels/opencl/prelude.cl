@@ -1,8 +1,9 @@
-// What every kernel needs. It comes before each source; the host defines one of RSB_F64, RSB_F32, RSB_F16, RSB_BF16 and
-// RSB_I8, for which the whole file is then compiled, and RSB_WIDTH, the numbers in a register of the device.
+// Shared definitions of all kernels, prepended to each source. The host defines one of RSB_F64,
+// RSB_F32, RSB_F16, RSB_BF16 and RSB_I8, the type for which the file is compiled, and RSB_WIDTH,
+// the numbers per register of the device.
 //
-// A pack is 16 bytes of elements, widened to the type that is computed in. Loading and storing halves is part of the
-// language; no extension is needed for it.
+// A pack is 16 bytes of elements, widened to the type of the computation. Loading and storing
+// halves is part of the language and needs no extension.
 
 #define RSB_THREADS 256
 #define SHARING __attribute__((reqd_work_group_size(RSB_THREADS, 1, 1)))
@@ -37,7 +38,7 @@ typedef int Product;
 #define LANES 16
 #endif
 
-// A parameter that is a number.
+// Type of numeric parameters.
 #if defined(RSB_F64)
 typedef double Number;
 #else
@@ -55,7 +56,7 @@ typedef float8 Pack;
 #endif
 
 #if defined(RSB_BF16)
-// To the nearest, ties to even; NaN stays NaN.
+// Rounds to nearest, ties to even; NaN stays NaN.
 inline ushort narrow(float x) {
     const uint bits = as_uint(x);
     return isnan(x) ? (ushort)0x7fc0 : (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
@@ -109,10 +110,11 @@ inline void store_pack(global Element *to, ulong i, Pack x) {
 #endif
 }
 
-// The lanes of a pack as an array.
+// Stores the lanes of a pack in an array.
 #define SPREAD(PACK, LANES_ARRAY) PASTE(vstore, LANES)(PACK, 0, LANES_ARRAY)
 
-// Every work-item's value put together by TOGETHER(a, b), in an order that is always the same. All of them get it.
+// Combines the values of all work-items with TOGETHER(a, b), always in the same order. All of them
+// get the result.
 #define ACROSS_GROUP(VALUE, VALUES, TOGETHER) \
     do { \
         const uint item_ = get_local_id(0); \

@@ -1,14 +1,15 @@
-// C = A WT of weights of 8 or 4 bits with a scale for each group of them: whole numbers with sign, of 4 bits two in a byte,
-// the earlier one in the lower half. Sums are made in f32. k and group are multiples of 32, so that every row of weights
-// begins at 16 bytes, and no pack of them lies in two groups.
+// C = A WT with weights of 8 or 4 bits and a scale per group of weights. Weights are signed
+// integers; of 4 bits, two are in a byte, the first in the lower half. Sums are in f32. k and group
+// are multiples of 32, so that every row of weights is aligned to 16 bytes and no pack of weights
+// spans two groups.
 
-// Work-items that share a row of weights, rows of weights that a group makes, and rows of A that each is multiplied with
-// while it is a number in a register.
+// Work-items that share a row of weights, rows of weights per group, and rows of A by which each
+// converted weight is multiplied.
 #define SHARE 32
 #define OWN (RSB_THREADS / SHARE)
 #define TOGETHER 4
 
-// What 16 bytes of weights make with the elements of A from `at` on.
+// Dot product of 16 bytes of weights with the elements of A from `at` on.
 inline float dot_pack(uint4 pack, const global Element *a, ulong at, const uint bits) {
     uint words[4];
     vstore4(pack, 0, words);
@@ -25,7 +26,7 @@ inline float dot_pack(uint4 pack, const global Element *a, ulong at, const uint 
 SHARING kernel void rsb_quantized(
     const global Element *a, const global uint4 *w, const global half *scales, global Element *c, ulong m, ulong n,
     ulong k, ulong group, ulong bits) {
-    // One more column, or work-items of a column would meet in one bank.
+    // One additional column, so that work-items of a column do not share a bank.
     local float parts[TOGETHER][OWN][SHARE + 1];
     const uint item = get_local_id(0), lane = item % SHARE, own = item / SHARE;
     const uint of_pack = bits == 4 ? 32 : 16, packs = (uint)k / of_pack, in_group = (uint)group / of_pack;

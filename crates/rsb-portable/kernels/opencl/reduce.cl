@@ -1,5 +1,5 @@
-// All elements to one, in two launches: each group reduces its share of whole packs, the first one also what is left
-// after the last whole pack; then one group puts the shares together.
+// Reductions to one element, in two launches: each group reduces its share of whole packs, and the
+// first one also the remaining elements; then one group combines the shares.
 
 SHARING kernel void rsb_sum(const global Element *x, global Wide *partials, ulong n, ulong share) {
     local Wide values[RSB_THREADS];
@@ -46,7 +46,7 @@ SHARING kernel void rsb_max_end(const global Wide *partials, global Wide *result
     if (get_local_id(0) == 0) *result = most;
 }
 
-// A value and where it stands. Of equal values the first counts.
+// A value and its position. Of equal values, the first wins.
 typedef struct {
     Wide value;
     ulong at;

@@ -1,28 +1,28 @@
-//! The functions of OpenCL 1.2 that are used, found in the loader at run time, and the numbers that
-//! go with them. Ours, not cl3: it takes the library's path from a variable of the process alone,
-//! and names no missing function.
-// The names are those of the C interface, so that its documentation can be searched for them.
+//! Functions and constants of OpenCL 1.2 in use, resolved from the loader at run time. The cl3
+//! crate is not used, since it takes the library path only from an environment variable and does
+//! not name missing functions.
+// Names are those of the C interface, so that its documentation can be searched.
 #![allow(non_snake_case)]
 
 use std::ffi::{c_char, c_void};
 
 use libloading::Library;
 
-/// A status: zero, or a negative number.
+/// A status code: zero, or a negative error.
 pub(super) type Status = i32;
-/// Every object is a pointer to what only the driver knows.
+/// An opaque handle of the driver.
 pub(super) type Object = *mut c_void;
 
-/// Makes the table of functions from C prototypes, and the function that fills it.
+/// Defines the function table and the function that fills it from C prototypes.
 macro_rules! functions {
     ($( fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty; )*) => {
-        /// The functions, each there or not.
+        /// Table of functions, each `None` if missing.
         pub(super) struct Api {
             $( pub(super) $name: Option<unsafe extern "C" fn($($argument: $type),*) -> $result>, )*
         }
 
         impl Api {
-            /// Looks every function up.
+            /// Resolves every function.
             pub(super) fn resolve(library: &'static Library) -> Self {
                 Self {
                     // SAFETY: the type is the documented prototype of the function with this name.
@@ -99,7 +99,7 @@ functions! {
     fn clFinish(queue: Object) -> Status;
 }
 
-/// Statuses that are told apart.
+/// Status codes that are handled separately.
 pub(super) mod status {
     use super::Status;
 
@@ -114,7 +114,7 @@ pub(super) mod status {
     pub(in crate::opencl) const PLATFORM_NOT_FOUND: Status = -1001;
 }
 
-/// What is asked of platforms, devices, kernels and events.
+/// Names of queried properties of platforms, devices, kernels and events.
 pub(super) mod ask {
     pub(in crate::opencl) const PLATFORM_NAME: u32 = 0x0902;
     pub(in crate::opencl) const DEVICE_TYPE: u32 = 0x1000;
@@ -130,15 +130,15 @@ pub(super) mod ask {
     pub(in crate::opencl) const DEVICE_NAME: u32 = 0x102B;
     pub(in crate::opencl) const DEVICE_EXTENSIONS: u32 = 0x1030;
     pub(in crate::opencl) const DEVICE_PREFERRED_VECTOR_WIDTH_HALF: u32 = 0x1034;
-    /// Of the extension `cl_khr_pci_bus_info`: four numbers of 32 bits.
+    /// Extension `cl_khr_pci_bus_info`: four 32-bit numbers.
     pub(in crate::opencl) const DEVICE_PCI_BUS_INFO: u32 = 0x410F;
-    /// Of `cl_nv_device_attribute_query`: numbers of 32 bits; the slot is device and function, as
-    /// on the bus.
+    /// Extension `cl_nv_device_attribute_query`: 32-bit numbers; the slot contains device and
+    /// function, as on the bus.
     pub(in crate::opencl) const DEVICE_PCI_BUS_ID_NV: u32 = 0x4008;
     pub(in crate::opencl) const DEVICE_PCI_SLOT_ID_NV: u32 = 0x4009;
     pub(in crate::opencl) const DEVICE_PCI_DOMAIN_ID_NV: u32 = 0x400A;
-    /// Of `cl_amd_device_attribute_query`: 24 bytes, a type and then, for the type PCI Express, the
-    /// place.
+    /// Extension `cl_amd_device_attribute_query`: 24 bytes with a type and, for the type PCI
+    /// Express, the address.
     pub(in crate::opencl) const DEVICE_TOPOLOGY_AMD: u32 = 0x4037;
     pub(in crate::opencl) const PROGRAM_BUILD_LOG: u32 = 0x1183;
     pub(in crate::opencl) const KERNEL_WORK_GROUP_SIZE: u32 = 0x11B0;

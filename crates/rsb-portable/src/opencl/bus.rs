@@ -1,13 +1,13 @@
-//! A device's address on the bus: by the common extension, or by what AMD and NVIDIA had before
-//! there was one.
+//! PCI address of a device, from the common extension or from the older extensions of AMD and
+//! NVIDIA.
 
 use super::api::{Object, ask};
 use super::runtime::{Runtime, call};
 
-/// The type of [`ask::DEVICE_TOPOLOGY_AMD`] that tells a place.
+/// Type of [`ask::DEVICE_TOPOLOGY_AMD`] that contains a PCI address.
 const PCI_EXPRESS: u8 = 1;
 
-/// A place on the bus.
+/// A PCI address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     domain: u32,
@@ -16,7 +16,7 @@ struct Place {
     function: u32,
 }
 
-/// The device's address as sysfs writes it, where the driver tells.
+/// Returns the device's address in sysfs notation, if the driver reports it.
 pub(super) fn address(runtime: &Runtime, device: Object) -> Option<String> {
     let place = common(runtime, device)
         .or_else(|| nvidia(runtime, device))
@@ -24,13 +24,13 @@ pub(super) fn address(runtime: &Runtime, device: Object) -> Option<String> {
     Some(format!("{:04x}:{:02x}:{:02x}.{:x}", place.domain, place.bus, place.slot, place.function))
 }
 
-/// What the driver says to `name`, when it is as long as `N` bytes.
+/// Returns the device property `name`, if its size is `N` bytes.
 fn query_info<const N: usize>(runtime: &Runtime, device: Object, name: u32) -> Option<[u8; N]> {
     let mut value = [0_u8; N];
     let mut written = 0_usize;
     let room = value.as_mut_ptr().cast();
     // SAFETY: the device is live and there is room for `N` bytes; a driver without the extension
-    // says that it does not know the name.
+    // returns an error.
     unsafe { call!(runtime, clGetDeviceInfo(device, name, N, room, &raw mut written)) }.ok()?;
     (written == N).then_some(value)
 }
@@ -55,12 +55,12 @@ fn common(runtime: &Runtime, device: Object) -> Option<Place> {
 fn nvidia(runtime: &Runtime, device: Object) -> Option<Place> {
     let bus = number(runtime, device, ask::DEVICE_PCI_BUS_ID_NV)?;
     let place = number(runtime, device, ask::DEVICE_PCI_SLOT_ID_NV)?;
-    // Older drivers do not tell the domain, which is zero but on large servers.
+    // Older drivers do not report the domain, which is zero except on large servers.
     let domain = number(runtime, device, ask::DEVICE_PCI_DOMAIN_ID_NV).unwrap_or(0);
     Some(of_nvidia(domain, bus, place))
 }
 
-/// The slot's number is that of the bus: five bits of device, three of function.
+/// Decodes the slot number: five bits of device, three of function.
 const fn of_nvidia(domain: u32, bus: u32, place: u32) -> Place {
     Place { domain, bus, slot: place >> 3, function: place & 7 }
 }
@@ -69,7 +69,8 @@ fn amd(runtime: &Runtime, device: Object) -> Option<Place> {
     of_amd(&query_info(runtime, device, ask::DEVICE_TOPOLOGY_AMD)?)
 }
 
-/// The type in the first four bytes, the place in the last three. The domain is not told.
+/// Decodes the topology: the type is in the first four bytes, the address in the last three. It has
+/// no domain.
 fn of_amd(topology: &[u8; 24]) -> Option<Place> {
     let [PCI_EXPRESS, 0, 0, 0, .., bus, slot, function] = *topology else { return None };
     Some(Place { domain: 0, bus: bus.into(), slot: slot.into(), function: function.into() })

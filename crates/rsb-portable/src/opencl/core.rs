@@ -1,4 +1,4 @@
-//! What everything on one device shares: the library, the device, its context and its one queue.
+//! Objects shared by everything on one device: the library, the device, its context and its queue.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,32 +8,32 @@ use super::events::{Commands, Event};
 use super::platform::{DeviceCandidate, Limits};
 use super::runtime::{ClError, Runtime, call, create};
 
-/// The property by which a context is told its platform.
+/// Context property for the platform.
 const CONTEXT_PLATFORM: isize = 0x1084;
 
-/// One device, opened.
+/// An open device.
 pub(super) struct Core {
     pub(super) runtime: Rc<Runtime>,
     pub(super) device: Object,
     pub(super) context: Object,
     pub(super) queue: Object,
     pub(super) limits: Limits,
-    /// What streams time.
+    /// Commands timed by streams.
     pub(super) commands: RefCell<Commands>,
 }
 
 impl Core {
-    /// Opens what was found.
+    /// Opens a device.
     pub(super) fn open(runtime: Rc<Runtime>, found: &DeviceCandidate) -> Result<Rc<Self>, ClError> {
         let device = found.device;
         let properties = [CONTEXT_PLATFORM, found.platform as isize, 0];
         let none = std::ptr::null_mut();
-        // SAFETY: the list of properties ends with a zero; there is one device of that platform; no
-        // function is told.
+        // SAFETY: the property list ends with a zero; there is one device of that platform; no
+        // callback is passed.
         let context = unsafe {
             create!(runtime, clCreateContext(properties.as_ptr(), 1, &raw const device, none, none))
         }?;
-        // What fails from here on gives the context back, when `core` is dropped.
+        // On later failures, dropping `core` releases the context.
         let mut core = Self {
             runtime,
             device,
@@ -49,8 +49,8 @@ impl Core {
         Ok(Rc::new(core))
     }
 
-    /// Queues a command by `call`, which is given a place for its event, or null while no stream
-    /// wants to know.
+    /// Queues a command with `call`, which receives a pointer for its event, or null if no stream
+    /// times the commands.
     pub(super) fn queue(
         &self,
         call: impl FnOnce(*mut Object) -> Result<(), ClError>,
@@ -66,7 +66,7 @@ impl Core {
         Ok(())
     }
 
-    /// Waits for everything in the queue.
+    /// Waits for all queued commands.
     pub(super) fn synchronize(&self) -> Result<(), ClError> {
         // SAFETY: the queue lives as long as `self`.
         unsafe { call!(self.runtime, clFinish(self.queue)) }
@@ -77,7 +77,7 @@ impl Drop for Core {
     fn drop(&mut self) {
         self.commands.take();
         if !self.queue.is_null() {
-            // SAFETY: nothing that uses the queue is left: all of it holds this core.
+            // SAFETY: nothing that uses the queue is left, since all of it holds this core.
             let _ = unsafe { call!(self.runtime, clReleaseCommandQueue(self.queue)) };
         }
         // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! One OpenCL device behind the device traits.
+//! Implementation of the device traits for OpenCL.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -22,19 +22,19 @@ use rsb_device::device::{
 use rsb_device::held::{HostSide, LazyCell};
 use rsb_device::operation::{Launch, LaunchMode, Operation, PointerChase};
 
-/// Most operations of a product and of a convolution on a CPU, which does some billion of the one
-/// and some hundred million of the other in a second.
+/// Maximum operations of a product and of a convolution on a CPU, which executes some billion per
+/// second of the former and some hundred million of the latter.
 const MAX_CPU_OPERATIONS: [f64; 2] = [20e9, 1e9];
 
-/// One device, opened.
+/// An open OpenCL device.
 pub struct OpenclDevice {
     info: DeviceInfo,
     core: Rc<Core>,
     /// Built on first use.
     programs: RefCell<BTreeMap<(Module, Dtype), Rc<Program>>>,
-    /// What is written to empty the caches, kept between calls.
+    /// Kernel that flushes the caches, kept between calls.
     flush: LazyCell<Bound>,
-    /// Whose clock times, once a stream was wanted.
+    /// Clock for timing, selected when the first stream is created.
     clock: OnceCell<StreamClock>,
 }
 
@@ -80,7 +80,8 @@ impl OpenclDevice {
         }
     }
 
-    /// Twice the last cache, twice: see [`portable::flush`].
+    /// Creates the flush kernel with two buffers of twice the last-level cache; see
+    /// [`portable::flush`].
     fn flush_kernel(&self) -> Result<Bound, DeviceError> {
         let bytes = portable::flush_bytes(&self.info).min(self.core.limits.buffer_bytes);
         let buffers = [bytes, bytes, 8]
@@ -94,8 +95,8 @@ impl OpenclDevice {
         )
     }
 
-    /// Times a kernel of some milliseconds by the driver's clock and by the host's, and says which
-    /// to believe.
+    /// Times a kernel of several milliseconds by the driver's and the host's clock, and selects the
+    /// one to use.
     fn believed_clock(&self) -> Result<StreamClock, DeviceError> {
         const LEAST_NS: f64 = 4e6;
         const MOST_ACCESSES: u64 = 1 << 26;
@@ -109,13 +110,13 @@ impl OpenclDevice {
         Ok(choose_clock(&readings))
     }
 
-    /// How long one work-item takes for so many reads of one word, each after the one before.
+    /// Times `accesses` dependent reads of one word by one work-item, with both clocks.
     fn read_clocks(&self, accesses: u64) -> Result<ClockReading, DeviceError> {
         let chase = PointerChase { nodes: 1, line_bytes: 64, accesses, seed: 0 };
-        // A word of zeros leads to itself.
+        // A word of zeros refers to itself.
         let buffers = [self.allocate(chase.bytes())?, self.allocate(8)?];
         let bound = self.bind(&portable::chase(&chase), &Options::default(), &buffers)?;
-        // Drivers compile or load at the first launch.
+        // Drivers may compile or load the kernel at the first launch.
         bound.start()?;
         let mut stream = ClStream::new(&self.core, StreamClock::Device);
         stream.synchronize()?;
@@ -132,8 +133,9 @@ impl OpenclDevice {
         if op.mode == LaunchMode::Graph {
             return Err(portable::unsupported_error(
                 "launches as a graph",
-                "command buffers are an extension of OpenCL that is still provisional",
-                "choose the way single or back-to-back, or measure graphs on rocm, cuda or vulkan",
+                "command buffers are still a provisional extension of OpenCL",
+                "choose launch_mode=single or back-to-back, or measure graphs on rocm, cuda or \
+                 vulkan",
             ));
         }
         let empty = self.bind(&portable::empty(), &Options::default(), &[])?;
@@ -199,7 +201,7 @@ impl Device for OpenclDevice {
     }
 }
 
-/// Kernels that do nothing, one call for each.
+/// Empty kernels, launched by one call each.
 struct Launches {
     core: Rc<Core>,
     empty: Bound,
@@ -209,8 +211,7 @@ struct Launches {
 impl Kernel for Launches {
     fn launch(&mut self) -> Result<(), DeviceError> {
         (0..self.kernels).try_for_each(|_| self.empty.start())?;
-        // SAFETY: the queue lives as long as the core. Drivers may hold launches back until this is
-        // said.
+        // SAFETY: the queue lives as long as the core. Drivers may defer launches until a flush.
         let flushed: Result<(), ClError> =
             unsafe { call!(self.core.runtime, clFlush(self.core.queue)) };
         Ok(flushed?)

@@ -1,11 +1,11 @@
-//! Events of the commands in a queue, as far as a stream times them.
+//! Events of queued commands, recorded while streams time them.
 //!
-//! Marks between commands (`clEnqueueMarkerWithWaitList`) are not timed: some drivers give them
-//! times that are out of order with the commands around them (Intel:
+//! Markers between commands (`clEnqueueMarkerWithWaitList`) are not timed, since some drivers
+//! report times that are out of order with the surrounding commands (Intel:
 //! <https://github.com/CHIP-SPV/chipStar/issues/1549>,
-//! <https://github.com/intel/llvm/issues/22229>), or zero (NVIDIA:
-//! <https://github.com/fixstars/clpy/issues/216>). The times of a kernel or a copy itself are what
-//! every profiler shows.
+//! <https://github.com/intel/llvm/issues/22229>) or zero (NVIDIA:
+//! <https://github.com/fixstars/clpy/issues/216>). Every profiler uses the times of the kernel or
+//! the copy itself.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -13,24 +13,24 @@ use std::rc::Rc;
 use super::api::{Object, ask};
 use super::runtime::{ClError, Runtime, call};
 
-/// The event of one command, given back with its last owner.
+/// The event of one command, released with its last owner.
 pub(super) struct Event {
     runtime: Rc<Runtime>,
     object: Object,
 }
 
 impl Event {
-    /// Owns `object`, unless the driver left none.
+    /// Takes ownership of `object`, or returns `None` if the driver created no event.
     pub(super) fn new(runtime: &Rc<Runtime>, object: Object) -> Option<Rc<Self>> {
         (!object.is_null()).then(|| Rc::new(Self { runtime: Rc::clone(runtime), object }))
     }
 
-    /// Nanoseconds of the device's clock at which the command began.
+    /// Returns the start time of the command in nanoseconds of the device clock.
     pub(super) fn start_ns(&self) -> Result<u64, ClError> {
         self.time(ask::PROFILING_COMMAND_START)
     }
 
-    /// Nanoseconds of the device's clock at which it ended.
+    /// Returns the end time of the command in nanoseconds of the device clock.
     pub(super) fn end_ns(&self) -> Result<u64, ClError> {
         self.time(ask::PROFILING_COMMAND_END)
     }
@@ -51,20 +51,20 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: a command left it, and nobody else gives it back.
+        // SAFETY: the event was created by a command, and nothing else releases it.
         let _ = unsafe { call!(self.runtime, clReleaseEvent(self.object)) };
     }
 }
 
-/// A place in the queue: between the command before it and the one after it, where there are such.
+/// A position in the queue, between the previous command and the next one, if they exist.
 pub(super) struct Gap {
     before: Option<Rc<Event>>,
     after: Rc<OnceCell<Rc<Event>>>,
 }
 
 impl Gap {
-    /// The first and the last command from here to `later`; none where nothing was queued between
-    /// them.
+    /// Returns the first and the last command between this gap and `later`; `None` if nothing was
+    /// queued between them.
     pub(super) fn commands_until<'a>(&'a self, later: &'a Self) -> Option<(&'a Event, &'a Event)> {
         let (first, last) = (self.after.get()?, later.before.as_ref()?);
         let is_empty = later.after.get().is_some_and(|next| Rc::ptr_eq(next, first));
@@ -72,27 +72,27 @@ impl Gap {
     }
 }
 
-/// The commands of a queue, while streams time them.
+/// Commands of a queue, recorded while streams time them.
 #[derive(Default)]
 pub(super) struct Commands {
     streams: usize,
     last: Option<Rc<Event>>,
-    /// Gaps that no command has followed.
+    /// Gaps that no command has followed yet.
     open: Vec<Rc<OnceCell<Rc<Event>>>>,
 }
 
 impl Commands {
-    /// Whether any stream wants to know them.
+    /// Returns whether any stream times the commands.
     pub(super) fn are_timed(&self) -> bool {
         self.streams > 0
     }
 
-    /// One stream more.
+    /// Adds a stream.
     pub(super) fn begin(&mut self) {
         self.streams += 1;
     }
 
-    /// One stream less.
+    /// Removes a stream.
     pub(super) fn end(&mut self) {
         self.streams = self.streams.saturating_sub(1);
         if self.streams == 0 {
@@ -100,16 +100,16 @@ impl Commands {
         }
     }
 
-    /// A command was queued.
+    /// Records a queued command.
     pub(super) fn add(&mut self, event: Rc<Event>) {
         for gap in self.open.drain(..) {
-            // It is open, and so empty.
+            // An open gap has no value yet, so this cannot fail.
             let _ = gap.set(Rc::clone(&event));
         }
         self.last = Some(event);
     }
 
-    /// The end of the queue as it is now.
+    /// Returns the current end of the queue.
     pub(super) fn gap(&mut self) -> Gap {
         let after = Rc::new(OnceCell::new());
         self.open.push(Rc::clone(&after));

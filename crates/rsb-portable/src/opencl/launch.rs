@@ -1,4 +1,4 @@
-//! A plan bound to its buffers, ready to be launched again and again.
+//! A plan bound to its buffers, ready for repeated launches.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use rsb_device::held;
 pub(super) struct Bound {
     launches: Vec<Launch>,
     provider: &'static str,
-    /// Memory behind the arguments.
+    /// Memory used by the arguments.
     _buffers: Vec<Buffer>,
     _scratch: Vec<Allocation>,
 }
@@ -31,7 +31,7 @@ struct Launch {
 
 impl Bound {
     /// Binds the kernels of `program` to the arguments of `plan`, in groups of `block` work-items
-    /// where that is open.
+    /// for kernels that allow any size.
     pub(super) fn new(
         program: &Rc<Program>,
         core: &Rc<Core>,
@@ -58,14 +58,14 @@ impl Bound {
         })
     }
 
-    /// Starts every launch once, one after the other.
+    /// Queues every launch once, in order.
     pub(super) fn start(&self) -> Result<(), ClError> {
         let none = std::ptr::null_mut::<c_void>();
         for Launch { kernel, global, local } in &self.launches {
             let core = kernel.core();
             core.queue(|event| {
-                // SAFETY: queue and kernel are live, every argument is set, and the memory behind
-                // them is kept by `self`.
+                // SAFETY: queue and kernel are live, every argument is set, and `self` keeps the
+                // memory of the arguments.
                 unsafe {
                     call!(
                         core.runtime,
@@ -98,7 +98,7 @@ impl Kernel for Bound {
     }
 }
 
-/// What arguments may point at.
+/// Buffers that arguments refer to.
 struct Memory<'a> {
     buffers: &'a [Buffer],
     scratch: &'a [Allocation],
@@ -111,7 +111,7 @@ fn set(
     dtype: Dtype,
     memory: &Memory<'_>,
 ) -> Result<(), DeviceError> {
-    // A number is of the type that the kernel computes in.
+    // A number has the type of the computation.
     match argument {
         Argument::Buffer(buffer) => {
             set_value(kernel, index, &allocation(memory.buffers.get(buffer))?.object())
@@ -120,7 +120,7 @@ fn set(
             let room = memory
                 .scratch
                 .get(room)
-                .ok_or_else(|| defect("plan", "it names a room that it lacks"))?;
+                .ok_or_else(|| defect("plan", "it refers to a workspace that it does not have"))?;
             set_value(kernel, index, &room.object())
         }
         Argument::Count(count) => set_value(kernel, index, &count),
@@ -139,7 +139,7 @@ fn set_value<T: Copy>(kernel: &program::Kernel, index: u32, value: &T) -> Result
     }?)
 }
 
-/// The size of its grid, once it is clear that the device takes groups of that size.
+/// Returns the launch with its grid size, after checking that the device supports the group size.
 fn size_launch(
     kernel: program::Kernel,
     step: &Step,
@@ -156,7 +156,7 @@ fn size_launch(
     if local == 0 || local > most {
         return Err(unsupported_error(
             &format!("groups of {local} work-items"),
-            format!("this device takes 1 to {most} of {}", step.kernel),
+            format!("this device supports 1 to {most} for {}", step.kernel),
             "choose another block size",
         ));
     }
@@ -170,7 +170,7 @@ fn size_launch(
     Ok(Launch { kernel, global, local })
 }
 
-/// The device's memory in a buffer.
+/// Returns the device memory of a buffer.
 pub(super) fn allocation(buffer: Option<&Buffer>) -> Result<&Allocation, DeviceError> {
     held::storage(buffer)
 }

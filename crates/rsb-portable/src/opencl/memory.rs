@@ -1,5 +1,4 @@
-//! Buffers of a device, and memory of the host that a driver allocates so that a device reaches it;
-//! given back when nobody holds them any more.
+//! Device buffers and pinned host memory, released when the last owner is dropped.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -12,22 +11,22 @@ use crate::portable::Storage;
 use rsb_device::device::DeviceError;
 use rsb_device::held::HostSide;
 
-/// A buffer.
+/// A device buffer.
 pub(super) struct Allocation {
     core: Rc<Core>,
     object: Object,
 }
 
 impl Allocation {
-    /// `bytes` zeros, with room to a whole pack.
+    /// Allocates `bytes` zeros, rounded up to whole packs.
     pub(super) fn new_zeroed(core: &Rc<Core>, bytes: u64) -> Result<Self, ClError> {
         let size = usize::try_from(bytes.max(1).saturating_add(PACK - 1) / PACK * PACK)
             .unwrap_or(usize::MAX);
         let allocation = Self::plain(core, size, flag::MEM_READ_WRITE)?;
         let zero = 0_u32;
         let none = std::ptr::null_mut::<c_void>();
-        // SAFETY: the pattern is a live variable of four bytes, and the buffer is a multiple of
-        // that long.
+        // SAFETY: the pattern is a live variable of four bytes, and the buffer size is a multiple
+        // of it.
         unsafe {
             call!(
                 core.runtime,
@@ -49,29 +48,29 @@ impl Allocation {
     }
 
     fn plain(core: &Rc<Core>, size: usize, flags: u64) -> Result<Self, ClError> {
-        // SAFETY: the context is live; no memory of the host is handed over.
+        // SAFETY: the context is live; no host memory is passed.
         let object = unsafe {
             create!(core.runtime, clCreateBuffer(core.context, flags, size, std::ptr::null_mut()))
         }?;
         Ok(Self { core: Rc::clone(core), object })
     }
 
-    /// The buffer itself.
+    /// Returns the buffer handle.
     pub(super) const fn object(&self) -> Object {
         self.object
     }
 
-    /// The device it is on.
+    /// Returns the device of the buffer.
     pub(super) const fn core(&self) -> &Rc<Core> {
         &self.core
     }
 
-    /// Copies and waits. The caller has checked that the range lies inside.
+    /// Copies and waits. The caller has checked that the range is inside the buffer.
     pub(super) fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<(), ClError> {
         let (offset, core, none) = (offset as usize, &self.core, std::ptr::null_mut::<c_void>());
         match side {
             HostSide::To([]) | HostSide::From([]) => Ok(()),
-            // SAFETY: the range was checked against the buffer; the call ends when the copy has.
+            // SAFETY: the range was checked against the buffer; the call returns after the copy.
             HostSide::To(bytes) => unsafe {
                 let (to, size) = (bytes.as_mut_ptr().cast(), bytes.len());
                 let blocking = flag::BLOCKING;
@@ -121,28 +120,28 @@ impl Storage for Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // SAFETY: it was made by clCreateBuffer, and nobody else gives it back. The driver waits
-        // for what uses it.
+        // SAFETY: it was created by clCreateBuffer, and nothing else releases it. The driver waits
+        // for commands that use it.
         let _ = unsafe { call!(self.core.runtime, clReleaseMemObject(self.object)) };
     }
 }
 
-/// Memory of the host at one end of a transfer.
+/// Host memory at one end of a transfer.
 pub(super) enum HostBlock {
     /// Allocated by the driver.
     Pinned(Pinned),
-    /// As any program has it. Its address stays while it is not changed in size.
+    /// Regular pageable memory. Its address is stable, since its size does not change.
     Pageable(Vec<u8>),
 }
 
-/// A buffer in the host's memory, mapped for as long as it lives.
+/// A buffer in host memory, mapped for its lifetime.
 pub(super) struct Pinned {
     memory: Allocation,
     address: *mut c_void,
 }
 
 impl HostBlock {
-    /// `bytes` bytes that the driver can reach on its own.
+    /// Allocates `bytes` bytes of pinned memory.
     pub(super) fn new_pinned(core: &Rc<Core>, bytes: usize) -> Result<Self, ClError> {
         let size = bytes.max(1);
         let memory =
@@ -168,12 +167,12 @@ impl HostBlock {
         Ok(Self::Pinned(Pinned { memory, address }))
     }
 
-    /// `bytes` bytes of plain memory, every page of them in place.
+    /// Allocates `bytes` bytes of pageable memory with every page resident.
     pub(super) fn pageable(bytes: usize) -> Self {
         Self::Pageable(vec![1; bytes.max(1)])
     }
 
-    /// Its address.
+    /// Returns the address.
     pub(super) fn address(&mut self) -> *mut c_void {
         match self {
             Self::Pinned(pinned) => pinned.address,
@@ -186,7 +185,7 @@ impl Drop for Pinned {
     fn drop(&mut self) {
         let core = &self.memory.core;
         let none = std::ptr::null_mut::<c_void>();
-        // SAFETY: it was mapped by clEnqueueMapBuffer, and nobody unmaps it but here.
+        // SAFETY: it was mapped by clEnqueueMapBuffer, and nothing else unmaps it.
         let _ = unsafe {
             call!(
                 core.runtime,

@@ -1,5 +1,4 @@
-//! The devices of the platforms, and what each is. What a driver does not tell is unknown, not
-//! zero.
+//! Platform and device enumeration. A property that a driver does not report is unknown, not zero.
 
 use rsb_model::{DeviceRef, DeviceType, Reason};
 
@@ -10,7 +9,7 @@ use super::runtime::{ClError, Runtime, call, no_platform};
 use crate::caches::{self, GpuIdentity};
 use rsb_device::device::{Backend as _, DeviceInfo};
 
-/// A device as opening it needs it.
+/// A device with the data needed to open it.
 pub(super) struct DeviceCandidate {
     pub(super) info: DeviceInfo,
     pub(super) platform: Object,
@@ -18,29 +17,29 @@ pub(super) struct DeviceCandidate {
     pub(super) limits: Limits,
 }
 
-/// What a device takes at most, and what it has.
+/// Limits and features of a device.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Bytes of one buffer.
+    /// Maximum bytes of one buffer.
     pub(super) buffer_bytes: u64,
-    /// Work-items of a group.
+    /// Maximum work-items per group.
     pub(super) group: u64,
     /// Whether it computes in f64.
     pub(super) f64: Presence,
     /// Whether it computes in f16.
     pub(super) f16: Presence,
-    /// Numbers in a register, for f64, f32 and f16.
+    /// Elements per register, for f64, f32 and f16.
     pub(super) widths: [u64; 3],
 }
 
-/// Whether a device has something.
+/// Whether a device has a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Yes,
     No,
 }
 
-/// Every device of every platform that `backend` takes, in the loader's order.
+/// Returns every device of every platform that `backend` uses, in the loader's order.
 pub(super) fn devices(
     runtime: &Runtime,
     backend: OpenclBackend,
@@ -69,21 +68,21 @@ pub(super) fn devices(
         (true, Some(reason)) => Err(reason),
         (true, None) if backend == OpenclBackend::Intel => Err(Reason::new(
             "Intel's OpenCL platform",
-            format!("the platforms here are of others: {}", others.join(", ")),
+            format!("the platforms here are from other vendors: {}", others.join(", ")),
             "install Intel's OpenCL runtime",
         )),
         (true, None) => Err(Reason::new(
             "OpenCL devices",
-            "the drivers are there, but none of them finds a device",
-            "check that this user may use /dev/dri (groups render and video), and that the driver \
-             supports the GPU",
+            "drivers are installed, but none of them finds a device",
+            "check that this user can access /dev/dri (groups render and video), and that the \
+             driver supports the GPU",
         )),
     }
 }
 
 fn platforms(runtime: &Runtime) -> Result<Vec<Object>, Reason> {
     let mut count = 0_u32;
-    // SAFETY: the pointer is to a live variable; no list is asked for.
+    // SAFETY: the pointer is to a live variable; no list is requested.
     match unsafe { call!(runtime, clGetPlatformIDs(0, std::ptr::null_mut(), &raw mut count)) } {
         Ok(()) if count > 0 => {}
         Ok(()) | Err(ClError::Status { code: status::PLATFORM_NOT_FOUND, .. }) => {
@@ -101,7 +100,7 @@ fn platforms(runtime: &Runtime) -> Result<Vec<Object>, Reason> {
 
 fn platform_name(runtime: &Runtime, platform: Object) -> String {
     let name = Runtime::text(|size, value, needed| {
-        // SAFETY: the platform is live; there is room of the size that is said, or none.
+        // SAFETY: the platform is live; there is a buffer of the given size, or none.
         unsafe {
             call!(runtime, clGetPlatformInfo(platform, ask::PLATFORM_NAME, size, value, needed))
         }
@@ -112,7 +111,7 @@ fn platform_name(runtime: &Runtime, platform: Object) -> String {
 fn of_platform(runtime: &Runtime, platform: Object) -> Result<Vec<Object>, ClError> {
     let mut count = 0_u32;
     let no_list = std::ptr::null_mut();
-    // SAFETY: the pointer is to a live variable; no list is asked for.
+    // SAFETY: the pointer is to a live variable; no list is requested.
     match unsafe {
         call!(runtime, clGetDeviceIDs(platform, flag::TYPE_ALL, 0, no_list, &raw mut count))
     } {
@@ -127,7 +126,7 @@ fn of_platform(runtime: &Runtime, platform: Object) -> Result<Vec<Object>, ClErr
     Ok(devices)
 }
 
-/// What a device is; nothing when it does not even tell its type.
+/// Describes a device. Returns `None` if it does not report its type.
 fn describe(
     runtime: &Runtime,
     platform: Object,
@@ -170,7 +169,7 @@ fn describe(
     };
     let info = DeviceInfo {
         device: reference,
-        // One GPU may be there several times, through several drivers.
+        // Several drivers may expose the same GPU.
         name: format!("{name} ({platform_name})"),
         device_type,
         pci_address,

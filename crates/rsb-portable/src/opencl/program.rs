@@ -1,5 +1,4 @@
-//! Programs: one source for one data type, built for the device by its driver, which keeps a cache
-//! of its own.
+//! Programs: one source for one data type, built by the device's driver, which has its own cache.
 
 use std::ffi::{CString, c_char};
 use std::rc::Rc;
@@ -13,7 +12,7 @@ use super::runtime::{ClError, Runtime, call, create};
 use crate::portable::{Module, unsupported_error};
 use rsb_device::device::DeviceError;
 
-/// A program, built.
+/// A built program.
 pub(super) struct Program {
     core: Rc<Core>,
     object: Object,
@@ -28,7 +27,7 @@ macro_rules! source {
     };
 }
 
-/// The whole source, with the prelude.
+/// Returns the whole source, including the prelude.
 pub(super) const fn source(module: Module) -> &'static str {
     match module {
         Module::Memory => source!("memory.cl"),
@@ -52,7 +51,7 @@ impl Program {
         check_type(core, module, dtype)?;
         let text = source(module);
         let (pointer, length): (*const c_char, usize) = (text.as_ptr().cast(), text.len());
-        // SAFETY: the context is live; there is one text, and its length is given.
+        // SAFETY: the context is live; one source is passed with its length.
         let object = unsafe {
             create!(
                 core.runtime,
@@ -62,8 +61,8 @@ impl Program {
         let program = Self { core: Rc::clone(core), object };
         let options = CString::new(options(core, dtype)).unwrap_or_default();
         let (device, none) = (core.device, std::ptr::null_mut());
-        // SAFETY: the program is live, there is one device, the options end with a zero; no
-        // function is told.
+        // SAFETY: the program is live, there is one device, the options are null-terminated, and no
+        // callback is passed.
         let built = unsafe {
             call!(
                 core.runtime,
@@ -75,17 +74,17 @@ impl Program {
             Err(error) => Err(DeviceError::Failed(Reason::new(
                 format!("compilation of {}.cl for {dtype}", module.stem()),
                 format!("{}: {}", Reason::from(error).why, first_lines(&program.log())),
-                "update the driver; where it is new, report this with the message above",
+                "update the driver; if it is up to date, report this with the message above",
             ))),
         }
     }
 
-    /// What the compiler said.
+    /// Returns the compiler's output.
     fn log(&self) -> String {
         let core = &self.core;
         let log = Runtime::text(|size, value, needed| {
             let name = ask::PROGRAM_BUILD_LOG;
-            // SAFETY: program and device are live; there is room of the size that is said, or none.
+            // SAFETY: program and device are live; there is a buffer of the given size, or none.
             unsafe {
                 call!(
                     core.runtime,
@@ -96,10 +95,10 @@ impl Program {
         log.unwrap_or_default()
     }
 
-    /// The kernel `name`, with arguments of its own.
+    /// Creates the kernel `name`, with its own arguments.
     pub(super) fn kernel(self: &Rc<Self>, name: &str) -> Result<Kernel, DeviceError> {
         let text = CString::new(name).unwrap_or_default();
-        // SAFETY: the program is built, the name ends with a zero.
+        // SAFETY: the program is built, and the name is null-terminated.
         let object =
             unsafe { create!(self.core.runtime, clCreateKernel(self.object, text.as_ptr())) }?;
         Ok(Kernel { program: Rc::clone(self), object })
@@ -108,12 +107,12 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // SAFETY: it was made by clCreateProgramWithSource, and nobody else gives it back.
+        // SAFETY: it was created by clCreateProgramWithSource, and nothing else releases it.
         let _ = unsafe { call!(self.core.runtime, clReleaseProgram(self.object)) };
     }
 }
 
-/// A kernel. It keeps its program.
+/// A kernel, which keeps its program alive.
 pub(super) struct Kernel {
     program: Rc<Program>,
     pub(super) object: Object,
@@ -124,7 +123,7 @@ impl Kernel {
         &self.program.core
     }
 
-    /// Most work-items that a group of it may have on its device.
+    /// Returns the maximum number of work-items per group on its device.
     pub(super) fn most_items(&self) -> Result<usize, ClError> {
         let core = self.core();
         let (mut most, name) = (0_usize, ask::KERNEL_WORK_GROUP_SIZE);
@@ -149,12 +148,13 @@ impl Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        // SAFETY: it was made by clCreateKernel, and nobody else gives it back.
+        // SAFETY: it was created by clCreateKernel, and nothing else releases it.
         let _ = unsafe { call!(self.core().runtime, clReleaseKernel(self.object)) };
     }
 }
 
-/// Halves are loaded and stored by every device; only computing in them is an extension, as f64 is.
+/// Checks that the device supports arithmetic in `dtype`. Every device can load and store f16; only
+/// arithmetic in f16, like f64, is an extension.
 fn check_type(core: &Core, module: Module, dtype: Dtype) -> Result<(), DeviceError> {
     let extension = match dtype {
         Dtype::F64 if core.limits.f64 == Presence::No => "cl_khr_fp64",

@@ -1,4 +1,5 @@
-//! OpenCL's loader with statuses turned into values: what failed, why, and what to do about it.
+//! OpenCL loader, with status codes converted to errors that contain a description, a reason and a
+//! fix.
 
 use std::ffi::c_void;
 use std::path::PathBuf;
@@ -10,10 +11,10 @@ use rsb_model::Reason;
 use super::api::{Api, Object, Status, status};
 use rsb_device::device::DeviceError;
 
-/// The variable that names the library explicitly, for tests and odd installations.
+/// Environment variable with the path of the library, for tests and unusual installations.
 const VARIABLE: &str = "RSB_OPENCL_LIBRARY";
 
-/// The loader on Linux, Windows and macOS.
+/// Names of the loader on Linux, Windows and macOS.
 const FILES: &[&str] = &[
     "libOpenCL.so.1",
     "libOpenCL.so",
@@ -21,32 +22,31 @@ const FILES: &[&str] = &[
     "/System/Library/Frameworks/OpenCL.framework/OpenCL",
 ];
 
-/// How to get a loader and a driver.
-const CURE: &str = "install the driver's OpenCL: rocm-opencl-runtime for AMD, NVIDIA's own driver, \
-                    intel-opencl-icd for \
-                    Intel; or pocl-opencl-icd, which runs on any CPU";
+/// Instructions for installing a loader and a driver.
+const CURE: &str = "install an OpenCL driver: rocm-opencl-runtime for AMD, NVIDIA's driver, \
+                    intel-opencl-icd for Intel, or pocl-opencl-icd, which runs on any CPU";
 
 /// The loaded library.
 pub(super) struct Runtime {
     pub(super) api: Api,
 }
 
-/// Why a call did not do what it should.
+/// Reason why an OpenCL call failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClError {
     /// The library lacks the function.
     Missing(&'static str),
-    /// The function said so.
+    /// The function returned an error.
     Status {
-        /// Its name.
+        /// Name of the function.
         call: &'static str,
-        /// What it said.
+        /// Status code.
         code: Status,
     },
 }
 
-/// Calls a function and turns its status into a `Result`. It stands in an `unsafe` block of the
-/// caller, who promises what the function asks of its arguments.
+/// Calls a function and converts its status to a `Result`. The caller uses it in an `unsafe` block
+/// and guarantees the requirements of the function.
 macro_rules! call {
     ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $runtime.api.$name {
@@ -57,7 +57,8 @@ macro_rules! call {
 }
 pub(super) use call;
 
-/// As [`call`] for functions that give an object and write their status to the last argument.
+/// Variant of [`call`] for functions that return an object and write their status to the last
+/// argument.
 macro_rules! create {
     ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $runtime.api.$name {
@@ -77,7 +78,7 @@ pub(super) fn check(call: &'static str, code: Status) -> Result<(), ClError> {
 }
 
 impl Runtime {
-    /// Loads the library. It is never unloaded: drivers have threads that outlive any handle.
+    /// Loads the library. It is never unloaded, since drivers have threads that outlive any handle.
     pub(super) fn start() -> Result<Rc<Self>, Reason> {
         let explicit = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
         let candidates = match &explicit {
@@ -98,7 +99,7 @@ impl Runtime {
         Err(Reason::new("OpenCL", why, CURE))
     }
 
-    /// Text that `get` gives of an object: a name, a list, a log.
+    /// Returns a string property of an object, such as a name, a list or a log.
     pub(super) fn text(
         get: impl Fn(usize, *mut c_void, *mut usize) -> Result<(), ClError>,
     ) -> Result<String, ClError> {
@@ -112,19 +113,19 @@ impl Runtime {
         Ok(String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).trim().to_owned())
     }
 
-    /// Text about a device.
+    /// Returns a string property of a device.
     pub(super) fn device_text(&self, device: Object, name: u32) -> Result<String, ClError> {
-        // SAFETY: the device is live; `text` gives room of the size that it says, or none.
+        // SAFETY: the device is live; `text` passes a buffer of the given size, or none.
         Self::text(|size, value, needed| unsafe {
             call!(self, clGetDeviceInfo(device, name, size, value, needed))
         })
     }
 
-    /// A number about a device, of 32 or 64 bits.
+    /// Returns a 32-bit or 64-bit integer property of a device.
     pub(super) fn device_number(&self, device: Object, name: u32) -> Option<u64> {
         let mut value = 0_u64;
-        // SAFETY: the device is live and there is room for 64 bits. What is narrower fills the
-        // lower half, as every machine that OpenCL runs on here has the lower bytes first.
+        // SAFETY: the device is live and there is room for 64 bits. Narrower values fill the lower
+        // half, since all supported hosts are little-endian.
         unsafe {
             call!(
                 self,
@@ -136,11 +137,11 @@ impl Runtime {
     }
 }
 
-/// The likeliest reason why the loader sees nothing.
+/// Returns the most likely reason why the loader finds no platform.
 pub(super) fn no_platform() -> Reason {
     Reason::new(
         "OpenCL platforms",
-        "the loader finds no driver (no file in /etc/OpenCL/vendors names one)",
+        "the loader finds no driver (no file in /etc/OpenCL/vendors lists one)",
         CURE,
     )
 }
@@ -152,9 +153,9 @@ const fn words(code: Status) -> &'static str {
         status::MEM_OBJECT_ALLOCATION_FAILURE => "no memory for the buffer",
         status::OUT_OF_RESOURCES => "out of resources",
         status::OUT_OF_HOST_MEMORY => "out of host memory",
-        status::INVALID_WORK_GROUP_SIZE => "the device does not take groups of this size",
-        status::INVALID_BUFFER_SIZE => "the device does not take buffers of this size",
-        _ => "it failed",
+        status::INVALID_WORK_GROUP_SIZE => "the device does not support groups of this size",
+        status::INVALID_BUFFER_SIZE => "the device does not support buffers of this size",
+        _ => "the call failed",
     }
 }
 
@@ -163,11 +164,12 @@ const fn cure(code: Status) -> &'static str {
         status::MEM_OBJECT_ALLOCATION_FAILURE
         | status::OUT_OF_RESOURCES
         | status::OUT_OF_HOST_MEMORY
-        | status::INVALID_BUFFER_SIZE => "choose a smaller size, or end what else uses the memory",
+        | status::INVALID_BUFFER_SIZE => {
+            "choose a smaller size, or stop other programs that use the memory"
+        }
         status::INVALID_WORK_GROUP_SIZE => "choose a smaller block size",
         _ => {
-            "look whether clinfo works and what the kernel's log (dmesg) says; reinstall the \
-             driver if it does not"
+            "run clinfo and check the kernel log (dmesg); if clinfo fails too, reinstall the driver"
         }
     }
 }
@@ -218,10 +220,10 @@ mod tests {
     fn text_ends_at_its_zero() {
         let text = Runtime::text(|size, value, needed| {
             if size == 0 {
-                // SAFETY: the caller gives a live variable when it gives no room.
+                // SAFETY: the caller passes a live variable if it passes no buffer.
                 unsafe { *needed = 6 };
             } else {
-                // SAFETY: the caller gives as much room as was asked for.
+                // SAFETY: the caller passes a buffer of the required size.
                 unsafe { value.cast::<u8>().copy_from(b"PoCL\0x".as_ptr(), 6) };
             }
             Ok(())

@@ -1,5 +1,5 @@
-//! The device's queue and its clock: times are from the start of the first command after one mark
-//! to the end of the last before another, as the driver profiles its commands.
+//! Device queue and clock. Times are measured from the start of the first command after one event
+//! to the end of the last command before another, as profiled by the driver.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -9,56 +9,54 @@ use super::events::Gap;
 use crate::portable::defect;
 use rsb_device::device::{DeviceError, Stream, StreamClock, StreamEvent};
 
-/// Marks that can be asked about at once. Older ones are given back: a case takes millions of
-/// marks.
+/// Number of events kept at once. Older ones are released, since a case records millions of them.
 const MARKS: usize = 64;
 
-/// A mark.
+/// A recorded event.
 enum Mark {
-    /// Between commands, which the driver times.
+    /// Position between commands, timed by the driver.
     Queue(Gap),
-    /// By the host's clock, after a wait.
+    /// Host time after a wait.
     Host(Instant),
 }
 
-/// The queue of a device with its marks.
+/// The queue of a device with its events.
 pub(super) struct ClStream {
     core: Rc<Core>,
     marks: Vec<Mark>,
-    /// How many marks were made.
+    /// Number of events recorded.
     made: u64,
     clock: StreamClock,
 }
 
-/// How long one kernel took, by either clock.
+/// Duration of one kernel by both clocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ClockReading {
-    /// By the driver's profile of the kernel; not a number where it gives none.
+    /// Duration in the driver's profile of the kernel; NaN if it provides none.
     pub(super) device_ns: f64,
-    /// By the host's clock, from the launch until the wait for its end returned.
+    /// Duration by the host clock, from the launch until the wait for its end returned.
     pub(super) host_ns: f64,
 }
 
 impl ClockReading {
-    /// Whether the driver's clock is within a fifth of the host's. The host's time also holds a
-    /// launch and a wait, some tens of microseconds, so that this says something of kernels of
-    /// milliseconds only.
+    /// Returns whether the driver's clock is within a fifth of the host's. The host time includes a
+    /// launch and a wait, some tens of microseconds, so that this is meaningful only for kernels of
+    /// milliseconds.
     fn agrees(self) -> bool {
         const APART: f64 = 0.2;
         (self.device_ns - self.host_ns).abs() <= APART * self.host_ns
     }
 }
 
-/// Whose clock is to be believed, by the same kernel several times: the driver's where most
-/// readings agree. A single one may not, since other programs can keep the host from looking at its
-/// clock.
+/// Selects the clock to use from several readings of the same kernel: the driver's, if most
+/// readings agree. A single one may disagree, since other programs can delay the host.
 pub(super) fn choose_clock(readings: &[ClockReading]) -> StreamClock {
     let agreeing = readings.iter().filter(|reading| reading.agrees()).count();
     if 2 * agreeing > readings.len() { StreamClock::Device } else { StreamClock::Host }
 }
 
 impl ClStream {
-    /// Timed by `clock`.
+    /// Creates a stream timed by `clock`.
     pub(super) fn new(core: &Rc<Core>, clock: StreamClock) -> Self {
         if clock == StreamClock::Device {
             core.commands.borrow_mut().begin();
@@ -70,8 +68,9 @@ impl ClStream {
         let known = mark.0 < self.made && self.made - mark.0 <= MARKS as u64;
         let found = self.marks.get((mark.0 % MARKS as u64) as usize).filter(|_| known);
         found.ok_or_else(|| {
-            let why = format!("a mark is not of this stream, or {MARKS} others were made since");
-            defect("time between two marks", why)
+            let why =
+                format!("an event is not of this stream, or {MARKS} newer events replaced it");
+            defect("time between two events", why)
         })
     }
 }
@@ -111,7 +110,7 @@ impl Stream for ClStream {
             (Mark::Host(from), Mark::Host(to)) => {
                 Ok(to.saturating_duration_since(*from).as_nanos() as f64)
             }
-            _ => Err(defect("time between two marks", "they are of two clocks")),
+            _ => Err(defect("time between two events", "they are from different clocks")),
         }
     }
 }

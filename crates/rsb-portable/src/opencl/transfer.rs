@@ -1,5 +1,4 @@
-//! Copies: between host and device from memory of the driver or of the program, and within the
-//! device.
+//! Copies between host and device, with pinned or pageable memory, and within the device.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -14,18 +13,19 @@ use rsb_device::device::{Buffer, DeviceError, Kernel};
 use rsb_device::held::HostSide;
 use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 
-/// A [`Transfer`], bound.
+/// A bound [`Transfer`].
 pub(super) struct TransferKernel {
     core: Rc<Core>,
     ends: TransferRoute,
     bytes: usize,
-    /// What arrives on the host is sent on to the second buffer once, so that it can be checked.
+    /// Whether the data received on the host was copied to the second buffer, which is done once so
+    /// that it can be checked.
     shown: bool,
     from: Buffer,
     to: Buffer,
 }
 
-/// Between what it goes.
+/// Source and destination of a copy.
 enum TransferRoute {
     Within,
     FromHost(HostBlock),
@@ -38,7 +38,7 @@ pub(super) fn kernel(
     op: &Transfer,
     buffers: &[Buffer],
 ) -> Result<TransferKernel, DeviceError> {
-    let [from, to] = buffers else { return Err(defect("transfer", "it has two buffers")) };
+    let [from, to] = buffers else { return Err(defect("transfer", "it needs two buffers")) };
     let bytes = usize::try_from(op.bytes.min(from.bytes()).min(to.bytes())).unwrap_or(usize::MAX);
     let block = || match op.host_memory {
         HostMemory::Pinned => HostBlock::new_pinned(core, bytes),
@@ -50,7 +50,7 @@ pub(super) fn kernel(
         TransferDirection::DeviceToHost => TransferRoute::ToHost(block()?),
         TransferDirection::HostToDevice => {
             let mut block = block()?;
-            // SAFETY: the block is this long, and nobody else knows it yet.
+            // SAFETY: the block has this size, and no other reference to it exists yet.
             let room =
                 unsafe { std::slice::from_raw_parts_mut(block.address().cast::<u8>(), bytes) };
             allocation(Some(from))?.copy(0, HostSide::To(room))?;
@@ -78,8 +78,8 @@ pub(super) fn copy(
     if !here(from)? || !here(to)? {
         return Err(crate::portable::unsupported_error(
             "copies between devices",
-            "a context of OpenCL has one device here",
-            "measure them on a backend that can, such as rocm or cuda",
+            "each OpenCL context has only one device here",
+            "choose a backend that supports them, such as rocm or cuda",
         ));
     }
     if from.bytes() > to.bytes() {
@@ -112,7 +112,7 @@ impl TransferKernel {
     fn show(&mut self) -> Result<(), DeviceError> {
         let TransferRoute::ToHost(block) = &mut self.ends else { return Ok(()) };
         self.core.synchronize()?;
-        // SAFETY: the block is this long, nothing writes to it after the wait above, and it
+        // SAFETY: the block has this size, nothing writes to it after the wait above, and it
         // outlives the copy.
         let arrived =
             unsafe { std::slice::from_raw_parts(block.address().cast::<u8>(), self.bytes) };
@@ -137,7 +137,7 @@ impl Kernel for TransferKernel {
 
 impl Drop for TransferKernel {
     fn drop(&mut self) {
-        // The host's memory must outlive what is under way.
+        // Host memory must outlive pending copies.
         let _ = self.core.synchronize();
     }
 }
@@ -145,7 +145,7 @@ impl Drop for TransferKernel {
 fn within(core: &Core, from: Object, to: Object, bytes: usize) -> Result<(), ClError> {
     let none = std::ptr::null_mut::<c_void>();
     core.queue(|event| {
-        // SAFETY: both buffers are live, of this context, and at least this long.
+        // SAFETY: both buffers are live, belong to this context, and have at least this size.
         unsafe {
             call!(
                 core.runtime,
@@ -159,8 +159,8 @@ fn from_host(core: &Core, from: *mut c_void, to: Object, bytes: usize) -> Result
     let none = std::ptr::null_mut::<c_void>();
     let blocking = flag::NOT_BLOCKING;
     core.queue(|event| {
-        // SAFETY: both ends are this long; the kernel that owns the host's waits before it gives it
-        // back.
+        // SAFETY: both ends have this size; the kernel that owns the host memory waits before it
+        // frees it.
         unsafe {
             call!(
                 core.runtime,

@@ -1,4 +1,4 @@
-//! What is checked before a device is asked, and what is known of a device that is the CPU.
+//! Checks before accessing a device, and properties of devices that run on the CPU.
 
 use rsb_model::shape::rounded_bytes;
 use rsb_model::{DeviceType, Reason};
@@ -10,35 +10,32 @@ use rsb_device::operation::Operation;
 
 use super::PACK;
 
-/// What this device cannot do.
+/// Returns the error for an operation that the device does not support.
 pub(crate) fn unsupported_error(what: &str, why: impl Into<String>, cure: &str) -> DeviceError {
     DeviceError::Unsupported(Reason::new(what, why, cure))
 }
 
-/// A mistake of this program, not of the user.
+/// Returns the error for a bug in this program, as opposed to a user error.
 pub(crate) fn defect(what: impl Into<String>, why: impl Into<String>) -> DeviceError {
-    DeviceError::Failed(Reason::new(
-        what,
-        why,
-        "this is a defect of this program: please report it with the case's id",
-    ))
+    DeviceError::Failed(Reason::new(what, why, "report this as a bug with the case id"))
 }
 
-/// Refuses what is more than `info` has, or more than `limit`, which a single buffer may have.
+/// Rejects sizes above the memory of `info`, or above `limit`, the maximum of a single buffer.
 pub(crate) fn check_size(bytes: u64, limit: u64, info: &DeviceInfo) -> Result<(), DeviceError> {
     if bytes > info.usable_memory_bytes {
         return Err(too_much_memory(bytes, info));
     }
     if bytes > limit {
         let what = format!("{} of memory", rounded_bytes(bytes));
-        let why = format!("one buffer may have {} on {}", rounded_bytes(limit), info.device);
+        let why =
+            format!("a single buffer is limited to {} on {}", rounded_bytes(limit), info.device);
         return Err(unsupported_error(&what, why, "choose a smaller size"));
     }
     Ok(())
 }
 
-/// Refuses products and convolutions that would take a CPU seconds: more than so many operations of
-/// each.
+/// Rejects products and convolutions that would take seconds on a CPU. `most` holds the maximum
+/// operations of a product and of a convolution.
 pub(crate) fn check_patience(
     operation: &Operation,
     info: &DeviceInfo,
@@ -55,13 +52,14 @@ pub(crate) fn check_patience(
     }
     Err(unsupported_error(
         &format!("{} of {:.0} MFLOP", operation.name(), operation.flops() / 1e6),
-        format!("{} is a CPU, which takes seconds for it this way", info.name),
+        format!("{} is a CPU, which needs seconds for it on this backend", info.name),
         "choose a smaller shape, or measure the CPU itself, with --backend cpu",
     ))
 }
 
-/// Bytes to write over, and to read, so that nothing else stays in a cache: twice the largest. Of a
-/// GPU whose caches are unknown, more than any has, as far as a quarter of its memory holds both.
+/// Returns the number of bytes to overwrite, and to read, for a cache flush: twice the last-level
+/// cache. For a GPU with unknown caches it exceeds any known cache, but both together use at most a
+/// quarter of its memory.
 pub(crate) fn flush_bytes(info: &DeviceInfo) -> u64 {
     const LEAST: u64 = 64 << 20;
     const UNKNOWN: u64 = 512 << 20;
@@ -74,7 +72,8 @@ pub(crate) fn flush_bytes(info: &DeviceInfo) -> u64 {
     }
 }
 
-/// A device that is the CPU has its caches and units, and the memory that the CPU may use.
+/// Completes the description of a device that runs on the CPU with the CPU's caches, units and
+/// usable memory.
 pub(crate) fn on_cpu(info: DeviceInfo) -> DeviceInfo {
     let cpu = host_cpu::read();
     DeviceInfo {
@@ -85,7 +84,7 @@ pub(crate) fn on_cpu(info: DeviceInfo) -> DeviceInfo {
     }
 }
 
-/// Whether `buffers` are what `operation` needs; `here` says whether one is of this device.
+/// Checks that `buffers` match `operation`. `here` returns whether a buffer belongs to this device.
 pub(crate) fn check_buffers(
     operation: &Operation,
     buffers: &[Buffer],
@@ -102,16 +101,17 @@ pub(crate) fn check_buffers(
     }
     Err(defect(
         format!("buffers of {}", operation.name()),
-        "they are not as many or not as large as the operation needs, or not on this device",
+        "the number or size of the buffers does not match the operation, or they are not on this \
+         device",
     ))
 }
 
-/// Storage that a copy between device and host can begin in the middle of.
+/// Storage that supports copies between device and host at any offset.
 pub(crate) trait Storage: 'static {
-    /// Copies and waits; the range lies inside.
+    /// Copies and waits. The range must be inside the storage.
     ///
     /// # Errors
-    /// When the copy fails.
+    /// If the copy fails.
     fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<(), DeviceError>;
 }
 
@@ -129,13 +129,13 @@ pub(crate) fn copy<T: Storage>(
     held::storage::<T>(Some(buffer))?.copy(offset, side)
 }
 
-/// Whether `count` bytes from `offset` on lie in `buffer`.
+/// Checks that `count` bytes starting at `offset` are within `buffer`.
 fn check_range(buffer: &Buffer, offset: u64, count: usize) -> Result<(), DeviceError> {
     if offset.checked_add(count as u64).is_some_and(|end| end <= buffer.bytes()) {
         return Ok(());
     }
     Err(defect(
         "copy",
-        format!("{count} bytes from {offset} on do not fit in a buffer of {}", buffer.bytes()),
+        format!("{count} bytes at offset {offset} do not fit in a buffer of {}", buffer.bytes()),
     ))
 }

@@ -13,20 +13,19 @@ use rsb_device::operation::{
 
 use Argument::{Buffer, Count, Number, Scratch};
 
-/// Rows and columns of C that a group of the tiled kernel makes.
+/// Rows and columns of C per group of the tiled kernel.
 const TILE: u64 = 64;
 
-/// Rows of weights of few bits that a group makes.
+/// Rows of quantized weights per group.
 const WEIGHT_ROWS: u64 = 8;
 
-/// So many rows of C need no tiles.
+/// Maximum rows of C for which tiles are not used.
 const FEW_ROWS: u64 = 4;
 
-/// Rows of C that a work-item of the kernel for CPUs makes; it makes as many columns as
-/// [`STRIP_COLUMNS`].
+/// Rows of C per work-item of the strip kernel for CPUs, with [`STRIP_COLUMNS`] columns each.
 const STRIP_ROWS: u64 = 4;
 
-/// Columns of C in a strip.
+/// Columns of C per strip.
 const STRIP_COLUMNS: u64 = 16;
 
 pub(super) fn elementwise(op: &Elementwise) -> Plan {
@@ -96,8 +95,8 @@ impl Planner<'_> {
         if !op.fits() {
             return Err(unsupported_error(
                 "rearrange",
-                "its rows do not fit where they shall go, or are no pairs to be turned",
-                "choose a larger capacity",
+                "its rows do not fit into the capacity, or have an odd length for a rotation",
+                "choose a larger capacity, or an even row length",
             ));
         }
         self.check_rows("rearrange", op.dtype, op.width)?;
@@ -109,7 +108,8 @@ impl Planner<'_> {
         Ok(Plan::of(Module::Memory, op.dtype, vec![step]))
     }
 
-    /// A group for each row, as far as there can be as many; beyond that they stride.
+    /// Plans one group per row, up to the maximum number of groups; groups then stride over the
+    /// remaining rows.
     pub(super) fn normalize(&self, op: &Normalize) -> Result<Plan, DeviceError> {
         self.check_rows(op.op.as_str(), op.dtype, op.columns)?;
         let kernel = match op.op {
@@ -130,10 +130,10 @@ impl Planner<'_> {
         ))
     }
 
-    /// A group for each few rows of weights, as far as there can be as many.
+    /// Plans one group per block of weight rows, up to the maximum number of groups.
     pub(super) fn quantized_product(&self, op: &QuantizedProduct) -> Result<Plan, DeviceError> {
         op.check()?;
-        self.check_rows("a product with weights of few bits", op.dtype, op.n)?;
+        self.check_rows("a product with quantized weights", op.dtype, op.n)?;
         let sizes = [op.m, op.n, op.k, op.group, op.weights.bits()];
         let arguments = (0..4).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
         let groups = op.n.div_ceil(WEIGHT_ROWS).min(u64::from(self.target.most_groups)) as u32;
@@ -141,21 +141,21 @@ impl Planner<'_> {
         Ok(Plan::of(Module::Quantized, op.dtype, vec![step]))
     }
 
-    /// The tiled kernel, or on a CPU that of strips, unless the naive one is asked for or C is
-    /// small.
+    /// Plans the tiled kernel, or the strip kernel on a CPU, unless the naive one is requested or C
+    /// is small.
     pub(super) fn gemm(&self, op: &Gemm) -> Result<Plan, DeviceError> {
         op.check_plain(self.options, "the kernels of this backend")?;
         if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
             return Err(unsupported_error(
                 "gemm of i8",
-                "its sums are whole numbers, and alpha or beta is not",
-                "choose whole alpha and beta",
+                "its sums are integers, but alpha or beta is not",
+                "choose integers for alpha and beta",
             ));
         }
         if op.is_narrowed() {
             return Err(unsupported_error(
                 &format!("gemm of {} with a result in {}", op.dtype, op.dtype),
-                "the kernels of this backend store its products wider",
+                "the kernels of this backend store these products in a wider data type",
                 "choose f16 or f32",
             ));
         }
@@ -165,7 +165,7 @@ impl Planner<'_> {
         arguments.extend([op.alpha, op.beta].map(Number));
         let asked = self.options.provider.as_deref();
         let whole_rows = op.output_dtype().bytes(op.n).is_multiple_of(self.target.store_bytes);
-        // Of a few rows a tile would be empty for the most part, and neighbors read neighboring
+        // With few rows most of a tile would be empty, and adjacent work-items read adjacent
         // columns of B anyway.
         let flat =
             op.m <= FEW_ROWS && !op.transpose_b && self.target.device_type != DeviceType::Cpu;
@@ -195,5 +195,5 @@ impl Planner<'_> {
     }
 }
 
-/// The sizes above hold for groups of this size.
+/// The sizes above assume groups of this size.
 const _: () = assert!(GROUP as u64 == TILE * TILE / 16);

@@ -1,4 +1,4 @@
-//! What everything on one device shares: the instance, the device and its one queue.
+//! Objects shared by everything on one device: the instance, the device and its queue.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,18 +11,18 @@ use super::instance::Instance;
 use super::matrix;
 use super::queue::Queue;
 
-/// One device, opened.
+/// An open device.
 pub(super) struct Core {
     pub(super) raw: ash::Device,
     pub(super) traits: Traits,
     pub(super) memory: vk::PhysicalDeviceMemoryProperties,
     queue: RefCell<Queue>,
-    /// Outlives the device.
+    /// Must outlive the device.
     _instance: Rc<Instance>,
 }
 
 impl Core {
-    /// Opens what was found, with the features that kernels use where the device has them.
+    /// Opens a device with the features that kernels use, if it supports them.
     pub(super) fn open(
         instance: Rc<Instance>,
         found: &PhysicalCandidate,
@@ -57,16 +57,16 @@ impl Core {
             create = create.push_next(&mut products).push_next(&mut model);
         }
         let create = create.enabled_extension_names(&names);
-        // SAFETY: every structure is live for the call; what is enabled, the device was found to
-        // have.
+        // SAFETY: every structure is live for the call, and the device supports the enabled
+        // features.
         let raw = unsafe { instance.raw.create_device(found.physical, &create, None) }
             .with_call("vkCreateDevice")?;
-        // SAFETY: the device was found in this instance.
+        // SAFETY: the physical device belongs to this instance.
         let memory = unsafe { instance.raw.get_physical_device_memory_properties(found.physical) };
         let queue = match Queue::new(&raw, traits.family) {
             Ok(queue) => RefCell::new(queue),
             Err(failure) => {
-                // SAFETY: nothing of the device is left.
+                // SAFETY: no object of the device is left.
                 unsafe { raw.destroy_device(None) };
                 return Err(failure);
             }
@@ -74,7 +74,7 @@ impl Core {
         Ok(Rc::new(Self { raw, traits, memory, queue, _instance: instance }))
     }
 
-    /// Adds commands to those that wait to be handed over, after everything before has ended.
+    /// Adds commands to the pending ones; they start after all previous commands have completed.
     pub(super) fn record(
         &self,
         commands: impl FnOnce(&ash::Device, vk::CommandBuffer),
@@ -82,17 +82,17 @@ impl Core {
         self.queue.borrow_mut().record(&self.raw, commands)
     }
 
-    /// Hands over what waits.
+    /// Submits the pending commands.
     pub(super) fn flush(&self) -> Result<(), Failure> {
         self.queue.borrow_mut().flush(&self.raw)
     }
 
-    /// Hands over a recording made before.
+    /// Submits a recording created earlier.
     pub(super) fn submit(&self, recording: vk::CommandBuffer) -> Result<(), Failure> {
         self.queue.borrow_mut().submit(&self.raw, recording)
     }
 
-    /// A recording of `commands` that can be handed over any number of times.
+    /// Creates a recording of `commands` that can be submitted any number of times.
     pub(super) fn recording(
         &self,
         commands: impl FnOnce(&ash::Device, vk::CommandBuffer),
@@ -100,12 +100,12 @@ impl Core {
         self.queue.borrow().recording(&self.raw, commands)
     }
 
-    /// Gives a recording back, which does not run any more.
+    /// Frees a recording that is no longer running.
     pub(super) fn forget(&self, recording: vk::CommandBuffer) {
         self.queue.borrow().forget(&self.raw, recording);
     }
 
-    /// Hands over what waits, and waits until all of it has ended.
+    /// Submits pending commands and waits until all have completed.
     pub(super) fn synchronize(&self) -> Result<(), Failure> {
         self.queue.borrow_mut().synchronize(&self.raw)
     }
@@ -113,7 +113,7 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        // SAFETY: nothing that uses the device is left: all of it holds this core.
+        // SAFETY: nothing that uses the device is left, since all of it holds this core.
         unsafe {
             let _ = self.raw.device_wait_idle();
             self.queue.get_mut().destroy(&self.raw);

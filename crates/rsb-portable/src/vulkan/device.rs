@@ -1,4 +1,4 @@
-//! One Vulkan device behind the device traits.
+//! Implementation of the device traits for Vulkan.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,18 +20,18 @@ use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Option
 use rsb_device::held::{HostSide, LazyCell};
 use rsb_device::operation::{Launch, LaunchMode, Operation};
 
-/// Most operations of a product and of a convolution on a CPU, which does some hundred million in a
-/// second.
+/// Maximum operations of a product and of a convolution on a CPU, which executes some hundred
+/// million per second.
 const MAX_CPU_OPERATIONS: [f64; 2] = [64e6, 64e6];
 
-/// One device, opened.
+/// An open Vulkan device.
 pub struct VulkanDevice {
     info: DeviceInfo,
-    /// Made on first use.
+    /// Created on first use.
     pipelines: RefCell<BTreeMap<(&'static str, Dtype), Rc<Pipeline>>>,
-    /// Shapes of matrix units that the driver lists.
+    /// Shapes of matrix units that the driver reports.
     matrix_shapes: Vec<String>,
-    /// What is written to empty the caches, kept between calls.
+    /// Kernel that flushes the caches, kept between calls.
     flush: LazyCell<Bound>,
     core: Rc<Core>,
 }
@@ -66,12 +66,12 @@ impl VulkanDevice {
         Ok(pipeline)
     }
 
-    /// The size of subgroups that `kernel` needs.
+    /// Returns the subgroup size that `kernel` requires.
     fn subgroup_size(&self, kernel: &str) -> SubgroupSize {
         let traits = self.core.traits;
         match traits.subgroup_lanes.filter(|_| shaders::by_subgroups(traits, kernel)) {
             Some(lanes) => SubgroupSize::Required(lanes),
-            // Drivers choose the size that their matrix units work in.
+            // The driver chooses the size that its matrix units use.
             None if kernel == "rsb_peak_matrix" && traits.size_control == Presence::Yes => {
                 SubgroupSize::Reported
             }
@@ -91,8 +91,8 @@ impl VulkanDevice {
 
     fn target(&self) -> Target {
         let traits = self.core.traits;
-        // Strips of C are for compilers that see one work-item at a time; these shaders are run
-        // side by side everywhere.
+        // Strips of C suit compilers that process one work-item at a time; these shaders run
+        // work-items in parallel on every device.
         Target {
             device_type: DeviceType::Gpu,
             units: self.info.units,
@@ -102,10 +102,10 @@ impl VulkanDevice {
         }
     }
 
-    /// What would take too long, or is fixed in the shaders.
+    /// Rejects operations that would take too long, and options that are fixed in the shaders.
     fn check(&self, operation: &Operation, options: &Options) -> Result<(), DeviceError> {
         if let Some(asked) = options.block_size.filter(|&asked| asked != GROUP) {
-            let why = format!("the shaders work in groups of {GROUP}");
+            let why = format!("the shaders use groups of {GROUP}");
             return Err(unsupported_error(
                 &format!("groups of {asked} threads"),
                 why,
@@ -121,7 +121,8 @@ impl VulkanDevice {
         portable::check_patience(operation, &self.info, MAX_CPU_OPERATIONS)
     }
 
-    /// Twice the last cache, twice: see [`portable::flush`].
+    /// Creates the flush kernel with two buffers of twice the last-level cache; see
+    /// [`portable::flush`].
     fn flush_kernel(&self) -> Result<Bound, DeviceError> {
         let bytes = portable::flush_bytes(&self.info).min(self.core.traits.buffer_bytes);
         let buffers = [bytes, bytes, 8]
@@ -203,7 +204,7 @@ impl Device for VulkanDevice {
     }
 }
 
-/// Kernels that do nothing, one hand-over for each, or recorded and handed over together.
+/// Empty kernels, submitted one by one, or recorded and submitted together.
 struct Launches {
     core: Rc<Core>,
     empty: Bound,

@@ -1,20 +1,20 @@
-//! What Vulkan says turned into what, why and cure.
+//! Conversion of Vulkan errors to a description, a reason and a fix.
 
 use ash::vk;
 use rsb_model::Reason;
 
 use rsb_device::device::DeviceError;
 
-/// A call that failed.
+/// A failed Vulkan call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Failure {
     call: &'static str,
     result: vk::Result,
 }
 
-/// Gives a result the name of its call.
+/// Attaches the name of the call to a result.
 pub(super) trait WithCall<T> {
-    /// The value, or the failure of `call`.
+    /// Returns the value, or the failure of `call`.
     fn with_call(self, call: &'static str) -> Result<T, Failure>;
 }
 
@@ -25,7 +25,7 @@ impl<T> WithCall<T> for Result<T, vk::Result> {
 }
 
 impl Failure {
-    /// What was said.
+    /// Returns the Vulkan result code.
     pub(super) const fn result(self) -> vk::Result {
         self.result
     }
@@ -36,16 +36,15 @@ const fn cure(result: vk::Result) -> &'static str {
         vk::Result::ERROR_OUT_OF_DEVICE_MEMORY
         | vk::Result::ERROR_OUT_OF_HOST_MEMORY
         | vk::Result::ERROR_TOO_MANY_OBJECTS => {
-            "choose a smaller size, or end what else uses the memory"
+            "choose a smaller size, or stop other programs that use the memory"
         }
         vk::Result::ERROR_DEVICE_LOST => {
-            "look at the kernel's log (dmesg): a kernel that runs for seconds is ended by some \
-             drivers; choose a smaller \
-             size"
+            "check the kernel log (dmesg): some drivers stop kernels that run for seconds; choose \
+             a smaller size"
         }
         _ => {
-            "look whether vulkaninfo works and what the kernel's log (dmesg) says; reinstall the \
-             driver if it does not"
+            "run vulkaninfo and check the kernel log (dmesg); if vulkaninfo fails too, reinstall \
+             the driver"
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The devices of the drivers, and what each is. What a driver does not tell is unknown, not zero.
+//! Device enumeration and properties. A property that a driver does not report is unknown, not
+//! zero.
 
 use std::ffi::CStr;
 
@@ -11,42 +12,42 @@ use super::matrix::{self, EXTENSIONS, MatrixUnits};
 use crate::caches::{self, GpuIdentity};
 use rsb_device::device::DeviceInfo;
 
-/// A device as opening it needs it.
+/// A device with the data needed to open it.
 pub(super) struct PhysicalCandidate {
     pub(super) info: DeviceInfo,
     pub(super) physical: vk::PhysicalDevice,
     pub(super) traits: Traits,
-    /// Shapes of matrix units that the driver lists.
+    /// Shapes of matrix units that the driver reports.
     pub(super) matrix_shapes: Vec<String>,
 }
 
-/// What a device can, and what it takes at most.
+/// Features and limits of a device.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Traits {
-    /// The family of queues that is used.
+    /// Queue family in use.
     pub(super) family: u32,
-    /// Bits of its timestamps that count; zero where it has none.
+    /// Valid bits of its timestamps; zero without timestamp support.
     pub(super) timestamp_bits: u32,
-    /// Nanoseconds of a tick.
+    /// Nanoseconds per tick.
     pub(super) timestamp_period: f64,
-    /// Bytes of one buffer.
+    /// Maximum bytes of one buffer.
     pub(super) buffer_bytes: u64,
-    /// Groups of a launch.
+    /// Maximum groups of a launch.
     pub(super) most_groups: u32,
     /// Compute units, or [`MANY_UNITS`].
     pub(super) units: u32,
     pub(super) f64: Presence,
     pub(super) f16: Presence,
-    /// Whether pipelines can choose the size of subgroups (`VK_EXT_subgroup_size_control`).
+    /// Whether pipelines can choose the subgroup size (`VK_EXT_subgroup_size_control`).
     pub(super) size_control: Presence,
-    /// Lanes of the subgroups that kernels with sums and maxima of a subgroup require; `None` if
-    /// they go without.
+    /// Subgroup size required by kernels that compute sums and maxima in subgroups; `None` if they
+    /// do not use subgroups.
     pub(super) subgroup_lanes: Option<u32>,
-    /// The shape in which matrix units multiply f16 and sum in f32.
+    /// Shape in which matrix units multiply f16 and accumulate in f32.
     pub(super) matrix: Option<matrix::Shape>,
 }
 
-/// Whether a device has something.
+/// Whether a device has a feature.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Presence {
     Yes,
@@ -60,14 +61,14 @@ impl From<u32> for Presence {
     }
 }
 
-/// Units where no extension tells them: as many as large GPUs have, so that what is limited by them
-/// is not limited too much, and there are groups enough for every GPU.
+/// Number of units assumed if no extension reports it. Large GPUs have as many, so that limits
+/// derived from it are not too low and every GPU gets enough groups.
 const MANY_UNITS: u32 = 256;
 
-/// The threads of a group in every kernel.
+/// Threads per group in every kernel.
 const THREADS: u32 = crate::portable::GROUP;
 
-/// Every device that can compute, in the loader's order.
+/// Returns every device that supports compute, in the loader's order.
 pub(super) fn devices(instance: &Instance) -> Result<Vec<PhysicalCandidate>, Reason> {
     // SAFETY: the instance is live.
     let physical = unsafe { instance.raw.enumerate_physical_devices() }
@@ -78,14 +79,13 @@ pub(super) fn devices(instance: &Instance) -> Result<Vec<PhysicalCandidate>, Rea
         found.extend(describe(instance, physical, DeviceRef { backend: BackendId::Vulkan, index }));
     }
     if found.is_empty() {
-        let why = "the drivers that are there find no device of Vulkan 1.1 that computes in groups \
-                   of 256";
+        let why = "the installed drivers find no Vulkan 1.1 device that supports groups of 256";
         return Err(Reason::new("Vulkan devices", why, instance::CURE));
     }
     Ok(found)
 }
 
-/// What a device is; nothing when it is too old or too small.
+/// Describes a device. Returns `None` if its version or its limits are too low.
 fn describe(
     instance: &Instance,
     physical: vk::PhysicalDevice,
@@ -118,7 +118,8 @@ fn describe(
     if has(vk::EXT_SUBGROUP_SIZE_CONTROL_NAME) {
         all = all.push_next(&mut sizes);
     }
-    // SAFETY: the chain holds structures of extensions that the device has, each live for the call.
+    // SAFETY: the chain holds structures of extensions that the device supports, each live for the
+    // call.
     unsafe { instance.raw.get_physical_device_properties2(physical, &mut all) };
     let properties = all.properties;
     let limits = properties.limits;
@@ -142,8 +143,8 @@ fn describe(
         && EXTENSIONS.into_iter().all(has)
         && subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
     let matrix = if has_matrix {
-        // A driver may run fewer lanes than it reports (Mesa's for Intel), but no fewer than the
-        // smallest size.
+        // A driver may run fewer lanes than it reports (Mesa's Intel driver), but no fewer than the
+        // minimum subgroup size.
         let fewest =
             [sizes.min_subgroup_size, subgroup.subgroup_size].into_iter().find(|&lanes| lanes > 0);
         matrix::units(instance, physical, fewest.unwrap_or(0))
@@ -200,7 +201,7 @@ fn describe(
     Some(PhysicalCandidate { info, physical, traits, matrix_shapes: matrix.listed })
 }
 
-/// The device's name and its driver's: one GPU may be there several times, through several drivers.
+/// Returns the names of the device and its driver, since several drivers may expose the same GPU.
 fn name(properties: &vk::PhysicalDeviceProperties, driver: Option<&str>) -> String {
     let device = text(properties.device_name_as_c_str()).unwrap_or_default();
     driver.map_or_else(|| device.clone(), |driver| format!("{device} [{driver}]"))
@@ -210,7 +211,7 @@ fn text(found: Result<&CStr, std::ffi::FromBytesUntilNulError>) -> Option<String
     found.ok().map(|text| text.to_string_lossy().trim().to_owned())
 }
 
-/// As sysfs writes it: `0000:03:00.0`.
+/// Formats the address as in sysfs: `0000:03:00.0`.
 fn pci_address(bus: &vk::PhysicalDevicePCIBusInfoPropertiesEXT<'_>) -> String {
     format!(
         "{:04x}:{:02x}:{:02x}.{:x}",
@@ -228,7 +229,8 @@ fn extensions(instance: &Instance, physical: vk::PhysicalDevice) -> Vec<std::ffi
         .collect()
 }
 
-/// The first family that computes and has timestamps; else the first that computes.
+/// Returns the index and timestamp bits of the first compute family with timestamps, or else of the
+/// first compute family.
 fn queue_family(instance: &Instance, physical: vk::PhysicalDevice) -> Option<(u32, u32)> {
     // SAFETY: instance and device are live.
     let families = unsafe { instance.raw.get_physical_device_queue_family_properties(physical) };
@@ -240,7 +242,7 @@ fn queue_family(instance: &Instance, physical: vk::PhysicalDevice) -> Option<(u3
     computing.iter().find(|(_, bits)| *bits > 0).or(computing.first()).copied()
 }
 
-/// Whether the device computes in f64 and in f16.
+/// Returns whether the device supports f64 and f16 arithmetic.
 fn features(
     instance: &Instance,
     physical: vk::PhysicalDevice,
@@ -251,27 +253,29 @@ fn features(
     if has_small == Presence::Yes {
         all = all.push_next(&mut small);
     }
-    // SAFETY: the chain holds a structure of an extension that the device has, live for the call.
+    // SAFETY: the chain holds a structure of an extension that the device supports, live for the
+    // call.
     unsafe { instance.raw.get_physical_device_features2(physical, &mut all) };
     let f64 = all.features.shader_float64.into();
     (f64, small.shader_float16.into())
 }
 
-/// Whether the size of subgroups can be chosen.
+/// Returns whether the subgroup size can be chosen.
 fn size_control(instance: &Instance, physical: vk::PhysicalDevice) -> Presence {
     let mut control = vk::PhysicalDeviceSubgroupSizeControlFeatures::default();
     let mut all = vk::PhysicalDeviceFeatures2::default().push_next(&mut control);
-    // SAFETY: the chain holds a structure of an extension that the device has, live for the call.
+    // SAFETY: the chain holds a structure of an extension that the device supports, live for the
+    // call.
     unsafe { instance.raw.get_physical_device_features2(physical, &mut all) };
     control.subgroup_size_control.into()
 }
 
-/// The size of subgroups that kernels require to bring their values together; `None` if the device
-/// cannot, or if its subgroups have one lane.
+/// Returns the subgroup size that kernels with subgroup operations require; `None` if the device
+/// does not support it, or if its subgroups have one lane.
 ///
-/// Without a required size a driver may report more lanes than it runs (Mesa's for Intel reports 32
-/// and runs 8), and loops that stride by the size leave out lanes. Kernels that work by groups are
-/// used then.
+/// Without a required size a driver may report more lanes than it runs (Mesa's Intel driver reports
+/// 32 and runs 8), and loops that stride by the size skip lanes. In that case kernels that use
+/// whole groups run instead.
 fn subgroup_lanes(
     reported: &vk::PhysicalDeviceSubgroupProperties<'_>,
     sizes: &vk::PhysicalDeviceSubgroupSizeControlProperties<'_>,
@@ -289,7 +293,7 @@ fn subgroup_lanes(
     (lanes > 1 && THREADS.div_ceil(lanes) <= sizes.max_compute_workgroup_subgroups).then_some(lanes)
 }
 
-/// Compute units, where an extension of AMD or NVIDIA tells them.
+/// Returns the number of compute units, if an AMD or NVIDIA extension reports it.
 fn units(
     amd: &vk::PhysicalDeviceShaderCorePropertiesAMD<'_>,
     nvidia: &vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV<'_>,
@@ -300,7 +304,7 @@ fn units(
     [amd, nvidia.shader_sm_count].into_iter().find(|&units| units > 0)
 }
 
-/// Nine tenths of the largest heap of the device's own.
+/// Returns nine tenths of the largest device-local heap, in bytes.
 fn usable_memory(instance: &Instance, physical: vk::PhysicalDevice) -> u64 {
     // SAFETY: instance and device are live.
     let memory = unsafe { instance.raw.get_physical_device_memory_properties(physical) };

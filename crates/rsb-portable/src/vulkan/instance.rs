@@ -1,4 +1,4 @@
-//! Vulkan's loader and an instance of it. Nothing is linked; a missing loader is a reason.
+//! Vulkan loader and instance. Nothing is linked; a missing loader is reported as a reason.
 
 use std::rc::Rc;
 
@@ -7,19 +7,19 @@ use rsb_model::Reason;
 
 use super::failure::WithCall as _;
 
-/// The variable that names the loader explicitly, for tests and odd installations.
+/// Environment variable with the path of the loader, for tests and unusual installations.
 const VARIABLE: &str = "RSB_VULKAN_LIBRARY";
 
-/// How to get a loader and a driver.
+/// Instructions for installing a loader and a driver.
 pub(super) const CURE: &str = "install the loader and a driver: libvulkan1 and mesa-vulkan-drivers \
                                on Debian and Ubuntu, \
                                vulkan-loader and mesa-vulkan-drivers on Fedora, or the GPU's own \
                                driver";
 
-/// The version of Vulkan that is used.
+/// Vulkan version in use.
 const VERSION: u32 = vk::API_VERSION_1_1;
 
-/// An instance.
+/// A Vulkan instance.
 pub(super) struct Instance {
     pub(super) raw: ash::Instance,
     /// Keeps the library loaded.
@@ -27,19 +27,23 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Loads the loader and makes an instance.
+    /// Loads the loader and creates an instance.
     pub(super) fn start() -> Result<Rc<Self>, Reason> {
         let entry = load()?;
-        // SAFETY: the loader is loaded; the function takes no arguments of ours.
+        // SAFETY: the loader is loaded; the function takes no arguments.
         let version = unsafe { entry.try_enumerate_instance_version() };
         if version.ok().flatten().is_none_or(|version| version < VERSION) {
-            return Err(Reason::new("Vulkan", "its loader is of version 1.0; 1.1 is needed", CURE));
+            return Err(Reason::new(
+                "Vulkan",
+                "its loader has version 1.0, but 1.1 is required",
+                CURE,
+            ));
         }
         let application = vk::ApplicationInfo::default()
             .application_name(c"rusty-stack-bench")
             .api_version(VERSION);
         let create = vk::InstanceCreateInfo::default().application_info(&application);
-        // SAFETY: the structures are live for the call; no function of ours is handed over.
+        // SAFETY: the structures are live for the call; no callback is passed.
         match unsafe { entry.create_instance(&create, None) }.with_call("vkCreateInstance") {
             Ok(raw) => Ok(Rc::new(Self { raw, entry })),
             Err(failure) if failure.result() == vk::Result::ERROR_INCOMPATIBLE_DRIVER => {
@@ -62,7 +66,7 @@ fn load() -> Result<ash::Entry, Reason> {
     let loaded = match &explicit {
         // SAFETY: loading runs the initializers of a library that the user named explicitly.
         Some(file) => unsafe { ash::Entry::load_from(file) },
-        // SAFETY: as above, of a library that the user installed under its well-known name.
+        // SAFETY: as above, for a library that the user installed under its well-known name.
         None => unsafe { ash::Entry::load() },
     };
     loaded.map_err(|error| {
@@ -74,11 +78,11 @@ fn load() -> Result<ash::Entry, Reason> {
     })
 }
 
-/// The loader is there, a driver is not.
+/// Returns the reason if the loader finds no driver.
 pub(super) fn no_driver() -> Reason {
     Reason::new(
         "Vulkan drivers",
-        "the loader finds none (no usable file in /usr/share/vulkan/icd.d)",
+        "the loader finds no driver (no usable file in /usr/share/vulkan/icd.d)",
         CURE,
     )
 }

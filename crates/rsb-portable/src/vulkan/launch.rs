@@ -1,4 +1,4 @@
-//! A plan bound to its buffers, ready to be launched again and again.
+//! A plan bound to its buffers, ready for repeated launches.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use rsb_device::held;
 pub(super) struct Bound {
     launches: Vec<Launch>,
     provider: &'static str,
-    /// Memory behind the arguments.
+    /// Memory used by the arguments.
     _buffers: Vec<Buffer>,
     _scratch: Vec<Allocation>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Launch {
 }
 
 impl Bound {
-    /// Binds the kernels that `pipeline` gives to the arguments of `plan`.
+    /// Binds the kernels returned by `pipeline` to the arguments of `plan`.
     pub(super) fn new(
         core: &Rc<Core>,
         plan: &Plan,
@@ -58,7 +58,7 @@ impl Bound {
         })
     }
 
-    /// The same by another name in records.
+    /// Changes the provider name in records.
     pub(super) fn with_provider(self, provider: &'static str) -> Self {
         Self { provider, ..self }
     }
@@ -70,7 +70,7 @@ impl Bound {
         })
     }
 
-    /// The launches themselves, for a recording.
+    /// Returns the launches, for recording them.
     pub(super) fn launches(&self) -> &[Launch] {
         &self.launches
     }
@@ -87,7 +87,7 @@ impl Kernel for Bound {
 }
 
 impl Launch {
-    /// Binds buffers, the last of them first: what is written is binding 0.
+    /// Binds buffers in reverse order, so that the output is binding 0.
     fn new(
         pipeline: Rc<Pipeline>,
         memory: &[&Allocation],
@@ -113,7 +113,7 @@ impl Launch {
         let layouts = [launch.pipeline.set_layout];
         let allocate =
             vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
-        // SAFETY: pool and layout are live.
+        // SAFETY: the pool and the layout are live.
         let sets = unsafe { device.allocate_descriptor_sets(&allocate) }
             .with_call("vkAllocateDescriptorSets")?;
         let set = sets.first().copied().unwrap_or_default();
@@ -138,17 +138,18 @@ impl Launch {
                     .buffer_info(info)
             })
             .collect();
-        // SAFETY: set and buffers are live and not in use; the layout has as many bindings.
+        // SAFETY: the set and the buffers are live and not in use; the layout has the same number
+        // of bindings.
         unsafe { device.update_descriptor_sets(&writes, &[]) };
         launch.set = set;
         Ok(launch)
     }
 
-    /// Its commands.
+    /// Records the commands of the launch.
     pub(super) fn commands(&self, device: &ash::Device, commands: vk::CommandBuffer) {
         let (point, layout) = (vk::PipelineBindPoint::COMPUTE, self.pipeline.layout);
-        // SAFETY: the recording is under way; pipeline, set and the memory behind it are kept by
-        // whoever waits for the queue, and the numbers are as many as the layout says.
+        // SAFETY: the command buffer is recording; the code that waits for the queue keeps the
+        // pipeline, the set and its memory; the push constants have the size of the layout.
         unsafe {
             device.cmd_bind_pipeline(commands, point, self.pipeline.raw);
             if self.set != vk::DescriptorSet::null() {
@@ -172,8 +173,8 @@ impl Drop for Launch {
     fn drop(&mut self) {
         let core = self.pipeline.core();
         let _ = core.synchronize();
-        // SAFETY: nothing that uses the set runs any more, and nobody else gives its pool back;
-        // null is ignored.
+        // SAFETY: nothing that uses the set is running, and nothing else destroys its pool; null is
+        // ignored.
         unsafe { core.raw.destroy_descriptor_pool(self.pool, None) };
     }
 }
@@ -189,7 +190,9 @@ fn memory<'m>(
             Argument::Buffer(index) => memory.push(allocation(buffers.get(index))?),
             Argument::Scratch(index) => {
                 let room = scratch.get(index);
-                memory.push(room.ok_or_else(|| defect("plan", "it names a room that it lacks"))?);
+                memory.push(room.ok_or_else(|| {
+                    defect("plan", "it refers to a workspace that it does not have")
+                })?);
             }
             Argument::Count(_) | Argument::Number(_) => {}
         }
@@ -197,8 +200,8 @@ fn memory<'m>(
     Ok(memory)
 }
 
-/// The numbers as the shader's structure has them: counts of 32 bits, then numbers of the type that
-/// is computed in, each at a multiple of its size.
+/// Returns the push constants as laid out in the shader: 32-bit counts, then numbers in the type of
+/// the computation, each aligned to its size.
 fn numbers(step: &Step, dtype: Dtype) -> Result<Vec<u8>, DeviceError> {
     let mut bytes = Vec::new();
     for argument in &step.arguments {
@@ -207,7 +210,7 @@ fn numbers(step: &Step, dtype: Dtype) -> Result<Vec<u8>, DeviceError> {
                 let count = u32::try_from(count).map_err(|_| {
                     unsupported_error(
                         &format!("{} of {count}", step.kernel.trim_start_matches("rsb_")),
-                        "counts have 32 bits here",
+                        "the shaders use 32-bit counts",
                         "choose a smaller size",
                     )
                 })?;
@@ -224,7 +227,7 @@ fn numbers(step: &Step, dtype: Dtype) -> Result<Vec<u8>, DeviceError> {
     Ok(bytes)
 }
 
-/// As many groups as the device takes; kernels stride over what is left.
+/// Returns the number of groups, limited by the device; kernels stride over the rest.
 fn groups(work: Work, most: u32) -> u32 {
     let wanted = match work {
         Work::Items(items) => u32::try_from(items.div_ceil(u64::from(GROUP))).unwrap_or(u32::MAX),
@@ -234,7 +237,7 @@ fn groups(work: Work, most: u32) -> u32 {
     wanted.clamp(1, most.max(1))
 }
 
-/// The device's memory in a buffer.
+/// Returns the device memory of a buffer.
 pub(super) fn allocation(buffer: Option<&Buffer>) -> Result<&Allocation, DeviceError> {
     held::storage(buffer)
 }

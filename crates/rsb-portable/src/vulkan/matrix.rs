@@ -1,5 +1,5 @@
-//! Matrix units, as `VK_KHR_cooperative_matrix` lists them: shapes that there is a kernel for, and
-//! all that the driver has.
+//! Matrix units, as reported by `VK_KHR_cooperative_matrix`: shapes supported by a kernel, and all
+//! shapes of the driver.
 
 use ash::vk;
 use rsb_model::Dtype;
@@ -8,28 +8,28 @@ use super::instance::Instance;
 use crate::portable::unsupported_error;
 use rsb_device::device::DeviceError;
 
-/// The extensions that the kernels need.
+/// Extensions required by the kernels.
 pub(super) const EXTENSIONS: [&std::ffi::CStr; 2] =
     [vk::KHR_COOPERATIVE_MATRIX_NAME, vk::KHR_VULKAN_MEMORY_MODEL_NAME];
 
-/// Rows, columns and length of the sums of each kernel, the preferred one first: AMD and NVIDIA
-/// have the first, Intel's Xe2 the second and Xe-HPG the third.
+/// Rows, columns and depth of each kernel in order of preference: AMD and NVIDIA support the first,
+/// Intel's Xe2 the second and Xe-HPG the third.
 pub(super) const KERNELS: [Shape; 3] = [[16, 16, 16], [8, 16, 16], [8, 8, 16]];
 
-/// m × n × k.
+/// A shape m × n × k.
 pub(super) type Shape = [u32; 3];
 
-/// The matrix units of a device.
+/// Matrix units of a device.
 #[derive(Debug, Default)]
 pub(super) struct MatrixUnits {
-    /// The shape of the kernel that they run.
+    /// Shape of the kernel to run.
     pub(super) kernel: Option<Shape>,
-    /// Every shape that the driver lists, with its types: `8x16x16 f16 to f32`.
+    /// Every shape that the driver reports, with its types: `8x16x16 f16 to f32`.
     pub(super) listed: Vec<String>,
 }
 
-/// The matrix units of a device that has the [`EXTENSIONS`] and whose subgroups have at least
-/// `fewest_lanes` lanes.
+/// Returns the matrix units of a device that supports the [`EXTENSIONS`] and whose subgroups have
+/// at least `fewest_lanes` lanes.
 pub(super) fn units(
     instance: &Instance,
     physical: vk::PhysicalDevice,
@@ -39,7 +39,8 @@ pub(super) fn units(
     let mut model = vk::PhysicalDeviceVulkanMemoryModelFeatures::default();
     let mut all =
         vk::PhysicalDeviceFeatures2::default().push_next(&mut matrix).push_next(&mut model);
-    // SAFETY: the chain holds structures of extensions that the device has, each live for the call.
+    // SAFETY: the chain holds structures of extensions that the device supports, each live for the
+    // call.
     unsafe { instance.raw.get_physical_device_features2(physical, &mut all) };
     if matrix.cooperative_matrix == vk::FALSE || model.vulkan_memory_model == vk::FALSE {
         return MatrixUnits::default();
@@ -51,8 +52,8 @@ pub(super) fn units(
     MatrixUnits { kernel: choose(&shapes, fewest_lanes), listed: describe(&shapes) }
 }
 
-/// The first kernel whose shape the driver lists. Each has room for the results of 4096 / (m × n)
-/// subgroups in its group of 256, so subgroups must not be smaller.
+/// Returns the first kernel whose shape the driver reports. Each has room for the results of 4096 /
+/// (m × n) subgroups in its group of 256, so smaller subgroups are not supported.
 fn choose(shapes: &[vk::CooperativeMatrixPropertiesKHR<'_>], fewest_lanes: u32) -> Option<Shape> {
     KERNELS
         .into_iter()
@@ -68,7 +69,7 @@ fn is_of_kernel(shape: &vk::CooperativeMatrixPropertiesKHR<'_>, kernel: Shape) -
         && shape.scope == vk::ScopeKHR::SUBGROUP
 }
 
-/// Each shape with its types, once.
+/// Lists each shape with its types once.
 fn describe(shapes: &[vk::CooperativeMatrixPropertiesKHR<'_>]) -> Vec<String> {
     let mut listed: Vec<String> = Vec::new();
     for shape in shapes {
@@ -96,18 +97,18 @@ fn type_name(of: vk::ComponentTypeKHR) -> String {
     name.to_owned()
 }
 
-/// Why the matrix units of a device whose driver lists these shapes are not measured in `dtype`.
+/// Returns the error for matrix units that have no kernel for `dtype`. `listed` holds the shapes
+/// that the driver reports.
 pub(super) fn no_kernel_error(dtype: Dtype, listed: &[String]) -> DeviceError {
     let kernels = KERNELS.map(|[m, n, k]| format!("{m}x{n}x{k}")).join(", ");
     let found = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
     unsupported_error(
         &format!("matrix units for {dtype}"),
         format!(
-            "the kernels are of f16 summed in f32, in the shapes {kernels}; the driver lists by \
-             VK_KHR_cooperative_matrix: \
-             {found}"
+            "the kernels support f16 summed in f32, in the shapes {kernels}; the driver reports \
+             with VK_KHR_cooperative_matrix: {found}"
         ),
-        "measure the engine `vector`, or use the GPU's native runtime or a newer driver",
+        "choose engine=vector, or use the GPU's native runtime or a newer driver",
     )
 }
 

@@ -1,5 +1,4 @@
-//! Buffers with memory behind them, of a kind chosen on purpose, given back when nobody holds them
-//! any more.
+//! Buffers with memory of a selected type, freed when the last owner is dropped.
 
 use std::rc::Rc;
 
@@ -12,29 +11,29 @@ use crate::portable::Storage;
 use rsb_device::device::DeviceError;
 use rsb_device::held::HostSide;
 
-/// Bytes that pass the host's side of a copy at once, where the device's memory cannot be mapped.
+/// Bytes per staging copy, if the device memory cannot be mapped.
 const STAGE: u64 = 8 << 20;
 
-/// Where memory shall lie.
+/// Requested location of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Beside the compute units.
+    /// Device memory.
     Device,
-    /// With the host, cached there, so that the host reads it fast.
+    /// Host memory, cached so that host reads are fast.
     Host,
 }
 
-/// A buffer.
+/// A buffer and its memory.
 pub(super) struct Allocation {
     core: Rc<Core>,
     buffer: vk::Buffer,
     memory: vk::DeviceMemory,
-    /// Where the host sees it, if it does.
+    /// Address of the mapping, if the memory is mapped.
     mapped: Option<*mut u8>,
 }
 
 impl Allocation {
-    /// `bytes` zeros, with room to a whole pack.
+    /// Allocates `bytes` zeros, rounded up to whole packs.
     pub(super) fn new_zeroed(core: &Rc<Core>, bytes: u64, place: Place) -> Result<Self, Failure> {
         let size = bytes.max(1).saturating_add(PACK - 1) / PACK * PACK;
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
@@ -44,11 +43,12 @@ impl Allocation {
         // SAFETY: the device is live.
         let buffer =
             unsafe { core.raw.create_buffer(&create, None) }.with_call("vkCreateBuffer")?;
-        // What fails from here on gives the buffer back, when `made` is dropped.
+        // On later failures, dropping `made` destroys the buffer.
         let mut made =
             Self { core: Rc::clone(core), buffer, memory: vk::DeviceMemory::null(), mapped: None };
         made.back(place)?;
-        // SAFETY: the buffer is a multiple of four bytes long and is kept until the wait has ended.
+        // SAFETY: the buffer size is a multiple of four bytes, and the buffer is kept until the
+        // wait completes.
         core.record(|device, commands| unsafe {
             device.cmd_fill_buffer(commands, buffer, 0, size, 0);
         })?;
@@ -56,27 +56,27 @@ impl Allocation {
         Ok(made)
     }
 
-    /// Puts memory behind it.
+    /// Allocates and binds memory.
     fn back(&mut self, place: Place) -> Result<(), Failure> {
         let core = &self.core;
         // SAFETY: the buffer is live.
         let needed = unsafe { core.raw.get_buffer_memory_requirements(self.buffer) };
         let kind = choose(core.memory.memory_types_as_slice(), needed.memory_type_bits, place)
             .ok_or(vk::Result::ERROR_FEATURE_NOT_PRESENT)
-            .with_call("choice of a memory type")?;
+            .with_call("selection of a memory type")?;
         let allocate =
             vk::MemoryAllocateInfo::default().allocation_size(needed.size).memory_type_index(kind);
-        // SAFETY: the type is one that the buffer takes.
+        // SAFETY: the buffer supports this memory type.
         self.memory =
             unsafe { core.raw.allocate_memory(&allocate, None) }.with_call("vkAllocateMemory")?;
-        // SAFETY: buffer and memory are new, and the memory is as large as was asked for.
+        // SAFETY: buffer and memory are new, and the memory has the required size.
         unsafe { core.raw.bind_buffer_memory(self.buffer, self.memory, 0) }
             .with_call("vkBindBufferMemory")?;
         let flags =
             core.memory.memory_types_as_slice().get(kind as usize).map(|kind| kind.property_flags);
         if flags.is_some_and(|flags| flags.contains(SEEN_BY_HOST)) {
             let none = vk::MemoryMapFlags::empty();
-            // SAFETY: the memory is of a type that the host sees, and is mapped once, as a whole.
+            // SAFETY: the memory type is host-visible, and the memory is mapped once, as a whole.
             let address = unsafe { core.raw.map_memory(self.memory, 0, vk::WHOLE_SIZE, none) }
                 .with_call("vkMapMemory")?;
             self.mapped = Some(address.cast());
@@ -88,19 +88,19 @@ impl Allocation {
         self.buffer
     }
 
-    /// The device it is on.
+    /// Returns the device of the buffer.
     pub(super) const fn core(&self) -> &Rc<Core> {
         &self.core
     }
 
-    /// Copies and waits. The caller has checked that the range lies inside.
+    /// Copies and waits. The caller has checked that the range is inside the buffer.
     pub(super) fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<(), Failure> {
         self.core.synchronize()?;
         if let Some(start) = self.mapped {
             let at = start.wrapping_add(offset as usize);
-            // SAFETY: the range was checked against the buffer, which is mapped as a whole; nothing
-            // of the device uses it after the wait; the host's slice cannot overlap memory that is
-            // only reachable through this pointer.
+            // SAFETY: the range was checked against the buffer, which is mapped as a whole; the
+            // device does not use it after the wait; the host slice cannot overlap memory that is
+            // reachable only through this pointer.
             unsafe {
                 match side {
                     HostSide::To(bytes) => {
@@ -142,7 +142,7 @@ impl Allocation {
         Ok(())
     }
 
-    /// Copies `bytes` from offset `from_at` to offset `to_at` of another buffer, in the queue.
+    /// Queues a copy of `bytes` from offset `from_at` to offset `to_at` of another buffer.
     pub(super) fn copy_to(
         &self,
         to: &Self,
@@ -155,7 +155,8 @@ impl Allocation {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: both ranges lie inside, and both buffers are kept by whoever waits for the queue.
+        // SAFETY: both ranges are inside the buffers, and the code that waits for the queue keeps
+        // both buffers.
         self.core.record(|device, commands| unsafe {
             device.cmd_copy_buffer(commands, from, to, &region);
         })
@@ -170,9 +171,9 @@ impl Storage for Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // A device that is lost cannot be waited for, and nobody could do anything about it.
+        // Waiting fails if the device is lost, and there is no way to recover here.
         let _ = self.core.synchronize();
-        // SAFETY: nothing that uses them runs any more, and nobody else gives them back.
+        // SAFETY: nothing that uses the objects is running, and nothing else destroys them.
         unsafe {
             self.core.raw.destroy_buffer(self.buffer, None);
             self.core.raw.free_memory(self.memory, None);
@@ -180,15 +181,14 @@ impl Drop for Allocation {
     }
 }
 
-/// Seen by the host without further calls.
+/// Host-visible without flushes or invalidations.
 const SEEN_BY_HOST: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::from_raw(
     vk::MemoryPropertyFlags::HOST_VISIBLE.as_raw()
         | vk::MemoryPropertyFlags::HOST_COHERENT.as_raw(),
 );
 
-/// The type of memory for `place` among those that `allowed` has a bit for, the best first: what
-/// lies beside the compute units is not taken from the small window that the host sees of it, and
-/// what lies with the host is cached there.
+/// Selects the memory type for `place` among those with a bit in `allowed`, in order of preference:
+/// device memory outside the small host-visible window, or host memory that is cached.
 fn choose(types: &[vk::MemoryType], allowed: u32, place: Place) -> Option<u32> {
     use vk::MemoryPropertyFlags as Flags;
     let wishes: [(Flags, Flags); 3] = match place {
@@ -203,7 +203,7 @@ fn choose(types: &[vk::MemoryType], allowed: u32, place: Place) -> Option<u32> {
             (SEEN_BY_HOST, Flags::empty()),
         ],
     };
-    // Some drivers list types of memory that must not be used for plain buffers.
+    // Some drivers report memory types that must not be used for plain buffers.
     let odd = Flags::PROTECTED
         | Flags::LAZILY_ALLOCATED
         | Flags::DEVICE_COHERENT_AMD

@@ -1,4 +1,4 @@
-//! Kernels on a device: a shader with what it expects of buffers and numbers.
+//! Kernels on a device: a shader with its layout of buffers and numbers.
 
 use std::ffi::CString;
 use std::rc::Rc;
@@ -17,29 +17,29 @@ pub(super) struct Pipeline {
     shader: vk::ShaderModule,
 }
 
-/// What a kernel expects.
+/// Interface of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
-    /// Buffers.
+    /// Number of buffers.
     pub(super) buffers: u32,
-    /// Bytes of numbers.
+    /// Bytes of push constants.
     pub(super) number_bytes: u32,
 }
 
-/// The size of the subgroups that a kernel runs in.
+/// Subgroup size of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SubgroupSize {
-    /// The driver's choice, which the kernel does not depend on.
+    /// Chosen by the driver; the kernel does not depend on it.
     Any,
-    /// The driver's choice, and the kernel reads the true size: `gl_SubgroupSize` is constant
-    /// otherwise.
+    /// Chosen by the driver; the kernel reads the actual size, whereas `gl_SubgroupSize` is
+    /// constant otherwise.
     Reported,
     /// This many lanes.
     Required(u32),
 }
 
 impl Pipeline {
-    /// The kernel `name` of a shader.
+    /// Creates the pipeline for kernel `name` of a shader.
     pub(super) fn new(
         core: &Rc<Core>,
         words: &[u32],
@@ -47,7 +47,7 @@ impl Pipeline {
         shape: Shape,
         size: SubgroupSize,
     ) -> Result<Rc<Self>, Failure> {
-        // What fails half way gives back what was made until then, when `pipeline` is dropped.
+        // On failure, dropping `pipeline` destroys the objects created until then.
         let mut pipeline = Self {
             core: Rc::clone(core),
             raw: vk::Pipeline::null(),
@@ -57,7 +57,7 @@ impl Pipeline {
         };
         let device = &core.raw;
         let create = vk::ShaderModuleCreateInfo::default().code(words);
-        // SAFETY: the words are SPIR-V that was validated when it was made.
+        // SAFETY: the words are SPIR-V that was validated when generated.
         pipeline.shader = unsafe { device.create_shader_module(&create, None) }
             .with_call("vkCreateShaderModule")?;
         let bindings: Vec<_> = (0..shape.buffers)
@@ -101,8 +101,8 @@ impl Pipeline {
         };
         let create =
             [vk::ComputePipelineCreateInfo::default().stage(stage).layout(pipeline.layout)];
-        // SAFETY: shader and layout are live; a test checks that the shader has the entry and the
-        // layout fits it.
+        // SAFETY: shader and layout are live; a test checks that the shader has the entry point and
+        // fits the layout.
         let made =
             unsafe { device.create_compute_pipelines(vk::PipelineCache::null(), &create, None) };
         let made = made.map_err(|(_, result)| result).with_call("vkCreateComputePipelines")?;
@@ -119,7 +119,7 @@ impl Drop for Pipeline {
     fn drop(&mut self) {
         let _ = self.core.synchronize();
         let device = &self.core.raw;
-        // SAFETY: nothing that uses them runs any more, and nobody else gives them back; null is
+        // SAFETY: nothing that uses the objects is running, and nothing else destroys them; null is
         // ignored.
         unsafe {
             device.destroy_pipeline(self.raw, None);

@@ -1,34 +1,34 @@
-//! The queue: commands are collected and handed over together, as each hand-over costs more than
-//! most kernels take.
+//! Command queue. Commands are collected and submitted in batches, since each submission costs more
+//! than most kernels.
 
 use ash::vk;
 
 use super::failure::{Failure, WithCall as _};
 
-/// Commands that are collected at most before they are handed over.
+/// Maximum commands collected before submission.
 const TOGETHER: u32 = 64;
 
-/// Recordings that are under way at most; then the oldest is waited for.
+/// Maximum recordings in flight; beyond that, the oldest is waited for.
 const UNDER_WAY: usize = 8;
 
-/// One recording and what tells its end.
+/// A command buffer and the fence that signals its completion.
 struct Slot {
     commands: vk::CommandBuffer,
     ended: vk::Fence,
 }
 
-/// The one queue of a device.
+/// The single queue of a device.
 pub(super) struct Queue {
     raw: vk::Queue,
     pool: vk::CommandPool,
     slots: Vec<Slot>,
-    /// The slot that is recorded into, and how much of it.
+    /// Slot being recorded, and its number of commands.
     current: usize,
     recorded: u32,
-    /// Whether anything was handed over that was not waited for.
+    /// Whether submitted commands have not been waited for.
     busy: bool,
-    /// Why nothing is handed over any more: what was to end then never will, and must not be waited
-    /// for.
+    /// Failure after which nothing is submitted anymore. Outstanding commands may never complete
+    /// and must not be waited for.
     broken: Option<Failure>,
 }
 
@@ -37,7 +37,7 @@ impl Queue {
         let create = vk::CommandPoolCreateInfo::default()
             .queue_family_index(family)
             .flags(vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER);
-        // SAFETY: the device is live and was made with one queue of this family.
+        // SAFETY: the device is live and was created with one queue of this family.
         let raw = unsafe { device.get_device_queue(family, 0) };
         // SAFETY: as above.
         let pool = unsafe { device.create_command_pool(&create, None) }
@@ -64,7 +64,7 @@ impl Queue {
         for _ in 0..UNDER_WAY {
             let commands = self.allocate(device)?;
             let create = vk::FenceCreateInfo::default().flags(vk::FenceCreateFlags::SIGNALED);
-            // SAFETY: the device is live. The recording goes with its pool.
+            // SAFETY: the device is live. The command buffer is freed with its pool.
             let ended = unsafe { device.create_fence(&create, None) }.with_call("vkCreateFence")?;
             self.slots.push(Slot { commands, ended });
         }
@@ -82,7 +82,8 @@ impl Queue {
         made.first().copied().ok_or(vk::Result::ERROR_UNKNOWN).with_call("vkAllocateCommandBuffers")
     }
 
-    /// Adds commands, which begin when everything before has ended and its writes are seen.
+    /// Adds commands, which start after all previous commands have completed and their writes are
+    /// visible.
     pub(super) fn record(
         &mut self,
         device: &ash::Device,
@@ -93,7 +94,7 @@ impl Queue {
             return Err(failure);
         }
         if self.recorded == 0 {
-            // SAFETY: the fence is live and was handed over, or made as passed.
+            // SAFETY: the fence is live and was submitted, or created signaled.
             unsafe { device.wait_for_fences(&[slot.ended], true, u64::MAX) }
                 .with_call("vkWaitForFences")?;
             begin(device, slot.commands, vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT)?;
@@ -104,15 +105,15 @@ impl Queue {
         if self.recorded >= TOGETHER { self.flush(device) } else { Ok(()) }
     }
 
-    /// Hands over what was recorded.
+    /// Submits the recorded commands.
     pub(super) fn flush(&mut self, device: &ash::Device) -> Result<(), Failure> {
         let Some(slot) = self.slots.get(self.current) else { return Ok(()) };
         if self.recorded == 0 {
             return Ok(());
         }
         show_to_host(device, slot.commands);
-        // SAFETY: the recording is under way; the fence belongs to it alone, and what it stood for
-        // has passed.
+        // SAFETY: the command buffer is recording; the fence belongs only to it and has been
+        // signaled.
         unsafe { device.end_command_buffer(slot.commands) }.with_call("vkEndCommandBuffer")?;
         // SAFETY: as above.
         unsafe { device.reset_fences(&[slot.ended]) }.with_call("vkResetFences")?;
@@ -122,7 +123,7 @@ impl Queue {
         self.hand_over(device, &recording, ended)
     }
 
-    /// Hands over a recording made before, after what waits.
+    /// Submits a recording created earlier, after the pending commands.
     pub(super) fn submit(
         &mut self,
         device: &ash::Device,
@@ -143,14 +144,15 @@ impl Queue {
             return Err(failure);
         }
         self.busy = true;
-        // SAFETY: the recording has ended and all that it uses is kept until it was waited for.
+        // SAFETY: the recording is complete, and everything it uses is kept until it was waited
+        // for.
         let handed_over =
             unsafe { device.queue_submit(self.raw, &submits, ended) }.with_call("vkQueueSubmit");
         self.broken = handed_over.err();
         handed_over
     }
 
-    /// Hands over what waits, and waits until all has ended.
+    /// Submits pending commands and waits until all have completed.
     pub(super) fn synchronize(&mut self, device: &ash::Device) -> Result<(), Failure> {
         self.flush(device)?;
         if !self.busy {
@@ -162,7 +164,7 @@ impl Queue {
         Ok(())
     }
 
-    /// A recording that can be handed over any number of times.
+    /// Creates a recording that can be submitted any number of times.
     pub(super) fn recording(
         &self,
         device: &ash::Device,
@@ -173,7 +175,7 @@ impl Queue {
         let ended = begun.and_then(|()| {
             commands(device, recording);
             show_to_host(device, recording);
-            // SAFETY: it was begun above.
+            // SAFETY: recording was started above.
             unsafe { device.end_command_buffer(recording) }.with_call("vkEndCommandBuffer")
         });
         match ended {
@@ -185,19 +187,19 @@ impl Queue {
         }
     }
 
-    /// Gives back a recording that does not run any more.
+    /// Frees a recording that is no longer running.
     pub(super) fn forget(&self, device: &ash::Device, recording: vk::CommandBuffer) {
-        // SAFETY: it is of this pool, and nobody else gives it back.
+        // SAFETY: it belongs to this pool, and nothing else frees it.
         unsafe { device.free_command_buffers(self.pool, &[recording]) };
     }
 
-    /// Gives everything back. The device is idle.
+    /// Destroys all objects. The device must be idle.
     pub(super) fn destroy(&mut self, device: &ash::Device) {
         for slot in std::mem::take(&mut self.slots) {
-            // SAFETY: nothing waits for the fence any more.
+            // SAFETY: nothing waits for the fence anymore.
             unsafe { device.destroy_fence(slot.ended, None) };
         }
-        // SAFETY: nothing that was recorded from the pool runs any more.
+        // SAFETY: no command buffer of the pool is running anymore.
         unsafe { device.destroy_command_pool(self.pool, None) };
     }
 }
@@ -208,11 +210,12 @@ fn begin(
     usage: vk::CommandBufferUsageFlags,
 ) -> Result<(), Failure> {
     let begin = vk::CommandBufferBeginInfo::default().flags(usage);
-    // SAFETY: nothing of what it held runs any more; beginning forgets it.
+    // SAFETY: previous contents are no longer running; beginning discards them.
     unsafe { device.begin_command_buffer(commands, &begin) }.with_call("vkBeginCommandBuffer")
 }
 
-/// Kernels and copies end, and are seen, before the next ones begin.
+/// Adds a barrier: kernels and copies complete, and their writes are visible, before the next ones
+/// start.
 pub(super) fn wait_for_all_before(device: &ash::Device, commands: vk::CommandBuffer) {
     let stages = vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER;
     let barrier = [vk::MemoryBarrier::default()
@@ -224,17 +227,17 @@ pub(super) fn wait_for_all_before(device: &ash::Device, commands: vk::CommandBuf
                 | vk::AccessFlags::TRANSFER_WRITE,
         )];
     let none = vk::DependencyFlags::empty();
-    // SAFETY: the recording is under way.
+    // SAFETY: the command buffer is recording.
     unsafe { device.cmd_pipeline_barrier(commands, stages, stages, none, &barrier, &[], &[]) };
 }
 
-/// What was written is seen by the host once it has waited.
+/// Adds a barrier that makes writes visible to the host after a wait.
 fn show_to_host(device: &ash::Device, commands: vk::CommandBuffer) {
     let stages = vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER;
     let barrier = [vk::MemoryBarrier::default()
         .src_access_mask(vk::AccessFlags::SHADER_WRITE | vk::AccessFlags::TRANSFER_WRITE)
         .dst_access_mask(vk::AccessFlags::HOST_READ)];
     let (host, none) = (vk::PipelineStageFlags::HOST, vk::DependencyFlags::empty());
-    // SAFETY: the recording is under way.
+    // SAFETY: the command buffer is recording.
     unsafe { device.cmd_pipeline_barrier(commands, stages, host, none, &barrier, &[], &[]) };
 }

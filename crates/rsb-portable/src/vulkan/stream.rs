@@ -1,5 +1,4 @@
-//! The device's queue and its clock: marks are timestamps that the device writes between its
-//! kernels.
+//! Device queue and clock. Events are timestamps that the device writes between its kernels.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -11,23 +10,23 @@ use super::failure::{Failure, WithCall as _};
 use crate::portable::defect;
 use rsb_device::device::{DeviceError, Stream, StreamClock, StreamEvent};
 
-/// Marks that can be asked about at once. Older ones are written over: a case takes millions of
-/// marks.
+/// Number of events kept at once. Older ones are overwritten, since a case records millions of
+/// them.
 const MARKS: u32 = 64;
 
-/// The queue of a device with its marks.
+/// The queue of a device with its events.
 pub(super) struct VulkanStream {
     core: Rc<Core>,
     clock: Clock,
-    /// How many marks were made.
+    /// Number of events recorded.
     made: u64,
 }
 
-/// What times.
+/// Source of timestamps.
 enum Clock {
-    /// The device.
+    /// Device timestamps.
     Device(vk::QueryPool),
-    /// Where it has no timestamps: the host, after a wait.
+    /// Host clock after a wait, for devices without timestamps.
     Host(Vec<Instant>),
 }
 
@@ -51,17 +50,18 @@ impl VulkanStream {
     fn place(&self, mark: StreamEvent) -> Result<u32, DeviceError> {
         let known = mark.0 < self.made && self.made - mark.0 <= u64::from(MARKS);
         if !known {
-            let why = format!("a mark is not of this stream, or {MARKS} others were made since");
-            return Err(defect("time between two marks", why));
+            let why =
+                format!("an event is not of this stream, or {MARKS} newer events replaced it");
+            return Err(defect("time between two events", why));
         }
         Ok((mark.0 % u64::from(MARKS)) as u32)
     }
 
-    /// Ticks at which the device passed a mark.
+    /// Returns the device ticks of an event.
     fn ticks(&self, pool: vk::QueryPool, place: u32) -> Result<u64, Failure> {
         let mut ticks = [0_u64];
-        // SAFETY: the query is of this pool; whoever asks has waited for the queue, and what was
-        // not passed is an error.
+        // SAFETY: the query belongs to this pool; the caller has waited for the queue, and an
+        // unavailable result is an error.
         unsafe {
             self.core.raw.get_query_pool_results(
                 pool,
@@ -82,7 +82,8 @@ impl Stream for VulkanStream {
         match &mut self.clock {
             Clock::Device(pool) => {
                 let pool = *pool;
-                // SAFETY: the pool is kept until the queue was waited for; the query is within it.
+                // SAFETY: the pool is kept until the queue was waited for; the query is within the
+                // pool.
                 self.core.record(|device, commands| unsafe {
                     device.cmd_reset_query_pool(commands, pool, place, 1);
                     device.cmd_write_timestamp(
@@ -137,10 +138,10 @@ impl Stream for VulkanStream {
 }
 
 fn instant_of(marks: &[Instant], place: u32) -> Result<Instant, DeviceError> {
-    marks.get(place as usize).copied().ok_or_else(|| defect("mark", "it is missing"))
+    marks.get(place as usize).copied().ok_or_else(|| defect("event", "it is missing"))
 }
 
-/// Ticks between two, of a counter that begins anew after so many bits.
+/// Returns the ticks between two readings of a counter that wraps around after `bits` bits.
 fn ticks_between(from: u64, to: u64, bits: u32) -> u64 {
     let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
     to.wrapping_sub(from) & mask
@@ -150,7 +151,7 @@ impl Drop for VulkanStream {
     fn drop(&mut self) {
         let _ = self.core.synchronize();
         if let Clock::Device(pool) = self.clock {
-            // SAFETY: nothing writes to it any more, and nobody else gives it back.
+            // SAFETY: nothing writes to the pool anymore, and nothing else destroys it.
             unsafe { self.core.raw.destroy_query_pool(pool, None) };
         }
     }

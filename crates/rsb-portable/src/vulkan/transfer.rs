@@ -1,4 +1,4 @@
-//! Copies between buffers: with one in the host's memory they are transfers over the link.
+//! Copies between buffers; with one buffer in host memory they are transfers over the bus.
 
 use std::rc::Rc;
 
@@ -9,17 +9,18 @@ use crate::portable::{defect, unsupported_error};
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 
-/// A copy, bound.
+/// A bound copy.
 pub(super) struct TransferKernel {
     ends: TransferRoute,
     bytes: u64,
-    /// What arrives on the host is sent on to the second buffer once, so that it can be checked.
+    /// Whether the data received on the host was copied to the second buffer, which is done once so
+    /// that it can be checked.
     shown: bool,
     from: Buffer,
     to: Buffer,
 }
 
-/// Between what it goes.
+/// Source and destination of a copy.
 enum TransferRoute {
     Within,
     FromHost(Allocation),
@@ -32,7 +33,7 @@ pub(super) fn kernel(
     op: &Transfer,
     buffers: &[Buffer],
 ) -> Result<TransferKernel, DeviceError> {
-    let [from, to] = buffers else { return Err(defect("transfer", "it has two buffers")) };
+    let [from, to] = buffers else { return Err(defect("transfer", "it needs two buffers")) };
     if op.direction != TransferDirection::DeviceToDevice && op.host_memory == HostMemory::Pageable {
         return Err(unsupported_error(
             "transfers of pageable memory",
@@ -68,8 +69,8 @@ pub(super) fn copy(
     if !here(from)? || !here(to)? {
         return Err(unsupported_error(
             "copies between devices",
-            "each device of Vulkan has memory of its own here",
-            "measure them on a backend that can, such as rocm or cuda",
+            "each Vulkan device has separate memory here",
+            "choose a backend that supports them, such as rocm or cuda",
         ));
     }
     if from.bytes() > to.bytes() {

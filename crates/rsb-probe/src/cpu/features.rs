@@ -1,9 +1,9 @@
-//! The vector extensions that move a result, under the names that the Rust compiler gives them.
+//! Vector extensions that affect results, named as in the Rust compiler.
 
 use crate::host::Host;
 
-/// Name in `/proc/cpuinfo`, and ours. Sources: the kernel's `arch/*/include/asm/cpufeatures.h` and
-/// `hwcap` lists.
+/// Names in `/proc/cpuinfo`, and the names used here. Sources: the kernel's
+/// `arch/*/include/asm/cpufeatures.h` and `hwcap` lists.
 const NAMES: [(&str, &str); 34] = [
     ("sse4_2", "sse4.2"),
     ("avx", "avx"),
@@ -41,7 +41,7 @@ const NAMES: [(&str, &str); 34] = [
     ("vx", "vx"),
 ];
 
-/// Those of the kernel's `flags` that matter here, in the order of the table.
+/// Returns the known extensions in the kernel's `flags`, in the order of the table.
 pub(crate) fn of(flags: &str) -> Vec<String> {
     let present: std::collections::HashSet<&str> = flags.split_whitespace().collect();
     let mut found: Vec<String> = Vec::new();
@@ -53,7 +53,7 @@ pub(crate) fn of(flags: &str) -> Vec<String> {
     found
 }
 
-/// What the standard library can tell, where there is no `/proc`.
+/// Returns the extensions that the standard library detects, for systems without `/proc`.
 pub(crate) fn by_call(host: &Host) -> Vec<String> {
     if host.is_here() { detect().into_iter().map(str::to_owned).collect() } else { Vec::new() }
 }

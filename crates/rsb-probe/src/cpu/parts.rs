@@ -1,4 +1,4 @@
-//! Names of ARM cores: the kernel gives the vendor's and the part's number only.
+//! Names of ARM cores, for which the kernel reports only vendor and part numbers.
 //!
 //! Sources: Arm's technical reference manuals (register `MIDR_EL1`) and the kernel's
 //! `arch/arm64/include/asm/cputype.h`.
@@ -49,7 +49,8 @@ const PARTS: [(u32, u32, &str); 29] = [
     (0xc0, 0xac4, "Ampere-1a"),
 ];
 
-/// The name of a core. An unknown one keeps its numbers: they still tell two models apart.
+/// Returns the name of a core. An unknown core is named by its numbers, so that models remain
+/// distinguishable.
 pub(crate) fn name(implementer: &str, part: &str) -> Option<String> {
     let (vendor, part) = (hexadecimal(implementer)?, hexadecimal(part)?);
     let vendor_name = VENDORS

@@ -1,11 +1,11 @@
-//! The device files of the GPUs, and whether the present user may use them.
+//! Device files of the GPUs, and whether the current user can use them.
 
 use std::path::Path;
 
 use super::facts::{Access, DeviceFile};
 use crate::host::Host;
 
-/// `/dev/kfd`, also when it is missing, then `/dev/dri/renderD*`.
+/// Returns `/dev/kfd`, even if it is missing, then `/dev/dri/renderD*`.
 pub(super) fn devices(host: &Host) -> Vec<DeviceFile> {
     let render = host.entries("/dev/dri").into_iter().filter(|name| name.starts_with("renderD"));
     let paths =
@@ -36,7 +36,7 @@ fn access(_: &Path) -> Access {
     Access::Missing
 }
 
-/// Number of the group that owns a file.
+/// Returns the ID of the group that owns a file.
 #[cfg(unix)]
 fn owner(path: &Path) -> Option<u32> {
     use std::os::unix::fs::MetadataExt as _;
@@ -53,13 +53,13 @@ fn user_number() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// Where there are no such numbers, there is no file of users either.
+/// Returns 0: a system without user IDs has no `/etc/passwd` either.
 #[cfg(not(unix))]
 fn user_number() -> u32 {
     0
 }
 
-/// Name of the present user.
+/// Returns the name of the current user.
 pub(super) fn user(host: &Host) -> String {
     let number = user_number();
     let text = host.text("/etc/passwd").unwrap_or_default();
@@ -71,7 +71,8 @@ pub(super) fn user(host: &Host) -> String {
     named.unwrap_or_else(|| number.to_string())
 }
 
-/// Lines of `/etc/group`: name, password, number, members.
+/// Returns the name of a group from `/etc/group` (name, password, number, members), or its number
+/// if it has none.
 fn group_name(host: &Host, number: u32) -> String {
     let text = host.text("/etc/group").unwrap_or_default();
     for line in text.lines() {

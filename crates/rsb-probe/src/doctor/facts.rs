@@ -1,4 +1,4 @@
-//! What is judged: the GPUs, and what the host has for them.
+//! Facts to judge: the GPUs, and the host's support for them.
 
 use std::collections::BTreeMap;
 
@@ -7,105 +7,105 @@ use rsb_model::rocm::RocmInstallation;
 
 use crate::gpu::intel::IntelSensors;
 
-/// Everything that the rules look at.
+/// Input of the rules.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DoctorInput {
-    /// The GPUs.
+    /// GPUs of the machine.
     pub gpus: Vec<Gpu>,
-    /// GPUs that could not be read, or not to their end.
+    /// GPUs that could not be read completely.
     pub unread_gpus: Vec<UnreadGpu>,
     /// Whether AMD's compute driver lists nodes.
     pub has_kfd: bool,
-    /// Whether the DRM or the PCI bus was there to be read.
+    /// Whether the DRM or PCI tree was present.
     pub has_drm: bool,
-    /// The rest of the host; none when only a tree was given.
+    /// Facts of the rest of the host; `None` if only a tree was given.
     pub host: Option<HostFacts>,
-    /// What the drivers i915 and xe tell of their GPUs.
+    /// Sensors of the GPUs that i915 and xe drive.
     pub intel_sensors: Vec<IntelSensors>,
 }
 
-/// What the host has beside its GPUs.
+/// Facts of the host other than its GPUs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HostFacts {
-    /// Name of the user, or the number where there is no name.
+    /// Name of the user, or the number if there is no name.
     pub user: String,
-    /// Device files: `/dev/kfd` first, which is there even when it is missing, then those of the
-    /// DRM.
+    /// Device files: `/dev/kfd` first (even if missing), then those of the DRM.
     pub devices: Vec<DeviceFile>,
-    /// The libraries that HIP programs need, each once, also those that are missing.
+    /// Libraries that HIP programs need, including missing ones; each appears once.
     pub libraries: Vec<Library>,
-    /// Installations of ROCm, the one that counts first.
+    /// Installations of ROCm; the effective one is first.
     pub installations: Vec<RocmInstallation>,
-    /// What looks like an installation and is none.
+    /// Directories that look like an installation but are not one.
     pub remnants: Vec<Remnant>,
-    /// Entries of the linker's cache for libraries of ROCm whose file is gone.
+    /// Entries of the linker's cache for libraries of ROCm whose file no longer exists.
     pub stale: Vec<Stale>,
-    /// Variables that decide what programs see.
+    /// Environment variables that affect how programs see the GPUs.
     pub variables: BTreeMap<String, String>,
 }
 
 /// A device file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceFile {
-    /// Where it is: `/dev/kfd`.
+    /// Path, such as `/dev/kfd`.
     pub path: String,
     /// Whether the user may read and write it.
     pub access: Access,
-    /// The group that owns it, by name, or by number where there is no name.
+    /// Group that owns the file: its name, or its number if it has no name.
     pub group: Option<String>,
-    /// Whether the user is listed in that group, and has only not logged in since.
+    /// Whether the user is a member of that group. Without access, this means that the user has not
+    /// logged in since joining.
     pub is_listed: bool,
 }
 
-/// Whether a device file can be used.
+/// Access of the current user to a device file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// For reading and writing.
     Granted,
-    /// It is there, for others.
+    /// The file exists, but the user lacks permission.
     Denied,
-    /// It is not there.
+    /// The file does not exist.
     Missing,
 }
 
-/// A library that is looked for.
+/// A library that HIP programs need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Library {
-    /// `libamdhip64`.
+    /// Name, such as `libamdhip64`.
     pub name: String,
-    /// The file that a program would load.
+    /// Path of the file that a program would load; `None` if there is none.
     pub path: Option<String>,
-    /// Major version in its name: 6 of `libamdhip64.so.6`.
+    /// Major version in the file name: 6 for `libamdhip64.so.6`.
     pub major: Option<u32>,
-    /// For rocBLAS: the GPUs that it has kernels for.
+    /// For rocBLAS: targets of the GPUs that it has kernels for.
     pub targets: Vec<String>,
 }
 
-/// A directory that looks like an installation and is none.
+/// A directory that looks like an installation but is not one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remnant {
-    /// The directory.
+    /// Path of the directory.
     pub path: String,
-    /// What is wrong with it.
+    /// Why it is not an installation.
     pub why: String,
 }
 
-/// An entry of the linker's cache whose file is gone.
+/// An entry of the linker's cache whose file no longer exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stale {
-    /// The name that programs ask for.
+    /// Name that programs load.
     pub name: String,
-    /// Where the file was.
+    /// Path of the missing file.
     pub path: String,
 }
 
 impl HostFacts {
-    /// The library called `name`, where it was found.
+    /// Returns the library `name`, if it was found.
     pub(super) fn library(&self, name: &str) -> Option<&Library> {
         self.libraries.iter().find(|library| library.name == name && library.path.is_some())
     }
 
-    /// A variable that is set.
+    /// Returns the value of a variable, if it is set.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Where the libraries are that HIP programs load, and what is left of installations that are gone.
+//! Locations of the libraries that HIP programs load, and remnants of removed installations.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::linker::LinkerCache;
 use crate::host::{Host, entries};
 use crate::rocm::{self, LIBRARY_DIRS, component_of};
 
-/// Name of each library and the versions of its interface, newest first.
+/// Name of each library and its interface versions, newest first.
 const WANTED: [(&str, &[&str]); 4] = [
     ("libamdhip64", &[".so.7", ".so.6", ".so.5", ".so"]),
     ("libhiprtc", &[".so.7", ".so.6", ".so.5", ".so"]),
@@ -15,13 +15,13 @@ const WANTED: [(&str, &[&str]); 4] = [
     ("librocblas", &[".so.5", ".so.4", ".so.3", ".so.0", ".so"]),
 ];
 
-/// Each library, found or not.
+/// Returns each library, found or not.
 pub(super) fn find(host: &Host, cache: &[LinkerCache]) -> Vec<Library> {
     let dirs = dirs(host);
     WANTED.iter().map(|(name, versions)| library(host, cache, &dirs, name, versions)).collect()
 }
 
-/// Directories that are looked into before the linker's own: `LD_LIBRARY_PATH`, then those of ROCm.
+/// Returns the directories to search before the linker's: `LD_LIBRARY_PATH`, then those of ROCm.
 fn dirs(host: &Host) -> Vec<PathBuf> {
     let named = host
         .variable("LD_LIBRARY_PATH")
@@ -59,12 +59,12 @@ fn library(
     }
 }
 
-/// The newest file of the library `name` in `dir`.
+/// Returns the newest file of the library `name` in `dir`.
 fn file_in(dir: &Path, name: &str, versions: &[&str]) -> Option<PathBuf> {
     versions.iter().map(|version| dir.join(format!("{name}{version}"))).find(|path| path.exists())
 }
 
-/// The newest file of the library `name` that the linker's cache names.
+/// Returns the newest file of the library `name` in the linker's cache.
 fn cached_file(
     host: &Host,
     cache: &[LinkerCache],
@@ -85,7 +85,7 @@ fn cached_file(
     None
 }
 
-/// The newest file of the library `name` in the first of the usual directories that has one.
+/// Returns the newest file of the library `name` in the first standard directory that has one.
 fn standard_file(host: &Host, name: &str, versions: &[&str]) -> Option<PathBuf> {
     LIBRARY_DIRS
         .iter()
@@ -93,12 +93,13 @@ fn standard_file(host: &Host, name: &str, versions: &[&str]) -> Option<PathBuf> 
         .find_map(|dir| file_in(&dir, name, versions))
 }
 
-/// Kernels stand beside the real file, which may be elsewhere than the link to it.
+/// Returns the targets with kernels. They are next to the real file, which may be elsewhere than
+/// the link to it.
 fn targets(dir: &Path) -> Vec<String> {
     rocm::targets(&std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned()))
 }
 
-/// Directories that look like installations and hold no runtime of HIP.
+/// Returns directories that look like installations but contain no HIP runtime.
 pub(super) fn remnants(host: &Host) -> Vec<Remnant> {
     let Some(opt) = host.path("/opt") else { return Vec::new() };
     let named = host.variable("ROCM_PATH").map(PathBuf::from);
@@ -107,7 +108,7 @@ pub(super) fn remnants(host: &Host) -> Vec<Remnant> {
         .filter(|dir| !dir.exists() && !dir.is_symlink())
         .map(|dir| Remnant {
             path: dir.display().to_string(),
-            why: "ROCM_PATH names it, and it is not there".to_owned(),
+            why: "ROCM_PATH is set to it, but it does not exist".to_owned(),
         })
         .collect();
     let cores = rocm::versioned_dirs(&opt.join("rocm"), "core-");
@@ -130,23 +131,23 @@ pub(super) fn remnants(host: &Host) -> Vec<Remnant> {
     found
 }
 
-/// What is wrong with an installation; nothing when it is whole or not there at all.
+/// Returns the defect of an installation; `None` if it is complete or absent.
 fn broken(dir: &Path) -> Option<String> {
     if dir.is_symlink() && !dir.exists() {
         let target = std::fs::read_link(dir).unwrap_or_default();
-        return Some(format!("it is a link to {}, which is not there", target.display()));
+        return Some(format!("it is a link to {}, which does not exist", target.display()));
     }
     if !dir.is_dir() {
         return None;
     }
-    // Releases from 7.9 on keep everything one directory deeper.
+    // Since release 7.9, everything is one directory deeper.
     let deeper = std::iter::once(dir.join("core")).chain(rocm::versioned_dirs(dir, "core-"));
     let roots = std::iter::once(dir.to_owned()).chain(deeper);
     let holds_any = roots.flat_map(|root| rocm::library_dirs(&root)).any(|dir| has_hip(&dir));
-    (!holds_any).then(|| "it holds no libamdhip64".to_owned())
+    (!holds_any).then(|| "it contains no libamdhip64".to_owned())
 }
 
-/// Whether a runtime of HIP is in `dir`.
+/// Returns whether `dir` contains a HIP runtime.
 fn has_hip(dir: &Path) -> bool {
     entries(dir)
         .iter()

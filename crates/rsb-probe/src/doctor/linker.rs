@@ -1,24 +1,24 @@
-//! The cache in which the linker keeps where libraries are: `/etc/ld.so.cache`.
+//! The linker's cache of library locations: `/etc/ld.so.cache`.
 
 use super::facts::Stale;
 use crate::host::{Host, read_bytes};
 use crate::rocm::component_of;
 
-/// More than any cache has.
+/// Upper limit of the cache's size in bytes.
 const MAX_CACHE_BYTES: u64 = 16 << 20;
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
 
-/// A library in the cache.
+/// An entry of the cache.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LinkerCache {
-    /// The name that programs ask for: `libamdhip64.so.6`.
+    /// Name that programs load, such as `libamdhip64.so.6`.
     pub(super) name: String,
     pub(super) path: String,
 }
 
-/// Libraries of ROCm in the cache of `host`.
+/// Reads the entries for ROCm libraries from the cache of `host`.
 pub(super) fn read(host: &Host) -> Vec<LinkerCache> {
     let bytes = host
         .path("/etc/ld.so.cache")
@@ -28,7 +28,7 @@ pub(super) fn read(host: &Host) -> Vec<LinkerCache> {
     all.into_iter().filter(|cached| component_of(&cached.name).is_some()).collect()
 }
 
-/// Those whose file is gone.
+/// Returns the entries whose file no longer exists.
 pub(super) fn stale(host: &Host, cache: &[LinkerCache]) -> Vec<Stale> {
     let is_gone =
         |cached: &&LinkerCache| host.path(&cached.path).is_some_and(|path| !path.exists());
@@ -36,15 +36,15 @@ pub(super) fn stale(host: &Host, cache: &[LinkerCache]) -> Vec<Stale> {
     gone.map(|cached| Stale { name: cached.name.clone(), path: cached.path.clone() }).collect()
 }
 
-/// Every entry; nothing when it is no such cache. Layout by glibc's `dl-cache.h`: 20 bytes of
-/// magic, the number of entries, and from byte 48 on entries of 24 bytes with the places of name
-/// and path, counted from the magic.
+/// Parses every entry; returns `None` if the bytes are not such a cache. Layout by glibc's
+/// `dl-cache.h`: 20 bytes of magic, the number of entries, and from byte 48 on entries of 24 bytes
+/// with the offsets of name and path, relative to the magic.
 fn parse(bytes: &[u8]) -> Option<Vec<LinkerCache>> {
-    // An older table for older linkers may stand before it.
+    // An older table for older linkers may precede it.
     let start = bytes.windows(MAGIC.len()).position(|window| window == MAGIC)?;
     let table = bytes.get(start..)?;
     let count = number(table, MAGIC.len())?;
-    // A count that the file is too short for cannot make the loop longer than the file.
+    // A corrupt count cannot make the loop longer than the file.
     Some((0..count.min(table.len() / ENTRY)).filter_map(|index| entry(table, index)).collect())
 }
 
@@ -61,7 +61,7 @@ fn number(table: &[u8], place: usize) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(bytes)).ok()
 }
 
-/// Text up to its zero byte.
+/// Returns the text up to its zero byte.
 fn text(table: &[u8], place: usize) -> Option<String> {
     let rest = table.get(place..)?;
     let end = rest.iter().position(|byte| *byte == 0)?;
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::host::fake::Tree;
 
-    /// A cache of these names and paths.
+    /// Builds a cache of these names and paths.
     fn cache(entries: &[(&str, &str)]) -> Vec<u8> {
         let mut strings = Vec::new();
         let first = HEADER + ENTRY * entries.len();

@@ -1,4 +1,4 @@
-//! What follows from the facts. Pure: the same facts give the same findings.
+//! Rules that derive findings from facts. Pure: the same facts give the same findings.
 
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::Gpu;
@@ -11,7 +11,7 @@ mod machine;
 mod software;
 mod unread;
 
-/// Everything found, the worst first.
+/// Returns all findings, most severe first.
 pub fn findings(facts: &DoctorInput) -> Vec<Finding> {
     let mut found = unread::findings(facts);
     found.extend(gpus::findings(facts));
@@ -22,8 +22,8 @@ pub fn findings(facts: &DoctorInput) -> Vec<Finding> {
     found
 }
 
-/// What held `gpus` back when they were probed, as far as their own record shows it: driver, memory
-/// errors, link, power, clocks.
+/// Returns what limited `gpus` when they were probed, as far as their record shows it: driver,
+/// memory errors, link, power, clocks.
 pub fn limits(gpus: &[Gpu]) -> Vec<Finding> {
     gpus::limits(gpus)
 }
@@ -52,7 +52,7 @@ impl GpuFinding {
     }
 }
 
-/// One finding for all GPUs of a name that it holds for.
+/// Merges equal findings about GPUs of the same name into one finding.
 fn together(found: Vec<(&Gpu, GpuFinding)>) -> Vec<Finding> {
     let mut groups: Vec<(&str, Vec<u32>, GpuFinding)> = Vec::new();
     for (gpu, about) in found {
@@ -70,7 +70,7 @@ fn together(found: Vec<(&Gpu, GpuFinding)>) -> Vec<Finding> {
     named.collect()
 }
 
-/// `GPU 0`, `GPUs 0 to 7`, `GPUs 0, 2 and 5`.
+/// Formats GPU numbers: `GPU 0`, `GPUs 0 to 7`, `GPUs 0, 2 and 5`.
 fn numbers(indices: &[u32]) -> String {
     match indices {
         [] => "no GPU".to_owned(),

@@ -30,12 +30,12 @@ fn the_facts_of_a_machine_are_gathered() {
     assert_eq!(host.variables.keys().collect::<Vec<_>>(), ["HSA_OVERRIDE_GFX_VERSION"]);
     assert_eq!((host.remnants.len(), host.installations.len(), host.devices.len()), (1, 1, 2));
     let words = [
-        "compute driver is not there",
-        "/dev/kfd is not there",
+        "compute driver is missing",
+        "/dev/kfd does not exist",
         "libhiprtc is missing",
         "no kernels for gfx1100",
         "HSA_OVERRIDE_GFX_VERSION is 9.0.10",
-        "rocm-6.0.0 is no whole installation",
+        "rocm-6.0.0 is not a complete installation",
     ];
     let found = findings(&facts);
     for word in words {

@@ -12,7 +12,7 @@ fn write(dir: &Path, files: &[(&str, &str)]) {
     }
 }
 
-/// As read from files alone, without a program to ask.
+/// Returns the result of reading files only, without a git program.
 fn by_files(dir: &Path) -> Option<(String, Option<String>, bool)> {
     git_with(dir, "/no/such/git", LONG).map(|git| (git.commit, git.branch, git.dirty))
 }

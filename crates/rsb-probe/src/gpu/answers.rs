@@ -1,5 +1,5 @@
-//! Which GPUs answered. A read that hangs, or that the kernel refuses, must not make a GPU vanish
-//! without a word.
+//! Bookkeeping of which GPUs answered. If a read hangs or the kernel refuses it, the GPU must not
+//! silently disappear.
 
 use std::io::ErrorKind;
 use std::time::Instant;
@@ -8,47 +8,47 @@ use rsb_model::gpu::{Answer, UnreadGpu};
 
 use crate::limit::{Completion, Pending};
 
-/// What the reader of one GPU says as it goes.
+/// Progress report of the reader of one GPU.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GpuReport<T> {
-    /// The GPU as far as it is known; none while it is not known to be one.
+    /// Facts about the GPU that are known at this point; `None` until it is known to be a GPU.
     known: Option<T>,
-    /// What is asked now, or was asked in vain.
+    /// Fact that is being read, or could not be read.
     asked: &'static str,
     refused: Option<Answer>,
 }
 
-/// The first that is asked.
-pub(crate) const IDENTITY: &str = "what it is";
+/// Name of the first fact that is read.
+pub(crate) const IDENTITY: &str = "its identity";
 
 impl<T> GpuReport<T> {
-    /// Nothing yet.
+    /// Creates a report without facts.
     pub(crate) fn nothing() -> Self {
         Self { known: None, asked: IDENTITY, refused: None }
     }
 
-    /// The GPU so far, before `next` is asked.
+    /// Creates a report with the facts known before `next` is read.
     pub(crate) fn so_far(gpu: T, next: &'static str) -> Self {
         Self { known: Some(gpu), asked: next, refused: None }
     }
 
-    /// The kernel did not say what it is.
+    /// Creates a report of a GPU whose identity the kernel did not provide.
     pub(crate) fn from_error(error: ErrorKind) -> Self {
-        // So a control group hides the GPUs of others: the compute driver refuses to describe their
-        // nodes.
+        // This is how a control group hides other GPUs: the compute driver refuses to describe
+        // their nodes.
         let answer =
             if error == ErrorKind::PermissionDenied { Answer::Denied } else { Answer::Failed };
         Self { refused: Some(answer), ..Self::nothing() }
     }
 }
 
-/// A read under way, and the place that it reads.
+/// A read in progress, and the place that it reads.
 pub(crate) struct GpuQuery<T> {
     pub(crate) place: String,
     pub(crate) reading: Pending<GpuReport<T>>,
 }
 
-/// What was told by `deadline`, and what was not.
+/// Returns the facts reported by `deadline`, and the GPUs with missing facts.
 pub(crate) fn gather<T: Send + 'static>(
     asked: Vec<GpuQuery<T>>,
     deadline: Instant,
@@ -56,7 +56,7 @@ pub(crate) fn gather<T: Send + 'static>(
     let (mut known, mut unread) = (Vec::new(), Vec::new());
     for GpuQuery { place, reading } in asked {
         let (told, ended) = reading.outcome(deadline);
-        // A reader that says nothing at all was not started, or fell.
+        // A reader that reports nothing was not started, or panicked.
         let started = told.is_some();
         let told = told.unwrap_or_else(GpuReport::nothing);
         let answer = match ended {
@@ -88,7 +88,7 @@ mod tests {
         (known, unread.into_iter().map(|one| (one.asked, one.answer)).collect())
     }
 
-    /// What [`gather_one`] gives of a GPU that is not known.
+    /// Returns the result of [`gather_one`] for a GPU that is not known.
     fn unread(answer: Answer) -> (Vec<u8>, Vec<(String, Answer)>) {
         (vec![], vec![(IDENTITY.to_owned(), answer)])
     }

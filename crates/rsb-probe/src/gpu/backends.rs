@@ -1,5 +1,5 @@
-//! Through which runtimes a GPU can be reached here, by the files that are installed. Nothing is
-//! loaded: a library that is there may still fail, which the device layer finds out.
+//! Runtimes that can use a GPU, by the files that are installed. Nothing is loaded: an installed
+//! library may still fail, which the device layer detects.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,14 @@ use super::sysfs_gpu::SysfsGpu;
 use crate::host::{Host, entries};
 use crate::rocm::{self, LIBRARY_DIRS};
 
-/// The runtimes installed here.
+/// Installed runtimes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runtimes {
     hip: bool,
     cuda: bool,
-    /// Names of the drivers that Vulkan's loader would load; none without the loader.
+    /// File names of the drivers that Vulkan's loader would load; empty without the loader.
     vulkan: Vec<String>,
-    /// The same for OpenCL.
+    /// File names of the drivers that OpenCL's loader would load.
     opencl: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ impl Runtimes {
         found
     }
 
-    /// Those that reach `gpu`; `in_kfd` says whether AMD's compute driver lists it.
+    /// Returns the runtimes that can use `gpu`; `in_kfd` is whether AMD's compute driver lists it.
     pub(crate) fn reaching(&self, gpu: &SysfsGpu, in_kfd: bool) -> Vec<String> {
         let (vulkan, opencl): (&[&str], &[&str]) = if gpu.is_amd() {
             (&["radeon", "amd"], &["amdocl", "rusticl", "mesa"])
@@ -62,12 +62,12 @@ impl Runtimes {
     }
 }
 
-/// Whether one of `dirs` has a file with one of `names`.
+/// Returns whether one of `dirs` has a file with one of `names`.
 fn has_any(dirs: &[PathBuf], names: &[&str]) -> bool {
     dirs.iter().any(|dir| names.iter().any(|name| dir.join(name).exists()))
 }
 
-/// Whether the name of one of `drivers` contains one of `marks`.
+/// Returns whether the name of one of `drivers` contains one of `marks`.
 fn has_mark(drivers: &[String], marks: &[&str]) -> bool {
     drivers.iter().any(|driver| marks.iter().any(|mark| driver.to_ascii_lowercase().contains(mark)))
 }

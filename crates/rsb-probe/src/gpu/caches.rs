@@ -1,5 +1,5 @@
-//! The caches of one GPU that its compute units share, for whoever knows its place on the bus
-//! alone: OpenCL and Vulkan report a first-level cache, or nothing.
+//! Shared caches of one GPU, for callers that only know its PCI address. OpenCL and Vulkan report a
+//! first-level cache, or nothing.
 
 use rsb_model::environment::Cache;
 use rsb_model::gpu::{GpuCache, GpuCacheKind};
@@ -8,12 +8,12 @@ use super::kfd;
 use super::pci::PciId;
 use crate::host::{Host, hexadecimal};
 
-/// A line is `vendor device level MiB`.
+/// Lines of the form `vendor device level MiB`.
 const TABLE: &str = include_str!("last_caches.txt");
 
-/// From the second level on, nearest first: those that AMD's compute driver lists, and the last one
-/// of the table where that level is not among them, as older kernels do not know the memory-side
-/// cache of newer GPUs.
+/// Returns the caches from the second level on, lowest level first: those that AMD's compute driver
+/// lists, and the last level from the table if it is higher, because older kernels do not know the
+/// memory-side cache of newer GPUs.
 pub(crate) fn shared_caches(host: &Host, address: &str) -> Vec<Cache> {
     let listed = kfd::caches_at(host, address);
     with_last(&listed, id(host, address).and_then(last))
@@ -39,14 +39,14 @@ fn with_last(listed: &[GpuCache], last: Option<Cache>) -> Vec<Cache> {
     found
 }
 
-/// Vendor and model of what is at `address` on the bus.
+/// Returns vendor and model of the device at a PCI address.
 fn id(host: &Host, address: &str) -> Option<PciId> {
     let number =
         |name: &str| hexadecimal(&host.line(&format!("/sys/bus/pci/devices/{address}/{name}"))?);
     Some(PciId { vendor: number("vendor")?, device: number("device")? })
 }
 
-/// The row of a GPU.
+/// Returns the table's cache for a GPU.
 fn last(id: PciId) -> Option<Cache> {
     rows().find(|(known, _)| *known == id).map(|(_, cache)| cache)
 }
@@ -70,8 +70,8 @@ mod tests {
     const ADDRESS: &str = "0000:03:00.0";
     const MIB: u64 = 1 << 20;
 
-    /// A tree with a GPU of this id on the bus, and with a node of the compute driver where
-    /// `caches` has any: level, KiB and what it holds.
+    /// Builds a tree with a GPU of this ID on the bus. If `caches` (level, KiB and type) is not
+    /// empty, the compute driver has a node for it.
     fn tree(id: [&str; 2], caches: &[(u32, u32, u32)]) -> Tree {
         let tree = Tree::new(&[]);
         for (name, value) in ["vendor", "device"].into_iter().zip(id) {

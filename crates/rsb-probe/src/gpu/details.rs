@@ -1,5 +1,5 @@
-//! What can only be had by asking the GPU itself: links, clocks, power, sensors, errors. Never
-//! asked while it sleeps.
+//! Facts that require access to the GPU itself: links, clocks, power, sensors, errors. Never read
+//! while it sleeps.
 
 use std::path::{Path, PathBuf};
 
@@ -24,13 +24,13 @@ pub(crate) struct Details {
     pub(crate) ecc: Option<Ecc>,
 }
 
-/// Whether the GPU sleeps; unknown where the kernel does not tell.
+/// Returns whether the GPU sleeps; `None` if the kernel does not report it.
 pub(crate) fn asleep(dir: &Path) -> Option<bool> {
     Some(read_line(&dir.join("power/runtime_status"))? == "suspended")
 }
 
-/// Reads the GPU in the directory; before each part, what was read so far is reported with what is
-/// asked next.
+/// Reads the GPU in the directory. Before each part, reports the facts read until then and the name
+/// of the next part.
 pub(crate) fn read(dir: &Path, report: &dyn Fn(Details, &'static str)) {
     let mut details = Details { asleep: asleep(dir), ..Details::default() };
     report(details.clone(), "its link");
@@ -46,7 +46,7 @@ pub(crate) fn read(dir: &Path, report: &dyn Fn(Details, &'static str)) {
     details.performance_level = read_line(&dir.join("power_dpm_force_performance_level"));
     report(details.clone(), "its power and sensors");
     if let Some(monitor) = monitor(dir) {
-        // In Intel's hwmon, power1_cap is the limit of a burst.
+        // In Intel's hwmon, `power1_cap` is the limit of a burst.
         (details.power_cap_w, details.power_cap_default_w) = match intel::power_limits(&monitor) {
             Some(limits) => limits,
             None => (
@@ -55,18 +55,18 @@ pub(crate) fn read(dir: &Path, report: &dyn Fn(Details, &'static str)) {
             ),
         };
         details.sensors = sensors(&monitor);
-        report(details.clone(), "its counters of errors");
+        report(details.clone(), "its error counters");
     }
     details.ecc = ecc(&dir.join("ras"));
     report(details, "nothing more");
 }
 
-/// Reads a power that a GPU can draw, which hwmon gives in µW.
+/// Reads a plausible power in W; hwmon stores µW.
 pub(super) fn read_watts(file: &Path) -> Option<f64> {
     read_number::<f64>(file).map(|microwatts| microwatts / 1e6).and_then(plausible::watts)
 }
 
-/// The directory of the GPU's sensors. i915 has others, named `i915_gt0`, for its parts.
+/// Returns the directory of the GPU's sensors. i915 has others, named `i915_gt0`, for its parts.
 pub(crate) fn monitor(dir: &Path) -> Option<PathBuf> {
     let dir = dir.join("hwmon");
     let all: Vec<PathBuf> = entries(&dir).into_iter().map(|name| dir.join(name)).collect();
@@ -75,8 +75,8 @@ pub(crate) fn monitor(dir: &Path) -> Option<PathBuf> {
     all.iter().find(is_whole).or(all.first()).cloned()
 }
 
-/// The link over its narrowest stretch: a GPU often sits behind a switch of its own, whose inner
-/// link is always wide.
+/// Reads the link, limited by its narrowest segment. A GPU is often behind an on-board switch,
+/// whose inner link is always wide.
 fn pcie(dir: &Path) -> Pcie {
     let driver = levels::links(&dir.join("pp_dpm_pcie"));
     let stretches = outside_of_board(dir, stretches(dir));
@@ -88,8 +88,8 @@ fn pcie(dir: &Path) -> Pcie {
     }
 }
 
-/// The slowest link, of those that the files `speed` and `width` of `stretches` tell and that of
-/// the driver.
+/// Returns the slowest link among those in the files `speed` and `width` of `stretches`, and that
+/// of the driver.
 fn narrowest(
     stretches: &[PathBuf],
     speed: &str,
@@ -100,7 +100,7 @@ fn narrowest(
     links.chain(by_driver).reduce(|one, other| if other.gb_s < one.gb_s { other } else { one })
 }
 
-/// The GPU's own function and the bridges above it, up to the CPU.
+/// Returns the directories of the GPU's own PCI function and the bridges above it, up to the CPU.
 fn stretches(dir: &Path) -> Vec<PathBuf> {
     let mut found = vec![dir.to_owned()];
     let real = std::fs::canonicalize(dir).unwrap_or_default();
@@ -111,9 +111,9 @@ fn stretches(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// `stretches` without those on the board of a GPU of Intel's: behind the board's own switch the
-/// GPU, and the port above it, tell a lane of the first generation whatever the slot is. A slot
-/// that really has one lane is told by the port above the board, too.
+/// Returns `stretches` without those on the board of an Intel GPU. Behind the board's own switch,
+/// the GPU and the port above it report 2.5 GT/s x1, whatever the slot is. A slot that really has
+/// one lane is also reported by the port above the board.
 fn outside_of_board(dir: &Path, stretches: Vec<PathBuf>) -> Vec<PathBuf> {
     const INTEL: u32 = 0x8086;
     if read_line(&dir.join("vendor")).as_deref().and_then(hexadecimal) != Some(INTEL) {
@@ -126,13 +126,13 @@ fn outside_of_board(dir: &Path, stretches: Vec<PathBuf>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// `16.0 GT/s PCIe` and `16`.
+/// Parses a link, such as `16.0 GT/s PCIe` and `16`.
 fn link(dir: &Path, speed: &str, width: &str) -> Option<PcieLink> {
     let speed = read_line(&dir.join(speed))?;
     levels::valid(speed.split(' ').next()?.parse().ok()?, read_number(&dir.join(width))?)
 }
 
-/// Sensors that give a figure that can be true.
+/// Returns the sensors with a plausible value.
 fn sensors(monitor: &Path) -> Vec<SensorName> {
     let mut found: Vec<SensorName> = Vec::new();
     for file in entries(monitor) {
@@ -144,7 +144,7 @@ fn sensors(monitor: &Path) -> Vec<SensorName> {
             Some(label) => format!("{kind} {label}"),
             None => kind.to_owned(),
         };
-        // Of what else has a voltage, such as the supply, nothing is read beside a measurement.
+        // Other voltages, such as that of the supply, are not read during a measurement.
         let is_read = kind != "voltage" || is_of_chip(&stem, name.strip_prefix("voltage "));
         if is_true && is_read && !found.contains(&name) {
             found.push(name);
@@ -156,7 +156,7 @@ fn sensors(monitor: &Path) -> Vec<SensorName> {
     found
 }
 
-/// `temp1` and `temperature` of the file `temp1_input`.
+/// Splits a file name: `temp1_input` gives `temp1` and `temperature`.
 fn stem_and_kind(file: &str) -> Option<(String, &'static str)> {
     const KINDS: [(&str, &str, &str); 6] = [
         ("temp", "_input", "temperature"),
@@ -172,26 +172,26 @@ fn stem_and_kind(file: &str) -> Option<(String, &'static str)> {
     })
 }
 
-/// Whether the voltage `stem` with that label is the chip's: AMD's `vddgfx`, the `pkg` of Intel's
-/// xe, i915's without a label.
+/// Returns whether the voltage `stem` with that label is the chip's: AMD's `vddgfx`, the `pkg` of
+/// Intel's xe, or i915's without a label.
 pub(crate) fn is_of_chip(stem: &str, label: Option<&str>) -> bool {
     matches!((stem, label), (_, Some("vddgfx" | "pkg")) | ("in0", None))
 }
 
-/// Whether a sensor of that kind can tell `figure`, which is in thousandths, for power and clocks
-/// in millionths.
+/// Returns whether `figure` is plausible for a sensor of that kind. It is in thousandths, or in
+/// millionths for power and clocks.
 fn can_be(kind: &str, figure: f64) -> bool {
     match kind {
         "temperature" => plausible::celsius(figure / 1e3).is_some(),
         "power" => plausible::now(figure / 1e6, plausible::watts).is_some(),
         "clock" => plausible::now(figure / 1e6, plausible::megahertz).is_some(),
-        // It counts from the start of the driver.
+        // Counts since the driver was loaded.
         "energy" => figure >= 0.0 && figure.is_finite(),
         _ => plausible::now(figure, plausible::millivolts).is_some(),
     }
 }
 
-/// Counters of errors: a file for each block, with lines `ue: 0`, `ce: 0`, `de: 0`.
+/// Reads the error counters: a file per block, with lines `ue: 0`, `ce: 0`, `de: 0`.
 fn ecc(dir: &Path) -> Option<Ecc> {
     let mut found: Option<Ecc> = None;
     for file in entries(dir) {
@@ -212,7 +212,7 @@ fn ecc(dir: &Path) -> Option<Ecc> {
     found
 }
 
-/// The number in the line `name: number`.
+/// Returns the number in the line `name: number`.
 fn error_count(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
     line.trim_matches(['\0', ' ']).parse().ok().and_then(plausible::count)

@@ -1,5 +1,5 @@
-//! Where the drivers of Intel's GPUs, i915 and xe, keep clocks, limits and throttle reasons; their
-//! hwmon has the rest.
+//! Clocks, limits and throttle reasons of Intel GPUs, from the drivers i915 and xe; the rest is in
+//! hwmon.
 //!
 //! Sources: the kernel's `Documentation/ABI/testing/sysfs-driver-intel-i915-hwmon`,
 //! `sysfs-driver-intel-xe-hwmon`, and `intel_gt_sysfs_pm.c`, `xe_gt_freq.c`, `xe_gt_throttle.c`.
@@ -15,21 +15,21 @@ use crate::plausible;
 /// Clocks in MHz.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct IntelClocks {
-    /// At this moment; 0 while the GPU idles and its clock stands still.
+    /// Current clock; 0 while the GPU idles and its clock is stopped.
     pub(crate) now: Option<f64>,
-    /// The highest of the hardware (RP0).
+    /// Highest clock of the hardware (RP0).
     pub(crate) max: Option<f64>,
-    /// The highest that the driver may ask for.
+    /// Highest clock that the driver may request.
     pub(crate) limit: Option<f64>,
 }
 
-/// How a driver names the files of a GT, which is what it calls the graphics of one tile.
+/// File names of a driver for a GT, its term for the graphics of one tile.
 struct Names {
     actual: &'static str,
     requested: &'static str,
     max: &'static str,
     limit: &'static str,
-    /// Directory of the throttle reasons below that of the clocks, and how their files begin.
+    /// Directory of the throttle reasons below that of the clocks, and the prefix of their files.
     throttle: (&'static str, &'static str),
 }
 
@@ -49,7 +49,7 @@ const I915: Names = Names {
     throttle: ("", "throttle_reason_"),
 };
 
-/// Kernels before 5.19 have no directories of GTs, and no throttle reasons.
+/// Kernels before 5.19 have no GT directories and no throttle reasons.
 const I915_DEVICE: Names = Names {
     actual: "gt_act_freq_mhz",
     requested: "gt_cur_freq_mhz",
@@ -58,7 +58,7 @@ const I915_DEVICE: Names = Names {
     throttle: ("", "throttle_reason_"),
 };
 
-/// The GT that computes, of each tile: those after it are for video.
+/// Returns the compute GT of each tile; the others are for video.
 fn gts(dir: &Path) -> Vec<(PathBuf, &'static Names)> {
     let mut of_xe = Vec::new();
     for tile in numbered_dirs(dir, "tile") {
@@ -82,7 +82,7 @@ fn gts(dir: &Path) -> Vec<(PathBuf, &'static Names)> {
     Vec::new()
 }
 
-/// The directories in `path` whose name is `prefix` with a number.
+/// Returns the directories in `path` whose name is `prefix` followed by a number.
 fn numbered_dirs(path: &Path, prefix: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for name in entries(path) {
@@ -94,12 +94,12 @@ fn numbered_dirs(path: &Path, prefix: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Whether `path` has files of clocks with these names.
+/// Returns whether `path` has clock files with these names.
 fn has_clock(path: &Path, names: &Names) -> bool {
     [names.actual, names.requested, names.max].iter().any(|file| path.join(file).exists())
 }
 
-/// The directory of `card0`, given that of its device.
+/// Returns the directory of `card0`, given that of its device.
 fn minor(dir: &Path) -> Option<PathBuf> {
     let below = dir.join("drm");
     let gpu = entries(&below)
@@ -109,16 +109,16 @@ fn minor(dir: &Path) -> Option<PathBuf> {
     gpu.or_else(|| dir.ends_with("device").then(|| dir.parent().map(Path::to_owned)).flatten())
 }
 
-/// Whether a driver of Intel's shows the clocks of the GPU in `dir`.
+/// Returns whether an Intel driver provides the clocks of the GPU in `dir`.
 pub(crate) fn is_here(dir: &Path) -> bool {
     !gts(dir).is_empty()
 }
 
-/// The clocks of the GPU in `dir`, of several tiles the highest.
+/// Returns the clocks of the GPU in `dir`; the highest of several tiles.
 pub(crate) fn clocks(dir: &Path) -> IntelClocks {
     let mut clocks = IntelClocks::default();
     for (path, names) in gts(dir) {
-        // The clock of what sleeps is 0.
+        // The clock of a sleeping GT is 0.
         let now = read_number(&path.join(now_file(&path, names)))
             .and_then(|mhz| plausible::now(mhz, plausible::megahertz));
         let max = read_number(&path.join(names.max)).and_then(plausible::megahertz);
@@ -134,12 +134,14 @@ fn higher(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.into_iter().chain(other).reduce(f64::max)
 }
 
-/// What runs, or what is asked for where the driver does not tell that.
+/// Returns the name of the file with the actual clock, or with the requested one if the driver does
+/// not report that.
 fn now_file(path: &Path, names: &Names) -> &'static str {
     if path.join(names.actual).exists() { names.actual } else { names.requested }
 }
 
-/// What holds the GPU in `dir` back; none where the driver does not tell.
+/// Returns the reasons why the GPU in `dir` is throttled; `None` if the driver does not report
+/// them.
 pub(crate) fn throttle_reasons(dir: &Path) -> Option<Vec<String>> {
     let mut found: Option<Vec<String>> = None;
     for (path, names) in gts(dir) {
@@ -161,7 +163,7 @@ pub(crate) fn throttle_reasons(dir: &Path) -> Option<Vec<String>> {
     found
 }
 
-/// A reason in words; one that a later kernel adds, as it calls it.
+/// Returns a reason in words; an unknown reason of a later kernel keeps its name.
 fn reason_name(reason: &str) -> String {
     let known = REASONS.iter().find(|(known, _)| *known == reason);
     known.map_or_else(|| reason.replace('_', " "), |(_, words)| (*words).to_owned())
@@ -188,9 +190,9 @@ const REASONS: [(&str, &str); 18] = [
     ("p0_freq", "P0 frequency"),
 ];
 
-/// Power limits in W: that in force (PL1) and that as delivered. hwmon counts the GPU first, then
-/// its package, and some GPUs have the second alone; a limit that is switched off reads 0. None
-/// where the driver is another.
+/// Returns the power limits in W: the one in force (PL1) and the factory default. hwmon lists the
+/// GPU first, then its package; some GPUs have only the second. A disabled limit reads 0. Returns
+/// `None` with a different driver.
 pub(crate) fn power_limits(monitor: &Path) -> Option<(Option<f64>, Option<f64>)> {
     let channel = ["power1", "power2"]
         .into_iter()
@@ -200,7 +202,7 @@ pub(crate) fn power_limits(monitor: &Path) -> Option<(Option<f64>, Option<f64>)>
     Some((in_force, as_delivered))
 }
 
-/// The counter of energy in µJ: of the GPU, or of its package where that alone is counted.
+/// Returns the energy counter in µJ of the GPU, or of its package if only that has one.
 pub(crate) fn energy_file(monitor: &Path) -> Option<PathBuf> {
     ["energy1_input", "energy2_input"]
         .into_iter()
@@ -208,7 +210,7 @@ pub(crate) fn energy_file(monitor: &Path) -> Option<PathBuf> {
         .find(|file| file.exists())
 }
 
-/// Why `file` tells nothing: `energy1_input: permission denied`; none where it can be read.
+/// Returns why `file` cannot be read, such as `energy1_input: permission denied`; `None` if it can.
 pub(crate) fn read_problem(file: &Path) -> Option<String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     refusal(file).map(|kind| match kind {
@@ -217,21 +219,21 @@ pub(crate) fn read_problem(file: &Path) -> Option<String> {
     })
 }
 
-/// What the driver tells of a GPU.
+/// Sensors that the driver provides for a GPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IntelSensors {
-    /// Address on the bus, or the name of its directory.
+    /// PCI address, or the name of the directory.
     pub place: String,
     /// Whether the driver has registered sensors in hwmon.
     pub has_hwmon: bool,
-    /// What can be read: `clock`, `power`.
+    /// Quantities that can be read, such as `clock` or `power`.
     pub told: Vec<&'static str>,
-    /// Files that are there and cannot be read, with the reason.
+    /// Files that exist but cannot be read, with the reason.
     pub refused: Vec<String>,
 }
 
 impl IntelSensors {
-    /// Notes that `what` can be read from `file`, or why it cannot be.
+    /// Records that `what` can be read from `file`, or why it cannot.
     fn check(&mut self, what: &'static str, file: &Path) {
         match read_problem(file) {
             Some(refused) => self.refused.push(refused),
@@ -241,7 +243,7 @@ impl IntelSensors {
     }
 }
 
-/// Looks at the files of the GPU in `dir`, called `place`, and of its hwmon.
+/// Checks the files of the GPU in `dir`, named `place`, and of its hwmon.
 pub(crate) fn sensors(dir: &Path, monitor: Option<&Path>, place: String) -> IntelSensors {
     let mut found = IntelSensors { place, has_hwmon: monitor.is_some(), ..IntelSensors::default() };
     for (path, names) in gts(dir) {

@@ -1,4 +1,4 @@
-//! The compute devices as AMD's kernel driver lists them: `class/kfd/kfd/topology/nodes/N`.
+//! Compute devices listed by AMD's kernel driver: `class/kfd/kfd/topology/nodes/N`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -12,26 +12,26 @@ use super::sysfs_gpu::SysfsGpu;
 use crate::host::{Host, entries, read_line, read_text, refusal};
 use crate::plausible;
 
-/// A node that computes; nodes of CPUs are left out.
+/// A compute node; CPU nodes are excluded.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Node {
     number: u32,
-    /// What the chip is told from its like by; the partitions of a GPU share it.
+    /// Unique ID of the chip, shared by the partitions of a GPU.
     unique_id: Option<u64>,
-    /// Which partition it is, of a GPU that is split into several nodes.
+    /// Position among the partitions, if the GPU is split into several nodes.
     pub(crate) part: Option<Part>,
     pub(crate) id: Option<PciId>,
     pub(crate) address: Option<String>,
-    /// `gfx90a`.
+    /// Target, such as `gfx90a`.
     pub(crate) target: Option<String>,
     pub(crate) compute_units: Option<u32>,
     pub(crate) vram_bytes: Option<u64>,
     pub(crate) memory: Option<Memory>,
-    /// The chip's name inside of the driver: `aldebaran`.
+    /// Name of the chip in the driver, such as `aldebaran`.
     pub(crate) code_name: Option<String>,
     /// Highest clock of the compute units.
     pub(crate) max_mhz: Option<f64>,
-    /// `renderD128` is 128.
+    /// Number of the render node: 128 for `renderD128`.
     pub(crate) render_minor: Option<u32>,
     pub(crate) links: Vec<Link>,
     pub(crate) caches: Vec<GpuCache>,
@@ -40,7 +40,7 @@ pub(crate) struct Node {
 /// A place among the partitions of one GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// From 0.
+    /// Index from 0.
     pub(crate) index: u32,
     pub(crate) of: u32,
 }
@@ -49,19 +49,19 @@ pub(crate) struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) kind: &'static str,
-    /// The number of the other node, which may be a CPU's.
+    /// Number of the other node, which may be that of a CPU.
     pub(crate) to: u32,
     pub(crate) weight: Option<u32>,
-    /// MB/s, one way.
+    /// Rate in MB/s, one way.
     pub(crate) max_mb_s: Option<u32>,
 }
 
 impl Node {
-    /// Whether it is `gpu` or a part of it.
+    /// Returns whether the node is `gpu` or a part of it.
     pub(crate) fn is_of(&self, gpu: &SysfsGpu) -> bool {
         match (&self.address, &gpu.address) {
             (Some(own), Some(other)) => own.eq_ignore_ascii_case(other),
-            // A tree that lacks the place on the bus: the model must do.
+            // Without a PCI address in the tree, compare the model.
             _ => self.id.is_some() && self.id == gpu.id,
         }
     }
@@ -70,7 +70,7 @@ impl Node {
         self.number
     }
 
-    /// The GPU of a node that no other tree shows.
+    /// Returns the GPU of a node that is in no other tree.
     pub(crate) fn gpu(&self) -> SysfsGpu {
         let render_node = self.render_minor.map(|minor| format!("renderD{minor}"));
         SysfsGpu {
@@ -83,9 +83,9 @@ impl Node {
     }
 }
 
-/// Finds the nodes that are partitions of one GPU and gives them its address. The kernel writes the
-/// number of a partition into the PCI function of its address, or, where it does not, beside the
-/// address.
+/// Finds the nodes that are partitions of one GPU and gives them its address. The kernel encodes
+/// the number of a partition in the PCI function of its address, or in the top bits of its location
+/// ID.
 pub(crate) fn join_partitions(nodes: &mut [Node]) {
     let mut chips: BTreeMap<(Option<u64>, Option<String>), Vec<usize>> = BTreeMap::new();
     for (place, node) in nodes.iter().enumerate() {
@@ -104,7 +104,7 @@ pub(crate) fn join_partitions(nodes: &mut [Node]) {
     }
 }
 
-/// The directories of all nodes by their number, those of CPUs among them.
+/// Returns the directories of all nodes, including CPUs, by their number.
 pub(crate) fn dirs(host: &Host) -> Vec<(u32, PathBuf)> {
     let Some(dir) = host.path("/sys/class/kfd/kfd/topology/nodes") else { return Vec::new() };
     let mut numbers: Vec<u32> = entries(&dir).iter().filter_map(|name| name.parse().ok()).collect();
@@ -112,8 +112,8 @@ pub(crate) fn dirs(host: &Host) -> Vec<(u32, PathBuf)> {
     numbers.into_iter().map(|number| (number, dir.join(number.to_string()))).collect()
 }
 
-/// Reads one node, if it computes: first what it is, then its links and caches, which are hundreds
-/// of files.
+/// Reads one node, if it computes: first its identity, then its links and caches, which are
+/// hundreds of files.
 pub(crate) fn read(dir: &Path, number: u32, report: &dyn Fn(GpuReport<Node>)) {
     report(GpuReport::nothing());
     let Some(properties) = Properties::read(dir) else {
@@ -129,7 +129,7 @@ pub(crate) fn read(dir: &Path, number: u32, report: &dyn Fn(GpuReport<Node>)) {
     report(GpuReport::so_far(node, "nothing more"));
 }
 
-/// The caches of the GPU at `address`; of one that is split into partitions, those of the first.
+/// Returns the caches of the GPU at `address`; for a partitioned GPU, those of the first partition.
 pub(crate) fn caches_at(host: &Host, address: &str) -> Vec<GpuCache> {
     for (number, dir) in dirs(host) {
         let Some(properties) = Properties::read(&dir) else { continue };
@@ -156,7 +156,7 @@ impl Properties {
         Some(Self(pairs.collect()))
     }
 
-    /// A value; the driver writes 0 for what it does not know.
+    /// Returns a value; the driver writes 0 for unknown values.
     fn nonzero(&self, name: &str) -> Option<u64> {
         self.0.get(name).copied().filter(|value| *value > 0)
     }
@@ -190,7 +190,7 @@ fn node(dir: &Path, number: u32, properties: &Properties) -> Option<Node> {
             .reduce(u64::saturating_add)
             .and_then(plausible::memory_bytes),
         memory: banks.iter().find_map(|bank| bank.1),
-        // The chips of the last years share the name of the way they are found.
+        // Recent chips all have this name, which is the driver's method of discovery.
         code_name: read_line(&dir.join("name")).filter(|name| name != "ip discovery"),
         max_mhz: properties.megahertz("max_engine_clk_fcompute"),
         render_minor: properties.small("drm_render_minor"),
@@ -199,7 +199,7 @@ fn node(dir: &Path, number: u32, properties: &Properties) -> Option<Node> {
     })
 }
 
-/// Links of the node itself (`io_links`), or ways to other GPUs that lead through a CPU
+/// Reads the direct links of a node (`io_links`), or the paths to other GPUs through a CPU
 /// (`p2p_links`).
 fn links(dir: &Path) -> Vec<Link> {
     let mut found: Vec<Link> =
@@ -218,12 +218,12 @@ fn read_link(dir: &Path) -> Option<Link> {
         _ => "other",
     };
     let rate = link.small("max_bandwidth").and_then(plausible::link_mb_s);
-    // Node 0 is a node like any other: here a zero is no gap.
+    // Node 0 exists, so 0 is a valid value here.
     let to = u32::try_from(*link.0.get("node_to")?).ok()?;
     Some(Link { kind, to, weight: link.small("weight"), max_mb_s: rate })
 }
 
-/// Caches of one size and kind counted together. The driver writes kB of 1024 bytes.
+/// Reads the caches, counted by size and kind. The driver writes kB of 1024 bytes.
 fn caches(dir: &Path) -> Vec<GpuCache> {
     const DATA: u64 = 1;
     const INSTRUCTION: u64 = 2;
@@ -246,7 +246,7 @@ fn caches(dir: &Path) -> Vec<GpuCache> {
         .collect()
 }
 
-/// Size and speed of each bank of the GPU's own memory.
+/// Returns size and speed of each bank of the GPU's own memory.
 fn banks(dir: &Path) -> Vec<(u64, Option<Memory>)> {
     const OWN_VISIBLE: u64 = 1;
     const OWN_HIDDEN: u64 = 2;
@@ -264,12 +264,12 @@ fn banks(dir: &Path) -> Vec<(u64, Option<Memory>)> {
         .collect()
 }
 
-/// `90010` is `gfx90a`: the last two parts are written in hexadecimal.
+/// Formats a target: 90010 is `gfx90a`, with the last two parts in hexadecimal.
 fn target(version: u32) -> String {
     format!("gfx{}{:x}{:x}", version / 10_000, version / 100 % 100, version % 100)
 }
 
-/// `0000:63:00.0`. The highest four bits of a place are the partition.
+/// Formats a PCI address such as `0000:63:00.0`. The top four bits of `place` are the partition.
 fn address(domain: u32, place: u32) -> String {
     format!("{domain:04x}:{:02x}:{:02x}.{:x}", place >> 8 & 0xff, place >> 3 & 0x1f, place & 7)
 }

@@ -1,5 +1,5 @@
-//! Tables of power levels as the driver writes them: `0: 300Mhz` and `1: 16.0GT/s, x16 619Mhz *`, a
-//! star for now.
+//! Tables of power levels as written by the driver: `0: 300Mhz`, or `1: 16.0GT/s, x16 619Mhz *`, in
+//! which a star marks the current level.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use rsb_model::gpu::PcieLink;
 use crate::host::read_text;
 use crate::plausible::megahertz;
 
-/// Clocks of a file `pp_dpm_*`.
+/// Clocks of a `pp_dpm_*` file.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Clocks {
-    /// The highest level, in MHz.
+    /// Highest level, in MHz.
     pub(crate) max_mhz: Option<f64>,
-    /// The level now, in MHz.
+    /// Current level, in MHz.
     pub(crate) now_mhz: Option<f64>,
 }
 
@@ -31,7 +31,8 @@ pub(crate) fn clocks(path: &Path) -> Clocks {
     }
 }
 
-/// The clock that overdrive would allow, from the upper end of `OD_SCLK` in `pp_od_clk_voltage`.
+/// Returns the highest clock that overdrive allows, from the upper end of `OD_SCLK` in
+/// `pp_od_clk_voltage`.
 pub(crate) fn limit_mhz(path: &Path) -> Option<f64> {
     let text = read_text(path)?;
     let table = text.lines().skip_while(|line| line.trim() != "OD_SCLK:").skip(1);
@@ -60,13 +61,13 @@ pub(crate) fn links(path: &Path) -> Links {
     }
 }
 
-/// The one that carries more.
+/// Returns the link with the higher bandwidth.
 fn faster(one: PcieLink, other: PcieLink) -> PcieLink {
     if other.gb_s > one.gb_s { other } else { one }
 }
 
-/// Value of a level and whether it is the present one. The level `S` (deep sleep) is none to
-/// compute at.
+/// Returns the value of a level and whether it is the current one. Skips the level `S` (deep
+/// sleep).
 fn level(line: &str) -> Option<(&str, bool)> {
     let (name, value) = line.split_once(':')?;
     name.trim().parse::<u32>().ok()?;
@@ -74,20 +75,20 @@ fn level(line: &str) -> Option<(&str, bool)> {
     Some((value.trim_end_matches(['*', ' ']), value.ends_with('*')))
 }
 
-/// `300Mhz`; the first figure, where a voltage follows.
+/// Parses a clock such as `300Mhz`; a voltage after it is ignored.
 fn mhz(value: &str) -> Option<f64> {
     let figure = value.split_whitespace().next()?.to_ascii_lowercase();
     figure.strip_suffix("mhz")?.parse().ok().and_then(megahertz)
 }
 
-/// `16.0GT/s, x16 619Mhz`.
+/// Parses a link such as `16.0GT/s, x16 619Mhz`.
 fn link(value: &str) -> Option<PcieLink> {
     let (speed, rest) = value.split_once("GT/s")?;
     let width = rest.trim_start_matches([',', ' ']).strip_prefix('x')?.split_whitespace().next()?;
     valid(speed.trim().parse().ok()?, width.parse().ok()?)
 }
 
-/// A link that there can be: a GPU that fell off the bus reads as all ones.
+/// Returns a plausible link: a GPU that fell off the bus reads as all ones.
 pub(crate) fn valid(gt_s: f64, width: u32) -> Option<PcieLink> {
     ((2.5..=256.0).contains(&gt_s) && (1..=32).contains(&width)).then(|| PcieLink::new(gt_s, width))
 }

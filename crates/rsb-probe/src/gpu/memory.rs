@@ -1,9 +1,9 @@
-//! The memory of a GPU: its kind, and its highest bandwidth as width / 8 × clock × transfers in a
+//! Memory of a GPU: its kind, and its peak bandwidth, which is width / 8 × clock × transfers per
 //! clock.
 
 use super::pci::PciId;
 
-/// What the kernel driver tells of the memory.
+/// Memory parameters from the kernel driver.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Memory {
     pub(crate) width_bits: u32,
@@ -14,9 +14,9 @@ pub(crate) struct Memory {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MemoryKind {
     pub(crate) name: &'static str,
-    /// Transfers in a clock as the driver counts it. Sources: AMD's data sheets, from whose
-    /// bandwidth, width and clock the factor follows: RX 580 256 GB/s of 256 bits at 2000 MHz,
-    /// MI100 1228.8 of 4096 at 1200, MI300X 5325 of 8192 at 1300, RX 7900 XTX 960 of 384 at 1250.
+    /// Transfers per clock as counted by the driver, derived from the bandwidth, width and clock in
+    /// AMD's data sheets: RX 580 256 GB/s of 256 bits at 2000 MHz, MI100 1228.8 of 4096 at 1200,
+    /// MI300X 5325 of 8192 at 1300, RX 7900 XTX 960 of 384 at 1250.
     transfers: f64,
 }
 
@@ -28,12 +28,13 @@ const HBM2E: MemoryKind = MemoryKind { name: "HBM2e", transfers: 2.0 };
 const HBM3: MemoryKind = MemoryKind { name: "HBM3", transfers: 4.0 };
 const HBM3E: MemoryKind = MemoryKind { name: "HBM3E", transfers: 4.0 };
 
-/// The MI325X, whose chip is that of the MI300X.
+/// PCI device ID of the MI325X, which has the chip of the MI300X.
 const MI325X: u32 = 0x74a5;
 
-/// The kind of memory of a chip; unknown for parts that share the CPU's, which may be of any kind.
+/// Returns the kind of memory of a chip; `None` for chips that share the CPU's memory, which may be
+/// of any kind.
 pub(crate) fn kind(target: &str, id: Option<PciId>, width_bits: Option<u32>) -> Option<MemoryKind> {
-    // Some targets came with either; no GDDR bus is that wide.
+    // Some targets exist with both kinds; no GDDR bus is this wide.
     let is_stacked = width_bits.is_some_and(|bits| bits >= 1024);
     Some(match target {
         "gfx803" if is_stacked => HBM,
@@ -50,7 +51,7 @@ pub(crate) fn kind(target: &str, id: Option<PciId>, width_bits: Option<u32>) -> 
     })
 }
 
-/// GB/s of memory of that kind.
+/// Returns the bandwidth of memory of that kind in GB/s.
 pub(crate) fn bandwidth_gb_s(kind: MemoryKind, width_bits: u32, clock_mhz: f64) -> f64 {
     f64::from(width_bits) / 8.0 * clock_mhz * kind.transfers / 1e3
 }

@@ -1,21 +1,21 @@
-//! Names and targets of common GPUs by their PCI ids, for where the driver tells none.
+//! Names and targets of common GPUs by their PCI IDs, for drivers that report none.
 
 use std::str::SplitN;
 
 use super::pci::PciId;
 use crate::host::hexadecimal;
 
-/// A line is `vendor device revision target name`; `*` stands for any revision, `-` for no target.
+/// Lines of the form `vendor device revision target name`; `*` is any revision, `-` is no target.
 const TABLE: &str = include_str!("known_gpus.txt");
 
-/// Boards by the ids of their vendors, for models of which several share one id.
+/// Boards by their subsystem IDs, for models that share one PCI ID.
 const BOARDS: &str = include_str!("boards.txt");
 
-/// What the table knows of a GPU.
+/// Entry of the table for a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KnownGpu {
     pub(crate) name: &'static str,
-    /// `gfx1100`, `sm_90`.
+    /// Target, such as `gfx1100` or `sm_90`.
     pub(crate) target: Option<&'static str>,
 }
 
@@ -25,8 +25,8 @@ struct Row {
     known: KnownGpu,
 }
 
-/// The row of a GPU: that of its revision; else that of the model, with the name that its board
-/// tells.
+/// Returns the entry of a GPU: that of its revision, or else that of its model, with the name of
+/// its board if known.
 pub(crate) fn find(id: PciId, revision: Option<u32>, board: Option<PciId>) -> Option<KnownGpu> {
     let exact =
         rows().find(|row| row.id == id && row.revision.is_some() && row.revision == revision);
@@ -41,7 +41,7 @@ pub(crate) fn find(id: PciId, revision: Option<u32>, board: Option<PciId>) -> Op
 
 struct Board {
     id: PciId,
-    /// Vendor and number.
+    /// Vendor and number of the board.
     own: PciId,
     name: &'static str,
 }
@@ -55,7 +55,7 @@ fn parse_board(line: &'static str) -> Option<Board> {
     Some(Board { id: parse_id(&mut parts)?, own: parse_id(&mut parts)?, name: parts.next()? })
 }
 
-/// Vendor and model, the next two of `parts`.
+/// Parses vendor and model from the next two of `parts`.
 fn parse_id(parts: &mut SplitN<'_, char>) -> Option<PciId> {
     Some(PciId { vendor: hexadecimal(parts.next()?)?, device: hexadecimal(parts.next()?)? })
 }

@@ -1,8 +1,8 @@
-//! What the PCI bus calls a function: its numbers and its address.
+//! IDs and addresses of PCI functions.
 
 use std::fmt;
 
-/// Numbers of vendor and model.
+/// IDs of vendor and model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PciId {
     pub(crate) vendor: u32,
@@ -15,7 +15,7 @@ impl fmt::Display for PciId {
     }
 }
 
-/// `0000:03:00.0`.
+/// Returns whether `name` is a PCI address such as `0000:03:00.0`.
 pub(super) fn is_address(name: &str) -> bool {
     name.len() >= 12
         && name.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'))

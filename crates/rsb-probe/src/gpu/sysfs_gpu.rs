@@ -1,5 +1,4 @@
-//! A GPU as the DRM or the PCI bus shows it: `class/drm/card0/device` or
-//! `bus/pci/devices/0000:03:00.0`.
+//! A GPU in the DRM or PCI tree: `class/drm/card0/device` or `bus/pci/devices/0000:03:00.0`.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -13,13 +12,13 @@ use super::pci::{PciId, is_address};
 use crate::host::{Host, entries, hexadecimal, read_line, read_number, read_text, refusal};
 use crate::plausible;
 
-/// Vendors of GPUs that compute. Displays of servers' management chips and of hypervisors are no
-/// such GPU.
+/// Vendors of GPUs that compute. Displays of server management chips and of hypervisors are
+/// excluded.
 const AMD: u32 = 0x1002;
 const NVIDIA: u32 = 0x10de;
 const INTEL: u32 = 0x8086;
 
-/// The MI300A: a CPU and accelerator in one, with the chip of a GPU.
+/// PCI device ID of the MI300A, a CPU and accelerator in one, with the chip of a GPU.
 const MI300A: u32 = 0x74a0;
 /// Instruction sets of the graphics in AMD's CPUs. Source: LLVM's AMDGPU usage guide.
 const IN_CPUS: [&str; 14] = [
@@ -27,7 +26,7 @@ const IN_CPUS: [&str; 14] = [
     "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153",
 ];
 
-/// What is known of a GPU.
+/// Facts about a GPU.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SysfsGpu {
     pub(crate) vendor: Option<u32>,
@@ -45,19 +44,19 @@ pub(crate) struct SysfsGpu {
     pub(crate) vbios: Option<String>,
     pub(crate) render_node: Option<String>,
     pub(crate) iommu: Option<String>,
-    /// Whether it is known to be a share of another function.
+    /// Whether it is known to be a virtual function of another GPU.
     pub(crate) is_virtual: bool,
     pub(crate) details: Details,
-    /// Whether the DRM shows it: Vulkan needs that.
+    /// Whether it is in the DRM, which Vulkan requires.
     pub(crate) is_in_drm: bool,
 }
 
-/// The directories of all GPUs: those of the DRM, and those that the bus alone shows.
+/// Returns the directories of all GPUs: those in the DRM, and those that are only on the bus.
 pub(crate) fn dirs(host: &Host) -> Vec<PathBuf> {
     with_those_on_the_bus(host, in_drm(host))
 }
 
-/// The directories of the GPUs that the DRM shows.
+/// Returns the directories of the GPUs in the DRM.
 pub(crate) fn in_drm(host: &Host) -> Vec<PathBuf> {
     let drm = host.path("/sys/class/drm");
     let numbers = host.entries("/sys/class/drm").into_iter().filter(|name| is_gpu(name));
@@ -66,8 +65,8 @@ pub(crate) fn in_drm(host: &Host) -> Vec<PathBuf> {
         .collect()
 }
 
-/// `found`, and the GPUs that the bus alone shows (NVIDIA without its DRM driver, GPUs without a
-/// driver).
+/// Returns `found` and the GPUs that are only on the bus (NVIDIA without its DRM driver, GPUs
+/// without a driver).
 pub(crate) fn with_those_on_the_bus(host: &Host, mut found: Vec<PathBuf>) -> Vec<PathBuf> {
     let known: HashSet<(u64, u64)> = found.iter().filter_map(|dir| identity_of(dir)).collect();
     if let Some(bus) = host.path("/sys/bus/pci/devices") {
@@ -81,15 +80,15 @@ pub(crate) fn with_those_on_the_bus(host: &Host, mut found: Vec<PathBuf>) -> Vec
     found
 }
 
-/// What tells two directories apart however they are reached: one call, where a path without links
-/// is one for each part of it.
+/// Returns device and inode, which identify a directory regardless of its path. This takes one
+/// system call, but resolving links takes one per path component.
 fn identity_of(dir: &Path) -> Option<(u64, u64)> {
     let found = std::fs::metadata(dir).ok()?;
     Some((found.dev(), found.ino()))
 }
 
-/// What to call the GPU in `dir` while nothing is known of it: `card0 (0000:03:00.0)`. The GPU is
-/// not touched.
+/// Returns a name for the GPU in `dir` before its facts are known, such as `card0 (0000:03:00.0)`.
+/// Does not access the GPU.
 pub(crate) fn place(dir: &Path) -> String {
     let named = if dir.ends_with("device") { dir.parent().unwrap_or(dir) } else { dir };
     let name = named.file_name().unwrap_or_default().to_string_lossy();
@@ -99,14 +98,14 @@ pub(crate) fn place(dir: &Path) -> String {
     }
 }
 
-/// `card0`, not its connector `card0-DP-1`.
+/// Returns whether `name` is a GPU such as `card0`, not a connector such as `card0-DP-1`.
 fn is_gpu(name: &str) -> bool {
     name.strip_prefix("card")
         .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Whether the class of a PCI function is display (03) or processing accelerator (12, of AMD and
-/// NVIDIA).
+/// Returns whether the class of a PCI function is display (03) or processing accelerator (12, of
+/// AMD and NVIDIA).
 fn computes(function: &Path) -> bool {
     let class = read_hexadecimal(&function.join("class")).map(|class| class >> 16);
     let vendor = read_hexadecimal(&function.join("vendor"));
@@ -117,7 +116,7 @@ fn computes(function: &Path) -> bool {
     }
 }
 
-/// Reads one GPU: first who it is, then the rest.
+/// Reads one GPU: first its identity, then the rest.
 pub(crate) fn read(host: &Host, dir: &Path, report: &dyn Fn(GpuReport<SysfsGpu>)) {
     report(GpuReport::nothing());
     let Some(mut gpu) = identity(host, dir) else { return report(unknown(dir)) };
@@ -125,7 +124,7 @@ pub(crate) fn read(host: &Host, dir: &Path, report: &dyn Fn(GpuReport<SysfsGpu>)
     gpu.revision = read_hexadecimal(&dir.join("revision"));
     gpu.name =
         read_line(&dir.join("product_name")).or_else(|| nvidia_name(host, gpu.address.as_deref()?));
-    // AMD's file, then that of Intel's xe.
+    // The file of AMD's driver, then that of Intel's xe.
     gpu.vram_bytes = read_memory_bytes(&dir.join("mem_info_vram_total"))
         .or_else(|| read_memory_bytes(&dir.join("tile0/physical_vram_size_bytes")));
     gpu.shared_bytes = read_memory_bytes(&dir.join("mem_info_gtt_total"));
@@ -142,13 +141,13 @@ pub(crate) fn read(host: &Host, dir: &Path, report: &dyn Fn(GpuReport<SysfsGpu>)
         (Some(compute), Some(memory)) => Some(format!("{compute}/{memory}")),
         (compute, memory) => compute.or(memory),
     };
-    report(GpuReport::so_far(gpu.clone(), "whether it sleeps"));
+    report(GpuReport::so_far(gpu.clone(), "its power state"));
     details::read(dir, &|details, next| {
         report(GpuReport::so_far(SysfsGpu { details, ..gpu.clone() }, next));
     });
 }
 
-/// Reads a number of bytes that a GPU can have.
+/// Reads a plausible number of bytes of GPU memory.
 fn read_memory_bytes(file: &Path) -> Option<u64> {
     read_number(file).and_then(plausible::memory_bytes)
 }
@@ -158,8 +157,8 @@ fn read_hexadecimal(file: &Path) -> Option<u32> {
     read_line(file).as_deref().and_then(hexadecimal)
 }
 
-/// Of a directory that does not tell who made the GPU: none of ours, unless the kernel refuses to
-/// tell.
+/// Returns the report for a directory without an identified vendor: not a supported GPU, or one
+/// that the kernel refuses to describe.
 fn unknown(dir: &Path) -> GpuReport<SysfsGpu> {
     let vendor = dir.join("vendor");
     if read_line(&vendor).is_some() {
@@ -169,14 +168,15 @@ fn unknown(dir: &Path) -> GpuReport<SysfsGpu> {
     refused.map_or_else(GpuReport::nothing, GpuReport::from_error)
 }
 
-/// The place on the bus of the GPU in `dir`.
+/// Returns the PCI address of the GPU in `dir`.
 pub(crate) fn address(dir: &Path) -> Option<String> {
     let event = read_text(&dir.join("uevent")).unwrap_or_default();
     let told = event.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::trim);
     told.map(str::to_owned).or_else(|| address_of_link(dir))
 }
 
-/// The same from where the directory really lies: the kernel's own links lead there in one step.
+/// Returns the PCI address from the real path of `dir`; the kernel's own links lead there in one
+/// step.
 fn address_of_link(dir: &Path) -> Option<String> {
     std::fs::read_link(dir)
         .ok()
@@ -184,12 +184,12 @@ fn address_of_link(dir: &Path) -> Option<String> {
         .or_else(|| last_address(&std::fs::canonicalize(dir).ok()?))
 }
 
-/// The last part of `path`, where it is an address on the bus.
+/// Returns the last part of `path`, if it is a PCI address.
 fn last_address(path: &Path) -> Option<String> {
     path.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned)
 }
 
-/// The kernel driver that has taken the GPU in `dir`.
+/// Returns the kernel driver that is bound to the GPU in `dir`.
 pub(crate) fn driver(dir: &Path) -> Option<String> {
     let event = read_text(&dir.join("uevent")).unwrap_or_default();
     let told = event
@@ -199,12 +199,12 @@ pub(crate) fn driver(dir: &Path) -> Option<String> {
     told.or_else(|| driver_of_link(dir))
 }
 
-/// The same from the link of the kernel.
+/// Returns the driver from the kernel's link.
 fn driver_of_link(dir: &Path) -> Option<String> {
     Some(std::fs::canonicalize(dir.join("driver")).ok()?.file_name()?.to_str()?.to_owned())
 }
 
-/// Who the GPU is, from files that never touch it.
+/// Reads the identity of the GPU from files that never access it.
 fn identity(host: &Host, dir: &Path) -> Option<SysfsGpu> {
     let event = read_text(&dir.join("uevent")).unwrap_or_default();
     let id = event_id(&event, "PCI_ID").or_else(|| read_id(dir, "vendor", "device"));
@@ -229,18 +229,18 @@ fn identity(host: &Host, dir: &Path) -> Option<SysfsGpu> {
     })
 }
 
-/// The value of a line `name=value` of `uevent`.
+/// Returns the value of a line `name=value` of `uevent`.
 fn event_value<'a>(event: &'a str, name: &str) -> Option<&'a str> {
     event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(str::trim)
 }
 
-/// The numbers of a line `name=1002:744C` of `uevent`.
+/// Returns the IDs in a line `name=1002:744C` of `uevent`.
 fn event_id(event: &str, name: &str) -> Option<PciId> {
     let (vendor, device) = event_value(event, name)?.split_once(':')?;
     Some(PciId { vendor: hexadecimal(vendor)?, device: hexadecimal(device)? })
 }
 
-/// The numbers in two files of `dir`.
+/// Reads the IDs from two files of `dir`.
 fn read_id(dir: &Path, vendor: &str, device: &str) -> Option<PciId> {
     Some(PciId {
         vendor: read_hexadecimal(&dir.join(vendor))?,
@@ -248,7 +248,8 @@ fn read_id(dir: &Path, vendor: &str, device: &str) -> Option<PciId> {
     })
 }
 
-/// A driver from outside of the kernel says its version; one of the kernel's own has the kernel's.
+/// Appends a version to the driver's name: its own if it is an out-of-tree module, or else the
+/// kernel's.
 fn with_version(host: &Host, driver: String) -> String {
     let own = host.line(&format!("/sys/module/{driver}/version"));
     match own.or_else(|| crate::os::kernel(host)) {
@@ -257,7 +258,7 @@ fn with_version(host: &Host, driver: String) -> String {
     }
 }
 
-/// NVIDIA's driver names its GPUs in `/proc`.
+/// Returns the name that NVIDIA's driver reports in `/proc`.
 fn nvidia_name(host: &Host, address: &str) -> Option<String> {
     let text = host.text(&format!("/proc/driver/nvidia/gpus/{address}/information"))?;
     let model = text.lines().find_map(|line| line.strip_prefix("Model:"))?.trim();
@@ -265,10 +266,11 @@ fn nvidia_name(host: &Host, address: &str) -> Option<String> {
 }
 
 impl SysfsGpu {
-    /// Where it sits, as far as its chip or its place tells; `target` is its instruction set.
+    /// Returns whether the GPU is integrated or discrete, if its chip or PCI address shows that;
+    /// `target` is its instruction set.
     pub(crate) fn kind(&self, target: Option<&str>, has_own_memory: bool) -> Option<GpuKind> {
         match self.vendor {
-            // The CPU's own graphics are always there.
+            // Fixed PCI address of the CPU's own graphics.
             Some(INTEL) if self.address.as_deref() == Some("0000:00:02.0") => {
                 Some(GpuKind::Integrated)
             }
@@ -291,7 +293,7 @@ impl SysfsGpu {
         self.vendor == Some(NVIDIA)
     }
 
-    /// Name of the driver without its version.
+    /// Returns the name of the driver without its version.
     pub(crate) fn driver_name(&self) -> Option<&str> {
         self.driver.as_deref()?.split(' ').next()
     }

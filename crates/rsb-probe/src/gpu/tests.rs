@@ -21,7 +21,7 @@ fn found_in(host: Host, limit: Duration) -> GpuInventory {
     start(&Arc::new(host), deadline).finish(deadline)
 }
 
-/// Opening a pipe waits for a writer that never comes: as a read of a sick GPU does.
+/// Makes opening a file block, as reading a faulty GPU does: a FIFO without a writer.
 #[cfg(unix)]
 fn hang(tree: &Tree, file: &str) {
     let pipe = tree.path(file);
@@ -125,13 +125,13 @@ fn partitions_are_devices_of_their_own() {
         (&format!("{DRM}/card0/device/current_compute_partition"), "CPX"),
     ]);
     gpu(&tree, 0, "1002:74A1", "0000:05:00.0");
-    // An amdgpu partition shows as a platform device beside the GPU.
+    // An amdgpu partition appears as a platform device next to the GPU.
     tree.write(
         &format!("{DRM}/card1/device/uevent"),
         "DRIVER=amdgpu-xcp\nMODALIAS=platform:amdgpu_xcp_0\n",
     );
-    // The number of a partition stands in the highest bits, or in the PCI function of a chip that
-    // has a number of its own.
+    // The number of a partition is in the highest bits, or in the PCI function if the chip has a
+    // unique ID.
     for (shift, values) in [(28, ""), (0, "unique_id 16404946649897475633\n")] {
         for part in 0..2_u32 {
             let location = part << shift | 0x0500;
@@ -251,7 +251,7 @@ fn what_hangs_or_fails_is_told_and_never_silent() {
     hang(&tree, &format!("{DRM}/card0/device/uevent"));
     hang(&tree, &format!("{DRM}/card2/device/pp_dpm_sclk"));
     hang(&tree, &format!("{KFD}/1/properties"));
-    // To read a directory as a file is refused.
+    // Reading a directory as a file is refused.
     std::fs::create_dir_all(tree.path(&format!("{KFD}/2/properties"))).unwrap();
     std::fs::create_dir_all(tree.path(&format!("{DRM}/card3/device/vendor"))).unwrap();
     let found = found_in(tree.host(), Duration::from_secs(1));
@@ -276,7 +276,7 @@ fn a_list_that_hangs_is_told_with_the_gpus_that_came_before_it() {
     hang(&tree, "sys/bus/pci/devices/0000:04:00.0/class");
     let found = found_in(tree.host(), Duration::from_secs(1));
     assert_eq!(found.gpus.len(), 1);
-    assert_eq!(found.unread, [unread("the list of GPUs", "what there is", Answer::Late)]);
+    assert_eq!(found.unread, [unread("the list of GPUs", "its entries", Answer::Late)]);
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn links_name_the_other_gpus_by_their_place_in_the_list() {
         weight: Some(weight),
         gb_s,
     };
-    // Node 1 is the second GPU on the bus; a node that is not there is no GPU of the list.
+    // Node 1 is the second GPU on the bus; a missing node is no GPU of the list.
     assert_eq!(
         found[1].links,
         [

@@ -1,26 +1,26 @@
-//! Which Python counts: the one that the framework workloads would start.
+//! Selection of Python: the one that framework workloads would start.
 //!
-//! `MLSTACK_BENCHMARK_PYTHON`, `MLSTACK_PYTHON_BIN`, then the active virtual environment, conda,
-//! `UV_PYTHON` where it is a path, the environment that `python setup` made, and `PATH`. The shims
-//! of pyenv are shell scripts that take a tenth of a second: what they would start is looked up in
-//! their files.
+//! Order: `MLSTACK_BENCHMARK_PYTHON`, `MLSTACK_PYTHON_BIN`, the active virtual environment, conda,
+//! `UV_PYTHON` if it is a path, the environment made by `python setup`, and `PATH`. The shims of
+//! pyenv are shell scripts that take a tenth of a second, so their target is read from pyenv's
+//! files instead.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::host::{Host, PYTHON, entries, read_start, read_text};
 
-/// What stands for Python.
+/// A program that runs Python.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PythonCandidate {
-    /// An interpreter whose surroundings tell what it is.
+    /// An interpreter whose surrounding files identify it.
     Program(PathBuf),
-    /// A script or a version manager that starts one, by rules of its own.
+    /// A script or a version manager that starts an interpreter by its own rules.
     Launcher(PathBuf),
 }
 
-/// The interpreter, if there is one. A variable that names none is not passed over: the user asked
-/// for that one.
+/// Returns the interpreter, if there is one. If a variable names a missing interpreter, no other
+/// one is used, because the user asked for that one.
 pub(crate) fn interpreter(host: &Host) -> Option<PythonCandidate> {
     if let Some(value) = configured_program(host) {
         let path = Path::new(value);
@@ -40,7 +40,7 @@ pub(crate) fn interpreter(host: &Host) -> Option<PythonCandidate> {
         .or_else(|| NAMES.iter().find_map(|name| on_path(host, OsStr::new(name))))
 }
 
-/// The interpreter that `UV_PYTHON` names, where it is a path.
+/// Returns the interpreter that `UV_PYTHON` names, if it is a path.
 fn in_uv_variable(host: &Host) -> Option<PythonCandidate> {
     let path = Path::new(host.variable("UV_PYTHON")?);
     if path.components().count() <= 1 {
@@ -49,24 +49,25 @@ fn in_uv_variable(host: &Host) -> Option<PythonCandidate> {
     resolve(host, path, path.as_os_str())
 }
 
-/// The interpreter of the environment that `python setup` made.
+/// Returns the interpreter of the environment made by `python setup`.
 fn in_own_environment(host: &Host) -> Option<PythonCandidate> {
     resolve(host, &own_environment(host)?.join("bin/python3"), OsStr::new("python3"))
 }
 
-/// What a flag or a variable of this project says, whether or not it is an interpreter.
+/// Returns the interpreter that a flag or a variable of this project names, whether or not it is
+/// one.
 pub(crate) fn configured_program(host: &Host) -> Option<&OsStr> {
     [PYTHON, "MLSTACK_PYTHON_BIN"].into_iter().find_map(|name| host.variable(name))
 }
 
-/// Where the environment lies that `python setup` makes.
+/// Returns the directory of the environment that `python setup` makes.
 pub(crate) fn own_environment(host: &Host) -> Option<PathBuf> {
     let data = variable_dir(host, "XDG_DATA_HOME")
         .or_else(|| variable_dir(host, "HOME").map(|home| home.join(".local/share")));
     Some(data?.join("rusty-stack-bench/python"))
 }
 
-/// The directory that a variable names.
+/// Returns the directory in an environment variable.
 fn variable_dir(host: &Host, name: &str) -> Option<PathBuf> {
     host.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
@@ -78,13 +79,13 @@ fn on_path(host: &Host, name: &OsStr) -> Option<PythonCandidate> {
         .find_map(|dir| resolve(host, &dir.join(name), name))
 }
 
-/// What `path` really starts when it is called `name`.
+/// Returns the program that `path` starts when it is called `name`.
 fn resolve(host: &Host, path: &Path, name: &OsStr) -> Option<PythonCandidate> {
     if !is_program(path) {
         return None;
     }
     let Some(script) = script(path) else {
-        // Version managers in Rust or Go are one program under many names.
+        // Version managers in Rust or Go are one program with many names.
         let real = std::fs::canonicalize(path).ok()?;
         let is_python = real.file_name()?.to_str()?.starts_with("py");
         return Some(if is_python {
@@ -95,7 +96,7 @@ fn resolve(host: &Host, path: &Path, name: &OsStr) -> Option<PythonCandidate> {
     };
     if script.contains("/libexec/pyenv") || script.contains("pyenv exec") {
         let versions = Pyenv::of(host, path)?;
-        // "system", or a version without such a program: the shim goes on along PATH, and so does
+        // "system", or a version without such a program: the shim continues along PATH, and so does
         // the search.
         return versions.program(name).map(PythonCandidate::Program);
     }
@@ -113,19 +114,19 @@ fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
-/// The beginning of a script; nothing when the file is a program of the machine.
+/// Returns the beginning of a script; `None` if the file is an executable.
 fn script(path: &Path) -> Option<String> {
     read_start(path, 4096).filter(|text| text.starts_with("#!"))
 }
 
-/// The versions that pyenv has selected here.
+/// The versions of Python that pyenv has selected.
 struct Pyenv {
     root: PathBuf,
     selected: Vec<String>,
 }
 
 impl Pyenv {
-    /// By `PYENV_VERSION`, the nearest `.python-version`, or the global choice.
+    /// Reads the selection: `PYENV_VERSION`, the nearest `.python-version`, or the global one.
     fn of(host: &Host, shim: &Path) -> Option<Self> {
         let root = match host.variable("PYENV_ROOT") {
             Some(root) => PathBuf::from(root),
@@ -159,7 +160,7 @@ impl Pyenv {
         })
     }
 
-    /// The directory of a version. A choice of `3.11` means the newest 3.11 that is installed.
+    /// Returns the directory of a version. `3.11` selects the newest installed 3.11.
     fn resolve_version(&self, version: &str) -> Option<String> {
         let version = version.strip_prefix("python-").unwrap_or(version);
         let all = entries(&self.root.join("versions"));
@@ -172,7 +173,7 @@ impl Pyenv {
     }
 }
 
-/// The 7 of `3.11.7`, given `3.11`.
+/// Returns the patch number: 7 for `3.11.7` if `version` is `3.11`.
 fn patch_number(name: &str, version: &str) -> Option<u32> {
     name.strip_prefix(version)?.strip_prefix('.')?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What the files around an interpreter tell: its version and where its packages are.
+//! Files around an interpreter, which contain its version and the locations of its packages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,23 +7,23 @@ use std::time::Duration;
 use crate::child::{self, ChildEnd};
 use crate::host::{Host, entries, read_text};
 
-/// An interpreter and its surroundings.
+/// An interpreter and its directories.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// `3.11.7`.
+    /// Version, such as `3.11.7`.
     pub(crate) version: String,
-    /// The directory that it is installed in, or the virtual environment.
+    /// Directory of the installation or of the virtual environment.
     prefix: PathBuf,
-    /// The installation that a virtual environment was made of.
+    /// Installation on which a virtual environment is based.
     base: PathBuf,
-    /// Whether packages outside of the virtual environment are seen too.
+    /// Whether packages outside the virtual environment are visible.
     sees_system: bool,
 }
 
 impl Layout {
     pub(crate) fn of(program: &Path, limit: Duration) -> Option<Self> {
-        // A virtual environment is told by the path that was called, an installation by where the
-        // links lead.
+        // A virtual environment is identified by the path that was called, an installation by the
+        // target of its links.
         let prefix = program.parent()?.parent()?;
         if let Some(config) = read_text(&prefix.join("pyvenv.cfg")) {
             return Self::of_environment(prefix, program, &config, limit);
@@ -34,7 +34,7 @@ impl Layout {
         Some(Self { version, base: prefix.clone(), prefix, sees_system: true })
     }
 
-    /// `pyvenv.cfg` is written by venv (`version`), virtualenv and uv (`version_info`).
+    /// Reads `pyvenv.cfg`, written by venv (`version`), virtualenv and uv (`version_info`).
     fn of_environment(
         prefix: &Path,
         program: &Path,
@@ -52,7 +52,7 @@ impl Layout {
         Some(Self { version, prefix: prefix.to_owned(), base, sees_system })
     }
 
-    /// Starts a program whose files tell nothing.
+    /// Runs a program that cannot be identified by files.
     pub(crate) fn by_asking(program: &Path, limit: Duration) -> Option<Self> {
         const SCRIPT: &str =
             "import sys; v = sys.version_info; print('%d.%d.%d' % v[:3]); print(sys.executable)";
@@ -65,7 +65,7 @@ impl Layout {
         Some(Self { version, ..found })
     }
 
-    /// Where packages are looked for, in the order of Python.
+    /// Returns the directories that are searched for packages, in Python's order.
     pub(crate) fn search_path(&self, host: &Host) -> Vec<PathBuf> {
         let short = self.version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
         let mut dirs: Vec<PathBuf> = host
@@ -84,8 +84,8 @@ impl Layout {
         {
             dirs.push(site_packages(&Path::new(home).join(".local/lib"), &short));
         }
-        // Debian's own layout: packages of pip in /usr/local, those of the distribution without a
-        // minor version.
+        // Debian's layout: packages installed by pip are in /usr/local, those of the distribution
+        // in a directory without a minor version.
         let debian = self.base == Path::new("/usr");
         if debian {
             dirs.push(PathBuf::from(format!("/usr/local/lib/python{short}/dist-packages")));
@@ -98,20 +98,20 @@ impl Layout {
     }
 }
 
-/// The value of a line `name = value` of `pyvenv.cfg`.
+/// Returns the value of a line `name = value` of `pyvenv.cfg`.
 fn config_value<'a>(config: &'a str, name: &str) -> Option<&'a str> {
     let line =
         config.lines().find_map(|line| line.split_once('=').filter(|row| row.0.trim() == name));
     line.map(|row| row.1.trim())
 }
 
-/// Where packages of Python `short`, such as `3.11`, are below `library`.
+/// Returns the directory of packages for Python `short`, such as `3.11`, below `library`.
 fn site_packages(library: &Path, short: &str) -> PathBuf {
     library.join(format!("python{short}")).join("site-packages")
 }
 
-/// The version that the files of an installation tell: C headers, conda's records, or the name of
-/// its directory (pyenv).
+/// Returns the version of an installation from C headers, conda's records, or the name of its
+/// directory (pyenv).
 fn by_files(prefix: &Path, program: &Path) -> Option<String> {
     let short = program.file_name()?.to_str()?.strip_prefix("python")?;
     let header = read_text(&prefix.join(format!("include/python{short}/patchlevel.h")));
@@ -131,7 +131,7 @@ fn by_conda(prefix: &Path) -> Option<String> {
         .find_map(|name| whole(name.strip_prefix("python-")?.split('-').next()?))
 }
 
-/// `python3 -V`: a few milliseconds, and it imports nothing.
+/// Runs `python3 -V`, which takes a few milliseconds and imports nothing.
 fn by_option(program: &Path, limit: Duration) -> Option<String> {
     let mut command = Command::new(program);
     command.arg("-V");
@@ -139,7 +139,8 @@ fn by_option(program: &Path, limit: Duration) -> Option<String> {
     whole(answer.trim().strip_prefix("Python ")?)
 }
 
-/// The three numbers of a version: `3.11.7` of `3.11.7.final.0`, `3.14.0rc1` or `3.11.7+`.
+/// Returns the three numbers of a version: `3.11.7` for `3.11.7.final.0` or `3.11.7+`, and `3.14.0`
+/// for `3.14.0rc1`.
 fn whole(text: &str) -> Option<String> {
     let mut parts = text.trim().splitn(3, '.');
     let (major, minor) = (parts.next()?, parts.next()?);

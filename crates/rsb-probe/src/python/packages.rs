@@ -1,4 +1,4 @@
-//! Which frameworks are installed: by the names of the directories that installers leave
+//! Installed frameworks, by the names of the directories that installers leave
 //! (`torch-2.9.1.dist-info`).
 
 use std::collections::BTreeMap;
@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use crate::host::entries;
 
-/// Packages whose version moves a result, by normalized name. Each found becomes a factor that must
-/// agree between two runs, so that what is not measured here stays out.
+/// Packages whose version affects results, by normalized name. Each one that is found becomes a
+/// factor that must agree between two runs, so packages that are not measured here are excluded.
 pub const FRAMEWORKS: [&str; 29] = [
     "aiter",
     "bitsandbytes",
@@ -40,12 +40,12 @@ pub const FRAMEWORKS: [&str; 29] = [
     "xformers",
 ];
 
-/// Versions by package name; the first directory that has a package wins, as in Python.
+/// Returns versions by package name; the first directory with a package wins, as in Python.
 pub(crate) fn frameworks(search_path: &[PathBuf]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for dir in search_path {
-        // The highest of a name that is there twice (an upgrade cut short) is taken, whatever the
-        // order on disk.
+        // If a package is listed twice (an interrupted upgrade), the highest version is taken,
+        // regardless of the order on disk.
         let mut here: BTreeMap<String, (Vec<u64>, String)> = BTreeMap::new();
         for (name, version) in entries(dir).iter().filter_map(|entry| parse(entry)) {
             let candidate = (numbers(&version), version);
@@ -60,7 +60,8 @@ pub(crate) fn frameworks(search_path: &[PathBuf]) -> BTreeMap<String, String> {
     found
 }
 
-/// Name and version of a directory such as `flash_attn-2.8.3.dist-info`, when it is a framework's.
+/// Parses a directory name such as `flash_attn-2.8.3.dist-info`; returns name and version if it is
+/// a framework.
 fn parse(entry: &str) -> Option<(String, String)> {
     let stem = entry.strip_suffix(".dist-info").or_else(|| entry.strip_suffix(".egg-info"))?;
     let mut parts = stem.split('-');

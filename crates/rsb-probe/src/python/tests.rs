@@ -3,7 +3,7 @@ use std::path::Path;
 use super::*;
 use crate::host::fake::Tree;
 
-/// A program of the machine, as far as files tell; it cannot be started.
+/// Content of a file that looks like an executable but cannot be started.
 const BINARY: &str = "\u{7f}ELF";
 
 fn program(tree: &Tree, path: &str, content: &str) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::numbers;
 use crate::host::entries;
 
-/// Library and short name of each component that is reported.
+/// Library and short name of each reported component.
 const COMPONENTS: [(&str, &str); 17] = [
     ("amd_comgr", "comgr"),
     ("amd_smi", "amd-smi"),
@@ -27,15 +27,15 @@ const COMPONENTS: [(&str, &str); 17] = [
     ("rocsparse", "rocsparse"),
 ];
 
-/// What directories of libraries hold.
+/// Contents of library directories.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LibraryContents {
-    /// Version by short name.
+    /// Versions by short name.
     pub(crate) versions: BTreeMap<String, String>,
     pub(crate) targets: Vec<String>,
 }
 
-/// Looks into `dirs`.
+/// Reads the contents of `dirs`.
 pub(super) fn read(dirs: &[PathBuf]) -> LibraryContents {
     let mut found = LibraryContents::default();
     for dir in dirs {
@@ -43,8 +43,8 @@ pub(super) fn read(dirs: &[PathBuf]) -> LibraryContents {
         for file in entries(dir) {
             let Some((name, version)) = component_of(&file) else { continue };
             let version = numbers(version);
-            // `librocblas.so.4` leads to `librocblas.so.4.4.60402`: the longest name tells most,
-            // then the highest.
+            // `librocblas.so.4` links to `librocblas.so.4.4.60402`: prefer the version with the
+            // most parts, then the highest.
             let known = versions.entry(name).or_default();
             if (version.len(), &version) > (known.len(), known) {
                 *known = version;
@@ -59,8 +59,8 @@ pub(super) fn read(dirs: &[PathBuf]) -> LibraryContents {
     found
 }
 
-/// Short name and version of a file such as `librocblas.so.4.4.60402`; no version for a bare
-/// `librocblas.so`.
+/// Parses a file name such as `librocblas.so.4.4.60402` into short name and version. The version of
+/// a plain `librocblas.so` is empty.
 pub(crate) fn component_of(file: &str) -> Option<(&'static str, &str)> {
     let (stem, rest) = file.strip_prefix("lib")?.split_once(".so")?;
     let (_, name) = COMPONENTS.iter().find(|(library, _)| *library == stem)?;
@@ -68,11 +68,11 @@ pub(crate) fn component_of(file: &str) -> Option<(&'static str, &str)> {
     Some((name, version))
 }
 
-/// GPUs that the rocBLAS in a directory of libraries has kernels for. A generic target stands for a
-/// family: `gfx11-generic`.
+/// Returns the GPUs for which the rocBLAS in a library directory has kernels. A generic target,
+/// such as `gfx11-generic`, covers a family.
 pub(crate) fn targets(dir: &Path) -> Vec<String> {
-    // Debian puts a directory for the version between; the later builds of AMD keep kernels in
-    // packs beside the library.
+    // Debian inserts a directory with the version; later AMD builds keep kernels in packs next to
+    // the library.
     let own = dir.join("rocblas");
     let versioned = entries(&own).into_iter().map(|version| own.join(version).join("library"));
     let places: Vec<PathBuf> =
@@ -87,7 +87,8 @@ pub(crate) fn targets(dir: &Path) -> Vec<String> {
     found
 }
 
-/// `gfx90a` of `TensileLibrary_lazy_gfx90a.dat`; files for any target name none.
+/// Returns the target in a file name: `gfx90a` for `TensileLibrary_lazy_gfx90a.dat`. Files for all
+/// targets contain none.
 fn target_in(file: &str) -> Option<String> {
     let start = file.find("gfx")?;
     let name = file.get(start..)?;

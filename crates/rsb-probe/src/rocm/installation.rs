@@ -1,4 +1,4 @@
-//! One installation: its version, build and commit from the files that installers leave.
+//! One installation: version, build and commit, from the files that installers leave.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::components::{self, LibraryContents};
 use super::{library_dirs, numbers};
 use crate::host::{Host, entries, read_line, read_text};
 
-/// The installation in `root`, when there is something of one.
+/// Returns the installation in `root`, if it has one of the usual directories.
 pub(super) fn in_dir(host: &Host, root: &Path) -> Option<RocmInstallation> {
     if ![".info", "lib", "lib64", "bin"].iter().any(|name| root.join(name).is_dir()) {
         return None;
@@ -30,8 +30,8 @@ pub(super) fn in_dir(host: &Host, root: &Path) -> Option<RocmInstallation> {
     })
 }
 
-/// What a distribution has put into its directory of libraries. It leaves no file with the version
-/// of ROCm; the library of HIP carries it in its name, `libamdhip64.so.5.7.31921`, whose first two
+/// Returns the installation in a distribution's library directory. It has no file with the version
+/// of ROCm; the name of the HIP library contains it, `libamdhip64.so.5.7.31921`, whose first two
 /// numbers are those of ROCm.
 pub(super) fn of_distribution(host: &Host, dir: &Path) -> Option<RocmInstallation> {
     let found = components::read(&[dir.to_owned()]);
@@ -50,7 +50,7 @@ pub(super) fn of_distribution(host: &Host, dir: &Path) -> Option<RocmInstallatio
     })
 }
 
-/// What was built.
+/// Identity of a build.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Release {
     pub(super) version: Option<String>,
@@ -60,7 +60,7 @@ pub(super) struct Release {
 }
 
 impl Release {
-    /// From `.info/version` (`6.4.3-127`), the C header, and the manifest of the later builds.
+    /// Reads `.info/version` (`6.4.3-127`), the C header, and the manifest of later builds.
     pub(super) fn read(root: &Path) -> Self {
         let line = ["version", "version-rocm", "version-dev"].iter().find_map(|file| {
             read_line(&root.join(".info").join(file)).filter(|line| parse(line).is_some())
@@ -96,7 +96,7 @@ impl Release {
     }
 }
 
-/// `6.4.3` of `6.4.3-127`.
+/// Parses a version: `6.4.3` of `6.4.3-127`.
 fn parse(line: &str) -> Option<String> {
     let version = line.split(['-', ' ']).next()?;
     let mut parts = version.split('.');
@@ -104,7 +104,7 @@ fn parse(line: &str) -> Option<String> {
     whole.then(|| version.to_owned())
 }
 
-/// `6.4.3` of the C header.
+/// Parses the version in the C header.
 fn header_version(header: &str) -> Option<String> {
     let major = parse_define(header, "ROCM_VERSION_MAJOR")?;
     let minor = parse_define(header, "ROCM_VERSION_MINOR")?;
@@ -112,7 +112,7 @@ fn header_version(header: &str) -> Option<String> {
     Some([major, minor, patch].join("."))
 }
 
-/// The value of a line `#define NAME value`.
+/// Returns the value of a line `#define NAME value`.
 fn parse_define(text: &str, name: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();
@@ -121,7 +121,8 @@ fn parse_define(text: &str, name: &str) -> Option<String> {
     })
 }
 
-/// The text that a document of JSON has under `name`; enough for flat manifests made by machines.
+/// Returns the string with the key `name` in a JSON document; sufficient for flat, generated
+/// manifests.
 fn json_string(text: &str, name: &str) -> Option<String> {
     let after =
         text.split_once(&format!("\"{name}\""))?.1.trim_start().strip_prefix(':')?.trim_start();
@@ -129,7 +130,7 @@ fn json_string(text: &str, name: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// The day in a version such as `10.1.0a20260813`.
+/// Returns the date in a version such as `10.1.0a20260813`.
 pub(super) fn date(version: &str) -> Option<String> {
     let (year, rest) =
         version.rsplit(|c: char| !c.is_ascii_digit()).find(|part| part.len() == 8)?.split_at(4);
@@ -144,7 +145,8 @@ fn is_hash(text: &str) -> bool {
     (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Compilers in `bin`; those of LLVM tell their version by the directory of their own headers.
+/// Returns the compilers in `bin`. The version of those of LLVM is the name of the directory with
+/// their headers.
 pub(super) fn compilers(bin: &Path, llvm: &Path) -> Vec<Compiler> {
     let clang = entries(&llvm.join("lib/clang")).into_iter().next_back();
     let found = ["hipcc", "amdclang", "amdclang++"].into_iter().map(|name| (name, bin.join(name)));
@@ -161,7 +163,7 @@ pub(super) fn compilers(bin: &Path, llvm: &Path) -> Vec<Compiler> {
 }
 
 impl LibraryContents {
-    /// Takes over what another directory holds.
+    /// Adds the contents of another directory; existing versions are kept.
     pub(super) fn extend(&mut self, other: Self) {
         for (name, version) in other.versions {
             self.versions.entry(name).or_insert(version);

@@ -1,4 +1,4 @@
-//! ROCm from packages of Python: `rocm-sdk-core` and its companions, which frameworks bring along.
+//! ROCm from Python packages: `rocm-sdk-core` and its companions, which frameworks depend on.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use super::library_dirs;
 use crate::host::entries;
 
 const CORE: &str = "_rocm_sdk_core";
-/// Libraries come apart from the core, one package for each family of GPUs:
+/// Libraries are in separate packages, one for each family of GPUs:
 /// `_rocm_sdk_libraries_gfx94X_dcgpu`.
 const LIBRARIES: &str = "_rocm_sdk_libraries";
 
-/// The installations in the directories where Python looks for packages.
+/// Returns the installations in Python's package directories.
 pub(crate) fn wheels(search_path: &[PathBuf]) -> Vec<RocmInstallation> {
     search_path.iter().filter_map(|dir| wheel(dir)).collect()
 }

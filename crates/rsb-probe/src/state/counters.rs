@@ -1,18 +1,18 @@
-//! Counters that only grow: CPU time and what the hypervisor took of it, throttling by heat and by
-//! the group.
+//! Monotonic counters: CPU time and the part stolen by the hypervisor, thermal throttling, and
+//! throttling of the control group.
 
 use crate::cgroup;
 use crate::cpu::is_thread;
 use crate::host::{Host, entries, read_number};
 
-/// The counters at a moment, or by how much they grew.
+/// Counters at a moment, or their growth.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Ticks of all threads, and those that the hypervisor gave to others.
+    /// Ticks of all threads, and those stolen by the hypervisor.
     ticks: Option<(u64, u64)>,
-    /// Times that threads and packages were throttled by heat.
+    /// Number of times that threads and packages were thermally throttled.
     pub(super) throttled: Option<u64>,
-    /// Times that the control group was held back.
+    /// Number of times that the control group was throttled.
     pub(super) held_back: Option<u64>,
 }
 
@@ -22,8 +22,8 @@ impl Counters {
         Self { ticks, throttled: throttle_count(host), held_back: cgroup::held_back(host) }
     }
 
-    /// Growth since `before`. A counter that went back (a machine moved to another host) says
-    /// nothing.
+    /// Returns the growth since `before`. For a counter that decreased (the machine moved to
+    /// another host), it is `None`.
     pub(super) fn since(&self, before: &Self) -> Self {
         let ticks = self.ticks.zip(before.ticks);
         Self {
@@ -45,8 +45,8 @@ fn growth(now: Option<u64>, before: Option<u64>) -> Option<u64> {
     now?.checked_sub(before?)
 }
 
-/// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; guests
-/// count in user and nice.
+/// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal;
+/// guest time is included in user and nice.
 fn ticks(stat: &str) -> Option<(u64, u64)> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let fields: Vec<u64> =
@@ -55,8 +55,8 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
     Some((fields.iter().try_fold(0_u64, |sum, field| sum.checked_add(*field))?, stolen))
 }
 
-/// Each thread counts for its core, so that two of a core count twice; a package is counted once.
-/// What matters is whether the sum grows.
+/// Sums the throttle counts. Each thread has the count of its core, so a core with two threads
+/// counts twice; a package counts once. Only growth of the sum matters.
 fn throttle_count(host: &Host) -> Option<u64> {
     let dir = host.path("/sys/devices/system/cpu")?;
     let mut packages = std::collections::BTreeMap::new();

@@ -1,10 +1,10 @@
-//! The highest temperature that any sensor tells, in °C.
+//! Highest temperature of all sensors, in °C.
 
 use std::path::Path;
 
 use crate::host::{Host, entries, read_line, read_number};
 
-/// Reads every sensor; the highest so far is reported whenever it rises.
+/// Reads every sensor; reports the highest temperature whenever it rises.
 pub(super) fn read(host: &Host, report: &dyn Fn(f64)) {
     let mut highest = f64::NEG_INFINITY;
     if let Some(zones) = host.path("/sys/class/thermal") {
@@ -25,7 +25,7 @@ pub(super) fn read(host: &Host, report: &dyn Fn(f64)) {
     }
 }
 
-/// Reads one sensor; its temperature is reported if it is above `highest`, which it becomes.
+/// Reads one sensor; if its temperature is above `highest`, updates that and reports it.
 fn read_sensor(sensor: &Path, highest: &mut f64, report: &dyn Fn(f64)) {
     if let Some(celsius) = read_number(sensor).and_then(plausible)
         && celsius > *highest
@@ -35,12 +35,12 @@ fn read_sensor(sensor: &Path, highest: &mut f64, report: &dyn Fn(f64)) {
     }
 }
 
-/// Whether the device is suspended: reading its sensor would wake it.
+/// Returns whether the device is suspended; reading its sensor would wake it.
 fn sleeps(chip: &Path) -> bool {
     read_line(&chip.join("device/power/runtime_status")).is_some_and(|status| status == "suspended")
 }
 
-/// Sensors tell thousandths of a degree; those that lie tell 0, −273 or 2¹⁶.
+/// Converts thousandths of a degree; faulty sensors report 0, −273 or 2¹⁶.
 fn plausible(thousandths: i64) -> Option<f64> {
     ((1_000..=150_000).contains(&thousandths)).then(|| thousandths as f64 / 1e3)
 }

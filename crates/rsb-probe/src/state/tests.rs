@@ -27,7 +27,7 @@ fn sampled(tree: &Tree) -> StateSample {
     sample_of(&Arc::new(tree.host()), LONG)
 }
 
-/// The warnings of a quiet machine after `files` changed, each by its first words.
+/// Returns the warnings of a quiet machine after `files` changed.
 fn warned(files: &[(&str, &str)]) -> Vec<String> {
     let tree = quiet();
     for (path, content) in files {
@@ -103,7 +103,7 @@ fn an_interval_tells_what_happened_in_it() {
         "the load average reached 7.0",
         "the hypervisor gave 10.0 %",
         "heat throttled the CPU 1 time ",
-        "the control group used up its share of the CPUs 2 times",
+        "the control group used up its CPU quota 2 times",
     ];
     assert_eq!(state.warnings.len(), starts.len(), "{:?}", state.warnings);
     for (warning, start) in state.warnings.iter().zip(starts) {

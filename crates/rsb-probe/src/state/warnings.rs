@@ -1,19 +1,19 @@
-//! What is likely to disturb measurements: a sentence each, with the cure.
+//! Warnings about likely disturbances of measurements, each with a remedy.
 
 use rsb_model::MachineState;
 
 use super::counters::Counters;
 use crate::host::{Host, count_list, read_line};
 
-/// From here on most CPUs slow down, or are about to.
+/// Temperature at which most CPUs slow down, or are about to.
 const HOT_C: f64 = 90.0;
-/// More stolen time than this moves a median visibly.
+/// Percentage of stolen time above which a median visibly changes.
 const STEAL_PERCENT: f64 = 1.0;
 
-/// What a sample holds for the warnings alone.
+/// Facts of a sample that only the warnings need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WarningInputs {
-    /// Threads of the machine, which its load average is of.
+    /// Threads of the machine, to which its load average refers.
     pub(super) threads: u32,
     pub(super) on_battery: bool,
 }
@@ -29,7 +29,7 @@ impl WarningInputs {
     }
 }
 
-/// Whether there is a plug and no current from it.
+/// Returns whether there is a power supply that provides no power.
 fn on_battery(host: &Host) -> bool {
     let Some(supplies) = host.path("/sys/class/power_supply") else { return false };
     let plugs: Vec<bool> = host
@@ -42,15 +42,14 @@ fn on_battery(host: &Host) -> bool {
     !plugs.is_empty() && plugs.iter().all(|has_current| !has_current)
 }
 
-/// Of a machine that is about to measure: nothing should run.
+/// Returns the warnings before a measurement, when nothing else should run.
 pub(super) fn now(moment: &MachineState, seen: &WarningInputs) -> Vec<String> {
     let threads = f64::from(seen.threads.max(1));
     let mut found = Vec::new();
     if let Some(load) = moment.load_average.filter(|load| *load > 0.5 * threads) {
         found.push(format!(
             "the load average is {load:.1} on {}: other work runs or has just ended, and results \
-             will be noisy; stop \
-             it, or wait a minute",
+             will be noisy; stop it, or wait a minute",
             count(u64::from(seen.threads), "thread", "threads")
         ));
     }
@@ -59,7 +58,7 @@ pub(super) fn now(moment: &MachineState, seen: &WarningInputs) -> Vec<String> {
     found
 }
 
-/// Of a machine that has measured: its own work counts in the load.
+/// Returns the warnings after a measurement, whose own work is part of the load.
 pub(super) fn between(
     moment: &MachineState,
     passed: &Counters,
@@ -70,25 +69,22 @@ pub(super) fn between(
     if let Some(load) = moment.load_average.filter(|load| *load > 1.25 * threads + 1.0) {
         found.push(format!(
             "the load average reached {load:.1} on {}, more than the benchmark makes: other work \
-             ran, and results are \
-             noisy; stop it and measure again",
+             ran, and results are noisy; stop it and measure again",
             count(u64::from(seen.threads), "thread", "threads")
         ));
     }
-    found.extend(steal(moment, "while this was measured"));
+    found.extend(steal(moment, "during the measurement"));
     if let Some(events) = moment.throttle_events.filter(|events| *events > 0) {
         found.push(format!(
-            "heat throttled the CPU {} while this was measured; improve the cooling or let it cool \
-             down, and \
-             measure again",
+            "heat throttled the CPU {} during the measurement; improve the cooling or let it cool \
+             down, and measure again",
             count(events, "time", "times")
         ));
     }
     if let Some(events) = passed.held_back.filter(|events| *events > 0) {
         found.push(format!(
-            "the control group used up its share of the CPUs {} and was held back; raise its limit \
-             (cpu.max), or \
-             measure with fewer threads",
+            "the control group used up its CPU quota {} and was throttled; raise its limit \
+             (cpu.max), or measure with fewer threads",
             count(events, "time", "times")
         ));
     }
@@ -100,27 +96,25 @@ fn steal(moment: &MachineState, when: &str) -> Option<String> {
     let percent = moment.steal_percent.filter(|percent| *percent > STEAL_PERCENT)?;
     Some(format!(
         "the hypervisor gave {percent:.1} % of the CPU time to other guests {when}: results are \
-         noisy; use a \
-         machine of your own, or more replicates"
+         noisy; use a dedicated machine, or more replicates"
     ))
 }
 
-/// What does not depend on when it was read.
+/// Returns the warnings that do not depend on when the state was read.
 fn standing(moment: &MachineState, seen: &WarningInputs) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(governor) =
         moment.governor.as_deref().filter(|name| !matches!(*name, "performance" | "userspace"))
     {
         found.push(format!(
-            "the frequency governor is {governor}: the clock moves with the load; `cpupower \
-             frequency-set -g \
-             performance` holds it high"
+            "the frequency governor is {governor}: the clock follows the load; keep it high with \
+             `cpupower frequency-set -g performance`"
         ));
     }
     if let Some(celsius) = moment.temperature_c.filter(|celsius| *celsius >= HOT_C) {
         found.push(format!(
-            "the hottest sensor reads {celsius:.0} °C: the machine may slow itself down; let it \
-             cool, or improve the cooling"
+            "the hottest sensor reads {celsius:.0} °C: the machine may throttle; let it cool, or \
+             improve the cooling"
         ));
     }
     if seen.on_battery {

@@ -1,5 +1,5 @@
-//! Sensors of Intel's GPUs beside a measurement. Their drivers count energy and tell no power: a
-//! figure is the difference of two readings, which lie at least [`WINDOW`] apart.
+//! Sensors of Intel GPUs during a measurement. Their drivers count energy instead of reporting
+//! power, so power is derived from two readings that are at least [`WINDOW`] apart.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,18 +12,18 @@ use crate::gpu::intel;
 use crate::host::read_number;
 use crate::plausible;
 
-/// The hardware refreshes the counter each millisecond or so: over this time that is an error of a
-/// few percent.
+/// Minimum time between two readings. The hardware updates the counter about every millisecond,
+/// which is an error of a few percent over this time.
 const WINDOW: Duration = Duration::from_millis(50);
 
-/// More than any GPU of Intel's draws; the largest of their data sheets says 600 W.
+/// Upper limit of an Intel GPU's power; the highest in their data sheets is 600 W.
 const MOST_WATTS: f64 = 1000.0;
 
-/// The counter of energy, as it was read last.
+/// Last reading of the energy counter.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Energy(Arc<Mutex<Option<Reading>>>);
 
-/// A reading, and the power up to it.
+/// A reading, and the mean power before it.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     microjoules: u64,
@@ -39,16 +39,16 @@ impl Reading {
     }
 }
 
-/// Power up to a reading.
+/// Mean power before a reading.
 #[derive(Debug, Clone, Copy)]
 enum Power {
-    /// It is the first.
+    /// First reading.
     Unknown,
-    /// In W, where the two readings tell.
+    /// Power in W; `None` if the two readings are inconsistent.
     Known(Option<f64>),
 }
 
-/// Whose readings they are is for the path to say.
+/// Always equal: the path of the GPU decides equality.
 impl PartialEq for Energy {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -58,8 +58,8 @@ impl PartialEq for Energy {
 impl Eq for Energy {}
 
 impl Energy {
-    /// Power since the reading before. The first call waits until there is something to take a
-    /// difference from.
+    /// Returns the mean power since the previous reading. The first call takes two readings,
+    /// [`WINDOW`] apart.
     fn watts(&self, file: &Path) -> Option<f64> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match *last {
@@ -78,14 +78,14 @@ impl Energy {
     }
 }
 
-/// A counter that goes back, or grows faster than can be, tells nothing.
+/// Returns the mean power in W; `None` if the counter decreased or grew implausibly fast.
 fn power(before: u64, now: u64, time: Duration) -> Option<f64> {
     let joules = now.checked_sub(before)? as f64 / 1e6;
     let watts = joules / time.as_secs_f64();
     metrics::watts(watts).filter(|watts| *watts <= MOST_WATTS)
 }
 
-/// Adds what the driver's own files tell of the GPU in `dir`.
+/// Adds the readings from the driver's own files of the GPU in `dir`.
 pub(super) fn clocks(dir: &Path, sample: &mut GpuSample) {
     sample.sclk_mhz = sample.sclk_mhz.or_else(|| intel::clocks(dir).now);
     sample.throttle_reasons =
@@ -97,7 +97,7 @@ pub(super) fn clocks(dir: &Path, sample: &mut GpuSample) {
     }
 }
 
-/// Adds what hwmon counts, or why it does not.
+/// Adds the power from hwmon's energy counter, or why it is absent.
 pub(super) fn power_of(monitor: &Path, energy: &Energy, sample: &mut GpuSample) {
     let Some(file) = intel::energy_file(monitor).filter(|_| sample.power_w.is_none()) else {
         return;

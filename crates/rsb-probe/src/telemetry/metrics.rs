@@ -1,5 +1,5 @@
-//! `gpu_metrics`: a binary table whose first four bytes tell its size and version. One layout for
-//! each version known; another version, or another size, is refused with the reason.
+//! Parser of `gpu_metrics`, a binary table whose first four bytes are its size and version. There
+//! is one layout for each known version; other versions or sizes are rejected with the reason.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,10 +9,10 @@ use rsb_model::gpu_sample::Temperatures;
 use crate::host::read_bytes;
 pub(super) use crate::plausible::{celsius, megahertz, watts};
 
-/// Larger than any table known.
+/// Limit above the size of all known tables.
 const MAX_TABLE_BYTES: u64 = 64 << 10;
 
-/// What a table says; a figure of all ones is one that the GPU does not have.
+/// Values of a table. All ones mean that the GPU does not have the value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Metrics {
     pub(super) temperature_c: Temperatures,
@@ -20,19 +20,19 @@ pub(super) struct Metrics {
     pub(super) utilization_percent: Option<f64>,
     pub(super) sclk_mhz: Option<f64>,
     pub(super) mclk_mhz: Option<f64>,
-    /// The same bits for every GPU; see the module `throttle`.
+    /// Throttle status with the same bits for every GPU; see the module `throttle`.
     pub(super) throttle_status: Option<u64>,
-    /// Counters that grow while a reason holds the GPU back.
+    /// Counters that grow while a reason throttles the GPU.
     pub(super) throttle_counters: BTreeMap<String, u64>,
 }
 
-/// Reads the table at `path`; nothing when there is none.
+/// Reads the table at `path`; `None` if there is none.
 pub(super) fn read(path: &Path) -> Option<Result<Metrics, String>> {
     let bytes = read_bytes(path, MAX_TABLE_BYTES)?;
     (!bytes.is_empty()).then(|| parse(&bytes))
 }
 
-/// Where the figures of one version stand, in bytes from the start. Source: the kernel's
+/// Offsets of the values of one version, in bytes from the start. Source: the kernel's
 /// `kgd_pp_interface.h`.
 struct Layout {
     version: (u8, u8),
@@ -42,7 +42,7 @@ struct Layout {
     memory: Option<usize>,
     power: Field,
     activity: usize,
-    /// Clock of the compute units; several where there are several dies.
+    /// Clock of the compute units: offset, and number of dies.
     sclk: (usize, usize),
     mclk: usize,
     status: Option<usize>,
@@ -50,14 +50,14 @@ struct Layout {
     units: Units,
 }
 
-/// Place and width of a figure.
+/// Offset and width of a value.
 #[derive(Clone, Copy)]
 enum Field {
     U16(usize),
     U32(usize),
 }
 
-/// What a table counts in.
+/// Units of a table.
 #[derive(Clone, Copy, PartialEq)]
 enum Units {
     /// °C, W and percent.
@@ -86,7 +86,7 @@ const RESIDENCY: &[&str] = &[
     "temperature of the chip",
 ];
 
-/// A GPU's first layouts: the same places up to the clocks in 1.1, 1.2 and 1.3.
+/// Returns the layout of GPUs; versions 1.1, 1.2 and 1.3 have the same offsets up to the clocks.
 const fn gpu(revision: u8, size: u16, status: Option<usize>) -> Layout {
     Layout {
         version: (1, revision),
@@ -104,7 +104,8 @@ const fn gpu(revision: u8, size: u16, status: Option<usize>) -> Layout {
     }
 }
 
-/// Accelerators of many dies, from the MI300 on; `counters` begin behind the cycle counter.
+/// Returns the layout of accelerators with many dies, from the MI300 on; `counters` begin after the
+/// cycle counter.
 const fn accelerator(revision: u8, size: u16, clocks: usize, counters: Option<usize>) -> Layout {
     Layout {
         version: (1, revision),
@@ -125,7 +126,7 @@ const fn accelerator(revision: u8, size: u16, clocks: usize, counters: Option<us
     }
 }
 
-/// Parts of CPUs.
+/// Returns the layout of integrated graphics.
 const fn part(revision: u8, size: u16, status: Option<usize>) -> Layout {
     Layout {
         version: (2, revision),
@@ -185,7 +186,7 @@ const LAYOUTS: [Layout; 15] = [
     },
 ];
 
-/// Reads a table from its bytes; what follows its end (some captures are padded) is passed over.
+/// Parses a table; bytes after its end are ignored (some captures are padded).
 pub(super) fn parse(bytes: &[u8]) -> Result<Metrics, String> {
     let [low, high, format, content, ..] = *bytes else {
         return Err(format!("gpu_metrics has {} bytes, less than its header", bytes.len()));
@@ -193,12 +194,12 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Metrics, String> {
     let (size, version) = (u16::from_le_bytes([low, high]), (format, content));
     let Some(layout) = LAYOUTS.iter().find(|layout| layout.version == version) else {
         return Err(format!(
-            "gpu_metrics has version {format}.{content}, which this program does not know"
+            "gpu_metrics has version {format}.{content}, which this program does not support"
         ));
     };
     if size != layout.size {
         return Err(format!(
-            "gpu_metrics {format}.{content} says {size} bytes where {} are known",
+            "gpu_metrics {format}.{content} has {size} bytes instead of {}",
             layout.size
         ));
     }
@@ -246,7 +247,7 @@ impl Layout {
     }
 }
 
-/// A temperature, in °C, of which the table has `unit` times as much.
+/// Returns a temperature in °C; the table has it in units of 1/`unit` °C.
 fn degrees(table: &[u8], place: usize, unit: f64) -> Option<f64> {
     celsius(short(table, place)? / unit)
 }
@@ -270,7 +271,7 @@ fn status(table: &[u8], place: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A table of that version with every byte zero but the header and `values`.
+    /// Builds a table of that version in which every byte is zero except the header and `values`.
     fn table(version: (u8, u8), values: &[(usize, &[u8])]) -> Vec<u8> {
         let layout = LAYOUTS.iter().find(|layout| layout.version == version).unwrap();
         let mut bytes = vec![0; usize::from(layout.size)];
@@ -387,7 +388,7 @@ mod tests {
             (vec![120, 0, 1], "3 bytes"),
             (vec![120, 0, 1, 3], "ends after 4 of 120"),
             (table((1, 3), &[])[..119].to_vec(), "ends after 119 of 120"),
-            (table((1, 3), &[(0, &[96, 0])]), "says 96 bytes where 120"),
+            (table((1, 3), &[(0, &[96, 0])]), "has 96 bytes instead of 120"),
             (table((1, 3), &[(3, &[9])]), "version 1.9"),
             (vec![0xff; 200], "version 255.255"),
         ] {

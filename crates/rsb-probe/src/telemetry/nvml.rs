@@ -1,4 +1,4 @@
-//! Sensors of NVIDIA's GPUs, whose driver shows them through its library alone.
+//! Sensors of NVIDIA GPUs, which are only available through NVIDIA's library.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use crate::host::read_line;
 use crate::limit::Pending;
 use crate::plausible;
 
-/// NVIDIA's number among vendors of PCI devices.
+/// PCI vendor ID of NVIDIA.
 const NVIDIA: &str = "0x10de";
 
-/// Whether the library knows a GPU of NVIDIA's at `address`. A library that hangs knows none.
+/// Returns whether the library knows an NVIDIA GPU at `address`; `false` if the library hangs.
 pub(super) fn is_there(address: &str) -> bool {
-    // Tests name a library of their own, for GPUs that are not in this machine.
+    // Tests set their own library, for GPUs that are not in this machine.
     let is_named = std::env::var_os("RSB_NVML_LIBRARY").is_some_and(|file| !file.is_empty());
     let vendor = read_line(&Path::new("/sys/bus/pci/devices").join(address).join("vendor"));
     if !is_named && vendor.as_deref() != Some(NVIDIA) {
@@ -26,7 +26,7 @@ pub(super) fn is_there(address: &str) -> bool {
     asking.latest(std::time::Instant::now() + SAMPLE_LIMIT) == Some(true)
 }
 
-/// What the sensors of the GPU at `address` say now.
+/// Reads the sensors of the GPU at `address`.
 pub(super) fn sample(address: &str) -> GpuSample {
     match read(address) {
         Ok(readings) => of(readings),

@@ -1,5 +1,4 @@
-//! Samples a GPU beside a measurement: a thread of its own reads it once in a period, until it is
-//! told to stop.
+//! A thread that samples a GPU during a measurement, once per period until it is stopped.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +9,10 @@ use rsb_model::{GpuSample, GpuTelemetry};
 
 use super::GpuDirectory;
 
-/// Samples kept; later ones take the place of every second of the earlier.
+/// Maximum number of samples. When it is reached, every second one is dropped.
 const MAX_SAMPLES: usize = 100_000;
 
-/// A GPU being sampled.
+/// A running sampler of one GPU.
 #[derive(Debug)]
 pub struct Sampler {
     stop: Sender<()>,
@@ -23,7 +22,8 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Samples `gpu` now and then once in `period`. It costs a few reads of small files each time.
+    /// Samples `gpu` immediately and then once per `period`. Each sample costs a few reads of small
+    /// files.
     pub fn start(gpu: GpuDirectory, period: Duration) -> Self {
         Self::start_reading(move || super::sample(&gpu), period, super::SAMPLE_LIMIT)
     }
@@ -47,21 +47,21 @@ impl Sampler {
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
-            // Whoever waited may have gone.
+            // The receiver may have gone.
             let _ = ending.send(());
         });
-        // A machine that grants no more threads has nothing to report.
+        // If no thread can be started, there are no samples.
         drop(thread);
         Self { stop, ended, samples, limit }
     }
 
-    /// How many samples there are by now.
+    /// Returns the current number of samples.
     pub fn sample_count(&self) -> usize {
         self.samples.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Stops and tells how the GPU was. Sensors that hang are left behind: what they said before
-    /// counts.
+    /// Stops sampling and returns the telemetry. Sensors that hang are abandoned; their earlier
+    /// samples are kept.
     pub fn stop(self) -> GpuTelemetry {
         let _ = self.stop.send(());
         let deadline = Instant::now() + 2 * self.limit;
@@ -70,12 +70,12 @@ impl Sampler {
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let mut period = GpuTelemetry::of(&samples);
         if hung {
-            period.notes.push("the sensors stopped answering before the end".to_owned());
+            period.notes.push("the sensors stopped responding before the end".to_owned());
         }
         let mut absent: Vec<&String> = samples.iter().flat_map(|sample| &sample.absent).collect();
         absent.sort();
         absent.dedup();
-        period.notes.extend(absent.into_iter().map(|what| format!("not known: {what}")));
+        period.notes.extend(absent.into_iter().map(|what| format!("unavailable: {what}")));
         period
     }
 }

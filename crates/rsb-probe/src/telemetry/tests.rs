@@ -52,7 +52,7 @@ fn a_gpu_tells_how_it_is() {
     assert_eq!((found.throttle_reasons, found.absent), (None, vec![]));
 }
 
-/// Intel's xe: its names are shared by sensors of other kinds.
+/// Labels of Intel's xe are shared by sensors of other kinds.
 #[test]
 fn xe_tells_clock_temperatures_memory_and_throttle_reasons() {
     let others = [("hwmon/hwmon8/in1_input", "900\n"), ("hwmon/hwmon8/in1_label", "pkg\n")];
@@ -96,7 +96,7 @@ fn power_is_what_the_counter_of_energy_grows() {
     assert!(watts > 0.0 && watts <= 100.0, "10 J in 100 ms or more: {watts} W");
 }
 
-/// i915 has a hwmon for each of its parts too, and one temperature without a label.
+/// i915 also has a hwmon for each of its parts, and one temperature without a label.
 #[test]
 fn i915_tells_clock_and_temperature_and_why_there_is_no_power() {
     let tree = tree(&[
@@ -104,7 +104,7 @@ fn i915_tells_clock_and_temperature_and_why_there_is_no_power() {
         ("hwmon/hwmon3/temp1_input", "99000\n"),
         ("hwmon/hwmon4/name", "i915\n"),
         ("hwmon/hwmon4/temp1_input", "58000\n"),
-        // A directory cannot be read as a file, by root either.
+        // A directory cannot be read as a file, not even by root.
         ("hwmon/hwmon4/energy1_input/x", ""),
     ]);
     tree.write("sys/class/drm/card0/gt_act_freq_mhz", "1300\n");
@@ -120,7 +120,7 @@ fn i915_tells_clock_and_temperature_and_why_there_is_no_power() {
     );
 }
 
-/// The graphics of a CPU have no hwmon.
+/// Integrated graphics have no hwmon.
 #[test]
 fn clocks_alone_are_sensors() {
     let tree = tree(&[]);
@@ -194,7 +194,7 @@ fn a_table_of_another_version_is_absent_with_the_reason() {
 fn a_gpu_that_sleeps_is_not_woken() {
     let tree = tree(&[("gpu_busy_percent", "0\n"), ("power/runtime_status", "suspended\n")]);
     let found = sampled(&tree);
-    assert!(found.utilization_percent.is_none() && found.absent[0].contains("sleeps"), "{found:?}");
+    assert!(found.utilization_percent.is_none() && found.absent[0].contains("asleep"), "{found:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The bits of `indep_throttle_status`, which every generation of GPUs shares.
+//! Bits of `indep_throttle_status`, which are the same for all generations of GPUs.
 
 /// Bit and reason. Source: the kernel's `amdgpu_smu.h`, `SMU_THROTTLER_*_BIT`.
 const BITS: [(u32, &str); 32] = [
@@ -36,15 +36,16 @@ const BITS: [(u32, &str); 32] = [
     (47, "CPU hot signal (GPU)"),
 ];
 
-/// Bits that hold nothing back by themselves: frequency and voltage guards that are always at work.
+/// Bits that do not throttle by themselves: frequency and voltage guards that are always active.
 const ALWAYS: u64 = 1 << 56 | 1 << 57;
 
 const HOTSPOT: u32 = 36;
-/// GPUs of the RX 7000 series report the hot spot almost always, at any temperature. Their limit is
-/// 110 °C, and none of AMD's GPUs slows down for it below this.
+/// Junction temperature in °C above which the hot spot bit counts. GPUs of the RX 7000 series set
+/// it almost always, at any temperature. Their limit is 110 °C, and no AMD GPU throttles for this
+/// reason below 85 °C.
 const HOTSPOT_COUNTS_FROM_C: f64 = 85.0;
 
-/// The reasons in `status`. A bit without a name is told by its number.
+/// Returns the reasons in `status`. A bit without a name is reported by its number.
 pub(super) fn reasons(status: u64, junction_c: Option<f64>) -> Vec<String> {
     let is_cool = junction_c.is_some_and(|celsius| celsius < HOTSPOT_COUNTS_FROM_C);
     let ignored = ALWAYS | if is_cool { 1 << HOTSPOT } else { 0 };

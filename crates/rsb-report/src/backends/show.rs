@@ -10,16 +10,16 @@ use crate::table::{Cell, Column, Table};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// The figure, and how it compares.
+    /// Value and relative speed.
     Full,
-    /// Where room is short: the figure of what is compared with, of others how they compare.
+    /// For narrow terminals: the value of the reference, the relative speed of the others.
     Short,
 }
 
-/// Reasons, each with its number in the table.
+/// Reasons, in the order of their note numbers in the table.
 type Notes<'a> = Vec<(Outcome, Option<&'a Reason>)>;
 
-/// For a terminal. Nothing when the run has nothing to compare.
+/// Formats the comparison for a terminal. Empty if the run has nothing to compare.
 pub fn text(run: &Run, style: Style) -> String {
     let mut out = String::new();
     for hardware in group_by_hardware(run) {
@@ -36,8 +36,7 @@ pub fn text(run: &Run, style: Style) -> String {
     out
 }
 
-/// The backends of one piece of hardware for a document: a heading, the table, and what its marks
-/// mean.
+/// The backends of one hardware device for a document: heading, table and legend.
 pub(crate) struct BackendBlock {
     pub(crate) heading: String,
     pub(crate) table: Table,
@@ -54,8 +53,8 @@ pub(crate) fn blocks(run: &Run) -> Vec<BackendBlock> {
     blocks
 }
 
-/// As a section of a Markdown document, `pictures` after the tables. Nothing when the run has
-/// nothing to compare.
+/// Formats the comparison as a section of a Markdown document, with `pictures` after the tables.
+/// Empty if the run has nothing to compare.
 pub fn markdown(run: &Run, pictures: &str) -> String {
     let all = blocks(run);
     if all.is_empty() {
@@ -127,12 +126,12 @@ fn entry_cell<'a>(entry: &Entry<'a>, form: Form, notes: &mut Notes<'a>) -> Cell 
     }
 }
 
-/// What others are compared with is exactly as fast as itself.
+/// Returns whether `speed` is that of the reference, exactly 1.
 fn is_reference(speed: f64) -> bool {
     (speed - 1.0).abs() < f64::EPSILON
 }
 
-/// Within a tenth of the reference nothing is said by color.
+/// Returns the color for `speed`: plain within about 10 % of the reference.
 fn tone(speed: f64) -> Tone {
     match speed {
         _ if speed >= 1.1 => Tone::Good,
@@ -141,7 +140,7 @@ fn tone(speed: f64) -> Tone {
     }
 }
 
-/// How many times as good: `0.93×`, `12×`.
+/// Formats a relative speed: `0.93×`, `12×`.
 pub(crate) fn times(speed: f64) -> String {
     match speed {
         _ if speed >= 9.95 => format!("{speed:.0}×"),
@@ -159,7 +158,7 @@ fn legend(hardware: &Hardware<'_>) -> Vec<String> {
     let native = hardware.columns.iter().find(|column| column.standing == ColumnRole::Native);
     let against = native.map_or_else(
         || "the best of the row".to_owned(),
-        |column| format!("{0}, or the best of the row where {0} has no figure", column.heading),
+        |column| format!("{0}, or the best of the row if {0} has no value", column.heading),
     );
     let named = hardware
         .columns
@@ -168,13 +167,13 @@ fn legend(hardware: &Hardware<'_>) -> Vec<String> {
         .map(|column| format!("{} is {}", column.heading, column.name));
     let mut lines = vec![named.collect::<Vec<_>>().join("; ")];
     if is_ranked {
-        lines.push(format!("×: how many times as fast as {against}; above 1 is faster"));
+        lines.push(format!("×: speed relative to {against}; above 1 is faster"));
     }
     if hardware.device_type == DeviceType::Cpu {
-        lines.push("every device here is the CPU: its figures are not those of a GPU".to_owned());
+        lines.push("every device here is the CPU: its values are not those of a GPU".to_owned());
     }
     if hardware.columns.iter().any(|column| column.standing == ColumnRole::Aside) {
-        lines.push("*: the CPU, for orientation; it is not ranked with the GPU".to_owned());
+        lines.push("*: the CPU, for reference; it is not ranked with the GPU".to_owned());
     }
     lines
 }

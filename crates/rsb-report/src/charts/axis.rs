@@ -1,17 +1,17 @@
-//! Axes with round numbers on them.
+//! Axes with round numbers as labels.
 
 use itertools::Itertools as _;
 
 use crate::chart::{Axis, AxisScale, Label};
 
-/// From `low` to `high`, widened to round numbers, with about `count` labels.
+/// Returns an axis from `low` to `high`, widened to round numbers, with about `count` labels.
 pub(super) fn linear(title: &str, low: f64, high: f64, count: u32) -> Axis {
     let ticks = ticks(low, high, count);
     let bounds = [ticks.first().copied().unwrap_or(low), ticks.last().copied().unwrap_or(high)];
     axis(title, bounds, labels(&ticks))
 }
 
-/// From `low` to `high` and no further, labels at round numbers between them.
+/// Returns an axis from exactly `low` to `high`, with labels at the round numbers between them.
 pub(super) fn exact(title: &str, low: f64, high: f64, count: u32) -> Axis {
     let (low, high) = widen_range(low, high);
     let slack = (high - low) * 1e-9;
@@ -20,7 +20,7 @@ pub(super) fn exact(title: &str, low: f64, high: f64, count: u32) -> Axis {
     axis(title, [low, high], labels)
 }
 
-/// Changes as far as `reach` to both sides, with their signs.
+/// Returns an axis for changes from `-reach` to `reach`, with signed labels.
 pub(super) fn signed(title: &str, reach: f64) -> Axis {
     let mut axis = exact(title, -reach, reach, 8);
     for label in &mut axis.labels {
@@ -35,8 +35,9 @@ fn axis(title: &str, bounds: [f64; 2], labels: Vec<Label>) -> Axis {
     Axis { title: title.to_owned(), bounds, labels, scale: AxisScale::Linear }
 }
 
-/// Powers of two around `low` to `high`, which are above zero, at most about `count` labels. A
-/// quarter of a power on each side keeps marks off the frame.
+/// Returns a logarithmic axis with powers of two around `low` to `high`, which are positive, and at
+/// most about `count` labels. A margin of a quarter of a power on each side keeps marks off the
+/// frame.
 pub(super) fn powers_of_two(
     title: &str,
     low: f64,
@@ -56,8 +57,9 @@ pub(super) fn powers_of_two(
     Axis { title: title.to_owned(), bounds, labels, scale: AxisScale::Log }
 }
 
-/// From the round number below `low`, which is above zero, to that above `high`: 1, 2 and 5 in each
-/// power of ten where they are few, else powers alone.
+/// Returns a logarithmic axis from the round number below `low`, which is positive, to the one
+/// above `high`. Labels are at 1, 2 and 5 in each power of ten for up to three decades, otherwise
+/// at powers of ten only.
 pub(super) fn powers_of_ten(title: &str, low: f64, high: f64) -> Axis {
     let (first, last) = (low.log10().floor(), high.log10().ceil().max(low.log10().floor() + 1.0));
     let decades = last - first;
@@ -69,7 +71,7 @@ pub(super) fn powers_of_ten(title: &str, low: f64, high: f64) -> Axis {
         .flat_map(|power| steps.iter().map(move |step| step * 10_f64.powf(power)))
         .filter(|tick| tick.is_finite() && *tick > 0.0)
         .collect();
-    // The bounds are the last label below the data and the first above, where there is one.
+    // The bounds are the last label below the data and the first label above, if they exist.
     let below = ticks.iter().copied().rfind(|tick| *tick <= low * (1.0 + 1e-9)).unwrap_or(low);
     let above = ticks
         .iter()
@@ -115,7 +117,7 @@ fn labels(ticks: &[f64]) -> Vec<Label> {
     ticks.iter().map(|&at| Label { at, text: plain(at, step) }).collect()
 }
 
-/// `value` with no more decimals than the step needs.
+/// Formats `value` with no more decimals than the step needs.
 fn plain(value: f64, step: f64) -> String {
     let decimals =
         if step.is_finite() { (-(step.log10() + 1e-9).floor()).max(0.0) as usize } else { 1 };
@@ -126,7 +128,7 @@ fn plain(value: f64, step: f64) -> String {
     if text.trim_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text }
 }
 
-/// The range, or some room around it where it is a single value.
+/// Returns the range, widened if it is a single value.
 fn widen_range(low: f64, high: f64) -> (f64, f64) {
     let (low, high) = (low.max(-1e300), high.min(1e300));
     let least = low.abs().max(high.abs()) * 1e-6;
@@ -137,7 +139,8 @@ fn widen_range(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
-/// A step of 1, 2 or 5 times a power of ten that gives about `count` parts.
+/// Returns a step of 1, 2 or 5 times a power of ten that divides the range into about `count`
+/// parts.
 fn step(low: f64, high: f64, count: u32) -> f64 {
     let rough = (high - low).abs().max(f64::MIN_POSITIVE) / f64::from(count.max(1));
     let power = 10_f64.powf(rough.log10().floor());

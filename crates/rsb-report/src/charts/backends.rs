@@ -1,6 +1,6 @@
-//! The backends of one piece of hardware: for each workload a bar a backend, as long as its speed
-//! against the native runtime. Workloads have unlike units; the speed is what they share, and each
-//! bar says its own figure.
+//! The backends of one hardware device: for each workload, one bar per backend with its speed
+//! relative to the native runtime. Workloads have different units, so bars show the relative speed,
+//! and each is labeled with its own value.
 
 use rsb_model::Run;
 
@@ -10,17 +10,17 @@ use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point
 use crate::number::format_quantity;
 
 const MAX_WORKLOADS: usize = 24;
-/// What the bars of a workload take of its row together.
+/// Share of a row that its bars fill together.
 const FILLED: f64 = 0.8;
-/// Bars beyond this many times the reference are cut, so that the others stay readable.
+/// Bars longer than this multiple of the reference are cut, so that the others stay readable.
 const LONGEST: f64 = 4.0;
 
-/// A chart for each piece of hardware whose backends are compared.
+/// Returns a chart for each hardware device whose backends are compared.
 pub fn backends(run: &Run) -> Vec<Chart> {
     group_by_hardware(run).iter().filter_map(chart).collect()
 }
 
-/// A row with the bars that it has: position of the column, speed, figure.
+/// The bars of a row: column index, speed, formatted value.
 type Bars = Vec<(usize, f64, String)>;
 
 fn bars(row: &Row<'_>) -> Bars {
@@ -68,7 +68,7 @@ fn chart(hardware: &Hardware<'_>) -> Option<Chart> {
         subtitle: subtitle(hardware, all.len() - shown.len()),
         place: ChartPlace::Backends,
         x_axis: axis::linear(
-            "speed against the reference (1 is as fast)",
+            "speed relative to the reference (1 is equal)",
             0.0,
             fastest.min(LONGEST),
             6,
@@ -79,7 +79,7 @@ fn chart(hardware: &Hardware<'_>) -> Option<Chart> {
     })
 }
 
-/// The bar of one column in a row, its bars being one below the other about the middle of the row.
+/// Returns the bar of one column in a row. The bars of a row are stacked around its center.
 fn of_column(column: usize, row: usize, bars: &Bars, thickness: f64) -> Option<Point> {
     let position = bars.iter().position(|(own, ..)| *own == column)?;
     let (_, speed, figure) = bars.get(position)?;

@@ -1,5 +1,5 @@
-//! The headline figure of each case of a benchmark as a horizontal bar, with a mark at what the
-//! hardware can do.
+//! The headline value of each case of a benchmark as a horizontal bar, with a mark at the hardware
+//! peak.
 
 use rsb_model::{BenchmarkResult, DeviceType, Field, Run};
 
@@ -19,7 +19,7 @@ struct Bar<'a> {
     paint: Paint,
 }
 
-/// The results of one chart: one benchmark, one metric, one kind of device.
+/// Results of one chart: one benchmark, one metric, one device type.
 struct Group<'a> {
     benchmark: &'a str,
     field: &'static Field,
@@ -27,20 +27,20 @@ struct Group<'a> {
     results: Vec<&'a BenchmarkResult>,
 }
 
-/// A chart for each benchmark, figure and kind of device with at least two cases, or one with a
-/// known peak.
+/// Returns a chart for each benchmark, metric and device type with at least two cases, or with one
+/// case that has a known peak.
 pub fn bars(run: &Run) -> Vec<Chart> {
     bars_of(run, None)
 }
 
-/// [`bars`] of `metric`, or of the figure that says most of each case.
+/// Returns the [`bars`] of `metric`, or of the headline metric of each case if `None`.
 pub fn bars_of(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     let names = Shortener::of_run(run);
     let groups = groups(run, metric);
     groups.iter().filter_map(|group| chart(group, &names)).collect()
 }
 
-/// `metric` of `result`, or the figure that says most of it.
+/// Returns `metric` of `result`, or its headline metric if `None`.
 fn figure(
     result: &BenchmarkResult,
     metric: Option<&'static Field>,
@@ -104,11 +104,11 @@ fn chart(group: &Group<'_>, names: &Shortener) -> Option<Chart> {
     })
 }
 
-/// The types that have a color, and what the legend calls them.
+/// Data types that have their own color, and their names in the legend.
 const DTYPES: [(Paint, &str); 4] =
     [(Paint::Fp32, "f32"), (Paint::Fp16, "f16"), (Paint::Bf16, "bf16"), (Paint::Tf32, "tf32")];
 
-/// The bars, in the colors of their types where they have several.
+/// Returns the bars, split by data type if there are several.
 fn datasets_by_dtype(bars: &[Bar<'_>], factor: f64, unit: &str) -> Vec<Dataset> {
     let several = bars.iter().any(|bar| Some(bar.paint) != bars.first().map(|first| first.paint));
     if !several {
@@ -124,7 +124,7 @@ fn datasets_by_dtype(bars: &[Bar<'_>], factor: f64, unit: &str) -> Vec<Dataset> 
     datasets
 }
 
-/// Returns the bars of one paint, or all of them, with their values in `unit`.
+/// Returns the bars of one paint, or all of them if `None`, with their values in `unit`.
 fn bar_dataset(bars: &[Bar<'_>], paint: Option<Paint>, factor: f64, unit: &str) -> Dataset {
     let mut points = Vec::new();
     for (row, bar) in bars.iter().enumerate() {
@@ -155,8 +155,8 @@ fn bar<'a>(
     Some(Bar { label, value, peak: peak.filter(|peak| *peak > 0.0), paint })
 }
 
-/// What the field is called in a title: `gflops` says nothing to who does not know it, its unit is
-/// on the axis.
+/// Returns the name of the field for a title. Units are omitted because the axis shows them, and
+/// `gflops` becomes "arithmetic rate".
 pub(super) fn caption(field: &Field) -> String {
     let words =
         field.name.trim_end_matches("_gb_s").trim_end_matches("_percent").trim_end_matches("_ns");
@@ -172,7 +172,8 @@ fn subtitle(field: &Field, device: Option<DeviceType>, more: usize) -> String {
     format!("{kind}{}{rest}", better_words(field)).trim_start_matches("; ").to_owned()
 }
 
-/// Rates in the thousands take the next unit, as their labels do.
+/// Returns the factor and unit for an axis up to `top`: values of 10,000 or more use the next unit,
+/// as their labels do.
 fn scale(top: f64, field: &Field) -> (f64, &'static str) {
     match field.unit.symbol() {
         "GFLOP/s" if top >= 1e4 => (1e-3, "TFLOP/s"),
@@ -185,7 +186,7 @@ fn scale(top: f64, field: &Field) -> (f64, &'static str) {
     }
 }
 
-/// The field that holds the limit of `field`.
+/// Returns the field that contains the hardware limit of `field`.
 fn peak_field(field: &Field) -> Option<&'static Field> {
     match field.name {
         "gflops" | "tflops" => Field::find("peak_gflops"),

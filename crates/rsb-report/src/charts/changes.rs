@@ -1,4 +1,4 @@
-//! Two runs: the change of each figure as a bar, and both figures side by side.
+//! Two runs: the change of each value as a bar, and both values side by side.
 
 use rsb_model::ComparisonResult;
 use rsb_model::record::Comparison;
@@ -11,7 +11,7 @@ use crate::label::Shortener;
 use crate::number::format_percent;
 
 const MAX_ROWS: usize = 24;
-/// Changes below this are none to the eye.
+/// Changes up to this many percent are drawn as even.
 const EVEN_PERCENT: f64 = 5.0;
 
 fn drawable_comparisons(result: &ComparisonResult) -> Vec<&Comparison> {
@@ -23,11 +23,10 @@ fn drawable_comparisons(result: &ComparisonResult) -> Vec<&Comparison> {
 }
 
 fn subtitle(words: &str, more: usize) -> String {
-    words.to_owned() + &left_out(more, "figure is", "figures are", "not drawn")
+    words.to_owned() + &left_out(more, "value is", "values are", "not drawn")
 }
 
-/// Whether a change is for the better, for the worse, or none to speak of; without a verdict it is
-/// none of them.
+/// Returns whether a change is better, worse or even; `Caution` without a verdict.
 fn paint(comparison: &Comparison) -> Paint {
     match worsening(comparison).filter(|_| comparison.verdict.is_decided()) {
         Some(worse) if worse > EVEN_PERCENT => Paint::Bad,
@@ -46,17 +45,18 @@ fn word(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// The signed change of each figure: the arrow beside it says whether that is better or worse.
+/// Returns a chart of the signed change of each value. An arrow next to it shows whether it is
+/// better or worse.
 pub fn delta(result: &ComparisonResult) -> Option<Chart> {
     let all = drawable_comparisons(result);
     let rows = all.get(..all.len().min(MAX_ROWS)).filter(|rows| !rows.is_empty())?;
     let names = Shortener::of(rows.iter().map(|each| &each.id));
-    // One figure that went through the roof must not flatten all others.
+    // Limit the axis so that one extreme change does not flatten all others.
     let reach =
         rows.iter().map(|each| change(each).abs()).fold(EVEN_PERCENT, f64::max).min(200.0) * 1.05;
     Some(Chart {
         name: "delta".to_owned(),
-        title: format!("Change of each figure against {}", result.baseline_run_id),
+        title: format!("Change of each value against {}", result.baseline_run_id),
         subtitle: subtitle(
             "signed change with its 95 % interval; ↑ better, ↓ worse, – within 5 %, ? no verdict",
             all.len() - rows.len(),
@@ -98,7 +98,7 @@ fn change_bars(rows: &[&Comparison], own: Paint, name: &str) -> Dataset {
     Dataset::new(DatasetKind::Bars { thickness: 0.55 }, own, points).with_name(name)
 }
 
-/// Each figure before and after, as shares of the one before.
+/// Returns a chart of each value before and after, in percent of the value before.
 pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
     let mut all = drawable_comparisons(result);
     all.retain(|each| has_ratio(each));
@@ -118,9 +118,9 @@ pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
     Some(Chart {
         name: "before-after".to_owned(),
         title: format!("Before and after: {from} and {to}"),
-        subtitle: subtitle("each figure before is 100 %", all.len() - rows.len()),
+        subtitle: subtitle("each value before is 100 %", all.len() - rows.len()),
         place: ChartPlace::Comparison,
-        x_axis: axis::linear("% of the figure before", 0.0, top, 6),
+        x_axis: axis::linear("% of the value before", 0.0, top, 6),
         y_axis: axis::rows(
             rows.iter().map(|each| format!("{} {}", names.full(&each.id), each.metric)),
         ),
@@ -132,13 +132,13 @@ pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
     })
 }
 
-/// Whether the value now has a finite ratio to the one before.
+/// Returns whether the current value has a finite ratio to the baseline value.
 fn has_ratio(comparison: &Comparison) -> bool {
     let both = comparison.baseline_value.zip(comparison.current_value);
     both.is_some_and(|(before, after)| before > 0.0 && after >= 0.0 && (after / before).is_finite())
 }
 
-/// Returns the value now in percent of the one before.
+/// Returns the current value in percent of the baseline value.
 fn share(comparison: &Comparison) -> f64 {
     let both = comparison.baseline_value.zip(comparison.current_value);
     both.map_or(0.0, |(before, after)| 100.0 * after / before)

@@ -19,7 +19,7 @@ struct VerdictGroup {
     paint: Paint,
 }
 
-/// The groups in the order of the legend.
+/// Groups in the order of the legend.
 const GROUPS: [VerdictGroup; 4] = [
     VerdictGroup { verdicts: &[Verdict::Regressed], name: "Regressed", paint: Paint::Bad },
     VerdictGroup { verdicts: &[Verdict::Unchanged], name: "Unchanged", paint: Paint::Plain },
@@ -31,7 +31,7 @@ const GROUPS: [VerdictGroup; 4] = [
     },
 ];
 
-/// A comparison with its change in percent, positive being worse: low, middle, high.
+/// A comparison with its change in percent (low, middle, high); positive is worse.
 type ComparisonInterval<'a> = (&'a Comparison, [f64; 3]);
 
 fn interval(comparison: &Comparison) -> Option<[f64; 3]> {
@@ -45,12 +45,13 @@ fn interval(comparison: &Comparison) -> Option<[f64; 3]> {
     [low, middle, high].iter().all(|value| value.is_finite()).then_some([low, middle, high])
 }
 
-/// A figure without an interval, such as an accuracy, says something only when it changed.
+/// Returns whether to draw a comparison. A metric without an interval, such as an accuracy, is
+/// drawn only if it changed.
 pub(super) fn worth_drawing(comparison: &Comparison) -> bool {
     comparison.confidence_interval.is_some() || comparison.verdict != Verdict::Unchanged
 }
 
-/// The comparison; nothing when no case has a change.
+/// Returns a chart of the comparison; `None` if no case has a change.
 pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
     let all: Vec<ComparisonInterval<'_>> = by_importance(result)
         .into_iter()
@@ -93,7 +94,7 @@ fn of_group(group: &VerdictGroup, shown: &[ComparisonInterval<'_>]) -> Dataset {
     Dataset::new(DatasetKind::Intervals, group.paint, points).with_name(group.name)
 }
 
-/// `1 regressed, 3 unchanged, 5 without a verdict`.
+/// Formats the verdict counts: `1 regressed, 3 unchanged, 5 without a verdict`.
 fn counts(result: &ComparisonResult) -> String {
     let undecided = [Verdict::Inconclusive, Verdict::NotComparable];
     let words = [
@@ -105,8 +106,8 @@ fn counts(result: &ComparisonResult) -> String {
     count_words(&words)
 }
 
-/// How far the axis goes to each side: past every change and threshold, but a wide interval alone
-/// does not set it.
+/// Returns the reach of the axis to each side. It covers every change and threshold; a wide
+/// interval does not extend it further.
 fn reach(result: &ComparisonResult, shown: &[ComparisonInterval<'_>]) -> f64 {
     let changes = shown.iter().map(|(_, [_, middle, _])| middle.abs()).fold(0.0, f64::max);
     let ends =

@@ -1,5 +1,4 @@
-//! Many devices of one kind as a grid of fields, in which the one that falls behind is seen at
-//! once.
+//! Many devices of one backend as a grid of cells, to spot a slow device at a glance.
 
 use rsb_model::{BackendId, BenchmarkResult, Better, DeviceRef, Field, Outcome, Run};
 use rsb_stats::median;
@@ -10,24 +9,25 @@ use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point
 use crate::label::{benchmark_of, benchmarks, device_of, group_by_key, headline};
 use crate::number::{format_count, format_percent, format_quantity};
 
-/// Fewer devices are told apart by bars.
+/// Fewer devices are compared with bars instead.
 const MIN_DEVICES: usize = 8;
 const MAX_DEVICE_INDEX: u32 = 256;
 
-/// A grid for each benchmark that ran one case on many devices: `metric`, or the figure that says
-/// most.
+/// Returns a grid for each benchmark that ran one case on many devices, of `metric` or of the
+/// headline metric if `None`.
 pub fn device_grids(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     benchmarks(run).into_iter().filter_map(|benchmark| grid(run, benchmark, metric)).collect()
 }
 
-/// One case on the devices of one backend, by their numbers.
+/// One case on the devices of one backend, with their device indices.
 struct Fleet<'a> {
     backend: BackendId,
     point: &'a str,
     results: Vec<(u32, &'a BenchmarkResult)>,
 }
 
-/// The case of `benchmark` that was tried on most devices; of several the last, as cases grow.
+/// Returns the case of `benchmark` that was attempted on most devices. Of several, returns the
+/// last, because cases are listed by increasing size.
 fn fleet<'a>(run: &'a Run, benchmark: &str) -> Option<Fleet<'a>> {
     let own = run.benchmarks.iter().filter(|result| benchmark_of(result) == benchmark);
     let devices = own.filter_map(|result| {
@@ -85,7 +85,7 @@ const fn grid_position(index: u32, across: u32) -> (usize, usize) {
     ((index % across) as usize, (index / across) as usize)
 }
 
-/// The devices that have none, with a mark behind their numbers.
+/// Returns the devices without a value, with a mark after their indices.
 fn without_figure(results: &[(u32, &BenchmarkResult)], across: u32) -> Vec<Dataset> {
     let kinds = [
         (Outcome::Failed, Paint::Error, "!", "failed (!)"),
@@ -108,7 +108,7 @@ fn without_figure(results: &[(u32, &BenchmarkResult)], across: u32) -> Vec<Datas
     datasets
 }
 
-/// The device that is furthest behind, and how far.
+/// Describes the device with the worst value, and its difference from the median.
 fn outlier(figures: &[(u32, f64)], field: &Field, backend: BackendId) -> Option<String> {
     let lower = field.better() == Some(Better::Lower);
     let &(index, value) = figures
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::{Glyphs, Style, picture, sample};
 
-    /// 64 GPUs, of which number 17 is slow, 40 failed and 41 could not be tried.
+    /// Returns a run on 64 GPUs: number 17 is slow, 40 failed and 41 was skipped.
     fn many() -> Run {
         let mut run = sample::run();
         let first = run

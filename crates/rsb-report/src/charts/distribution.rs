@@ -1,4 +1,5 @@
-//! Every sample of a case: a histogram for one replicate, a strip of dots for each of several.
+//! All samples of a case: a histogram for one replicate, one strip of dots per replicate for
+//! several.
 
 use rsb_model::BenchmarkResult;
 use rsb_stats::median;
@@ -10,8 +11,7 @@ use crate::number::{format_count, format_time};
 
 const FEWEST: usize = 5;
 
-/// What is drawn: times in nanoseconds by replicate, and the part of the axis that holds nearly all
-/// of them.
+/// Times in nanoseconds by replicate, and the part of the axis that contains nearly all of them.
 struct Data {
     replicates: Vec<(u32, Vec<f64>)>,
     sorted: Vec<f64>,
@@ -19,7 +19,7 @@ struct Data {
     high: f64,
 }
 
-/// The samples of `result`; nothing when there are fewer than five or they cannot be read.
+/// Returns a chart of the samples of `result`; `None` if fewer than five can be read.
 pub fn distribution(result: &BenchmarkResult) -> Option<Chart> {
     let data = data(result)?;
     let (factor, unit) = time_unit(data.high);
@@ -71,7 +71,7 @@ impl Data {
         median(&self.sorted).unwrap_or_default()
     }
 
-    /// How many samples lie beyond the right edge, in words.
+    /// Describes the samples: their number, the median, and how many are beyond the right edge.
     fn subtitle(&self) -> String {
         let beyond = self.sorted.iter().filter(|time| **time > self.high).count();
         let count = format_count(self.sorted.len(), "sample", "samples");
@@ -84,7 +84,7 @@ impl Data {
     }
 }
 
-/// The unit that fits `top` nanoseconds, and how many nanoseconds it holds.
+/// Returns the unit for times up to `top` nanoseconds, and its length in nanoseconds.
 fn time_unit(top: f64) -> (f64, &'static str) {
     match top {
         _ if top >= 2e9 => (1e9, "s"),
@@ -94,7 +94,7 @@ fn time_unit(top: f64) -> (f64, &'static str) {
     }
 }
 
-/// How many samples fall into each of some equal parts of the axis.
+/// Counts the samples in each of several equal parts of the axis.
 fn histogram(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
     let bins = (data.sorted.len() as f64).sqrt().ceil().clamp(5.0, 40.0) as usize;
     let width = (data.high - data.low) / bins as f64;
@@ -120,11 +120,11 @@ fn histogram(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
     (axis::linear("samples", 0.0, top.max(4.0), 4), datasets)
 }
 
-/// What the dots of a strip take of its row.
+/// Share of a row that its dots fill.
 const FILLED: f64 = 0.52;
 
-/// A row of dots for each replicate. Their height has no meaning: it follows the golden ratio,
-/// which spreads any number of dots evenly and needs no random numbers.
+/// Returns a row of dots for each replicate. The height of a dot has no meaning: it follows the
+/// golden ratio, which spreads any number of dots evenly without random numbers.
 fn strips(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
     let (mut dots, mut medians) = (Vec::new(), Vec::new());
     for (row, (_, times)) in data.replicates.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Shares of what could be: of a roofline, of resident waves, of a link, of a GPU's memory.
+//! Shares of a limit: roofline, resident waves, link bandwidth, GPU memory.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::number::format_quantity;
 
 const MAX_GAUGES: usize = 24;
 const THICKNESS: f64 = 0.6;
-/// Figures in percent that have a highest value, the most telling first.
+/// Metrics in percent that have a maximum, in order of preference.
 const SHARES: [&str; 6] = [
     "roofline_percent",
     "utilization_percent",
@@ -21,7 +21,8 @@ const SHARES: [&str; 6] = [
     "gpu_utilization_percent",
 ];
 
-/// A chart for each benchmark with a share of what could be: `metric`, or the first that it has.
+/// Returns a chart for each benchmark with a share of a limit: `metric`, or the preferred one of
+/// those that it has. Without `metric`, charts of the GPUs and their memory come first.
 pub fn gauges(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     let mut charts = Vec::new();
     if metric.is_none() {
@@ -65,7 +66,7 @@ fn of_benchmark(run: &Run, benchmark: &str, field: &'static Field) -> Option<Cha
     )
 }
 
-/// How much of each GPU's memory was in use at most while it was measured.
+/// Returns a chart of the peak memory use of each GPU while it was measured.
 fn memory(run: &Run) -> Option<Chart> {
     let names = Shortener::of_run(run);
     let mut most: BTreeMap<String, (f64, f64)> = BTreeMap::new();
@@ -74,7 +75,7 @@ fn memory(run: &Run) -> Option<Chart> {
         let Some(used) = fields.number("gpu_memory_used_mb") else { continue };
         let Some(total) = fields.number("gpu_memory_total_mb") else { continue };
         if total > 0.0 {
-            // `gpu-capability` needs no backend to know a GPU, and calls it `gpu:0`.
+            // `gpu-capability` identifies GPUs without a backend, as `gpu:0`.
             let id = &result.benchmark_id;
             let name = device_of(id)
                 .map_or_else(|| names.case(id).to_owned(), |device| device.to_string());
@@ -90,13 +91,13 @@ fn memory(run: &Run) -> Option<Chart> {
     chart(
         "gauge-gpu-memory",
         "GPUs: memory in use",
-        "at most, while measured",
+        "maximum while measured",
         ChartPlace::Other,
         &rows,
     )
 }
 
-/// The compute units of each GPU, and what else says how capable it is.
+/// Returns a chart of the compute units of each GPU, labeled with memory, bandwidth and runtime.
 pub fn gpus(run: &Run) -> Option<Chart> {
     let environment = &run.environment;
     let mut points = Vec::new();
@@ -130,7 +131,7 @@ pub fn gpus(run: &Run) -> Option<Chart> {
     })
 }
 
-/// Gauges of 0 to 100 %; a figure beyond has an arrow.
+/// Returns gauges from 0 to 100 %; a higher value is drawn with an arrow.
 fn chart(
     name: &str,
     title: &str,

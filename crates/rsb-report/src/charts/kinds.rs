@@ -1,5 +1,4 @@
-//! The kinds of charts by name: what each shows, what it is made of, and which benchmark gives
-//! that.
+//! The chart kinds by name, with the data that each requires and the benchmarks that provide it.
 
 use rsb_model::record::{RecommendDocument, SeriesTrend};
 use rsb_model::{ComparisonResult, Field, Run};
@@ -13,62 +12,62 @@ use crate::chart::Chart;
 use crate::label::measured_results;
 use crate::table::{Cell, Column, Table};
 
-/// What a chart is made of.
+/// Data source of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChartSource {
     /// One run.
     Run,
-    /// A run and what it is compared with.
+    /// A run and its comparison.
     Comparison,
     /// The stored runs.
     History,
-    /// What stored runs, or one of them, say of models.
+    /// Model results of the stored runs, or of one of them.
     Models,
 }
 
 /// A kind of chart.
 #[derive(Debug, Clone, Copy)]
 pub struct ChartKind {
-    /// On the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it shows.
+    /// Description of the chart.
     pub about: &'static str,
-    /// What it is made of.
+    /// Data source.
     pub source: ChartSource,
-    /// Which benchmarks give what it needs.
+    /// Benchmarks that provide the required data.
     pub needs: &'static str,
     draw: fn(&ChartSubject<'_>) -> Vec<Chart>,
 }
 
-/// What charts are drawn of.
+/// Data to draw charts from.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ChartSubject<'a> {
     /// The run.
     pub run: Option<&'a Run>,
-    /// What came out of comparing it.
+    /// Result of comparing the run.
     pub comparison: Option<&'a ComparisonResult>,
     /// The history.
     pub series: &'a [SeriesTrend],
-    /// What is best for each model.
+    /// Recommendation for each model.
     pub advice: Option<&'a RecommendDocument>,
-    /// How to draw them.
+    /// Drawing options.
     pub options: ChartOptions,
 }
 
-/// Options of a chart, as given on the command line. A chart that has no use for one ignores it.
+/// Options of a chart, as given on the command line. A chart ignores options that do not apply.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ChartOptions {
-    /// The metric to draw, instead of the main one.
+    /// Metric to draw instead of the headline metric.
     pub metric: Option<&'static Field>,
 }
 
 impl ChartKind {
-    /// The kind called `name`.
+    /// Returns the kind called `name`.
     pub fn find(name: &str) -> Option<&'static Self> {
         CHART_KINDS.iter().find(|kind| kind.name == name)
     }
 
-    /// Every chart of this kind that `subject` has the data for.
+    /// Returns all charts of this kind that `subject` has the data for.
     pub fn draw(&self, subject: &ChartSubject<'_>) -> Vec<Chart> {
         let mut charts = (self.draw)(subject);
         super::tell_apart(&mut charts);
@@ -76,12 +75,12 @@ impl ChartKind {
     }
 }
 
-/// What `of` makes of the run.
+/// Applies `of` to the run, if there is one.
 fn of_run(subject: &ChartSubject<'_>, of: impl FnOnce(&Run) -> Vec<Chart>) -> Vec<Chart> {
     subject.run.map_or_else(Vec::new, of)
 }
 
-/// What `of` makes of the comparison.
+/// Applies `of` to the comparison, if there is one.
 fn of_two(
     subject: &ChartSubject<'_>,
     of: impl FnOnce(&ComparisonResult) -> Option<Chart>,
@@ -89,7 +88,7 @@ fn of_two(
     subject.comparison.and_then(of).into_iter().collect()
 }
 
-/// A kind that is made of a run.
+/// Returns a kind that is drawn from a run.
 const fn run(
     name: &'static str,
     about: &'static str,
@@ -99,7 +98,7 @@ const fn run(
     ChartKind { name, about, source: ChartSource::Run, needs, draw }
 }
 
-/// A kind that is made of two runs.
+/// Returns a kind that is drawn from two runs.
 const fn two(
     name: &'static str,
     about: &'static str,
@@ -114,7 +113,7 @@ const fn two(
     }
 }
 
-/// A kind that is made of the history.
+/// Returns a kind that is drawn from the history.
 const fn history(
     name: &'static str,
     about: &'static str,
@@ -129,12 +128,11 @@ const fn history(
     }
 }
 
-/// Every kind.
+/// All chart kinds.
 pub const CHART_KINDS: [ChartKind; 26] = [
     run(
         "line",
-        "a figure over size, batch size, threads, requests a second …, a line for each way of \
-         doing it",
+        "a metric over size, batch size, threads, requests per second …, one line per variant",
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
         |subject| {
             of_run(subject, |run| lines::lines(run, subject.options.metric, PointDetail::Figure))
@@ -142,7 +140,7 @@ pub const CHART_KINDS: [ChartKind; 26] = [
     ),
     run(
         "error-bars",
-        "the same, with from where to where eight in ten samples lie",
+        "the same, with the range of 80 % of the samples",
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
         |subject| {
             of_run(subject, |run| lines::lines(run, subject.options.metric, PointDetail::Errors))
@@ -158,21 +156,21 @@ pub const CHART_KINDS: [ChartKind; 26] = [
     ),
     run(
         "bar",
-        "a figure of each case, with a mark at what the hardware can do",
-        "any benchmark with two cases that tell a rate, such as gemm, tensor-core, \
-         flash-attention; without one, name a figure: --metric time_ms",
+        "a metric of each case, with a mark at the peak of the hardware",
+        "any benchmark with two cases that have a rate, such as gemm, tensor-core, \
+         flash-attention; without one, name a metric: --metric time_ms",
         |subject| of_run(subject, |run| bars::bars_of(run, subject.options.metric)),
     ),
     run(
         "stacked-bar",
-        "the parts of a training step: forward, backward, optimizer; computing and \
-         communication; memory held and saved under ZeRO",
+        "the parts of a training step: forward, backward, optimizer; computation and \
+         communication; memory held and saved by ZeRO",
         "deepspeed, pytorch (training), multi-gpu (data-parallel)",
         |subject| of_run(subject, stacked::stacked_charts),
     ),
     run(
         "gauge",
-        "shares of what could be: roofline, occupancy, link, cache, load, memory of each GPU",
+        "shares of the maximum: roofline, occupancy, link, cache, load, memory of each GPU",
         "gemm, tensor-ops, occupancy, cache-hit-rate, memory-transfer, smi-metrics; a GPU for its \
          memory",
         |subject| of_run(subject, |run| gauges::gauges(run, subject.options.metric)),
@@ -186,77 +184,77 @@ pub const CHART_KINDS: [ChartKind; 26] = [
     run(
         "sensors",
         "power, clocks, temperature, load and memory of GPUs over the time of the run, and \
-         what held them back",
-        "any benchmark on a GPU with sensors, above all smi-metrics",
+         throttling",
+        "any benchmark on a GPU with sensors, such as smi-metrics",
         |subject| of_run(subject, sensors::sensors),
     ),
     run(
         "devices",
-        "many devices of one kind as a grid, and which of them falls behind",
+        "many devices of one kind as a grid, with the slowest",
         "any benchmark on eight devices or more of one backend",
         |subject| of_run(subject, |run| devices::device_grids(run, subject.options.metric)),
     ),
     run(
         "heat-map",
-        "a figure by the two parameters that vary most",
+        "a metric by the two parameters that vary most",
         "memory-bandwidth, tensor-ops, gemm: four cases that differ by two parameters",
         |subject| of_run(subject, |run| matrix::heat_maps(run, subject.options.metric)),
     ),
     run(
         "matrix",
-        "the best figure of each benchmark on each device, or why there is none",
+        "the best value of each benchmark on each device, or why there is none",
         "any benchmark",
         |subject| of_run(subject, |run| matrix::matrix(run).into_iter().collect()),
     ),
     run(
         "backends",
         "the backends of one piece of hardware side by side",
-        "`run --suite hardware-acceleration` where two backends reach one device",
+        "`run --suite hardware-acceleration` with two backends for one device",
         |subject| of_run(subject, super::backends),
     ),
     run(
         "models",
-        "the time of one pass of each model, a bar for each runtime and device",
+        "the time of one pass of each model, one bar per runtime and device",
         "`models --backend cpu,openvino`",
         |subject| of_run(subject, models::models),
     ),
     run(
         "speedup",
-        "how many times faster than the reference",
+        "speed relative to the reference",
         "precision, multi-gpu, flash-attention, triton",
         |subject| of_run(subject, speedup::speedups),
     ),
     run(
         "scaling",
-        "how many times as fast with more threads, GPUs or processes, the ideal beside it",
+        "speed with more threads, GPUs or processes, compared with the ideal",
         "any CPU benchmark with `--axis threads=1,2,4`, multi-gpu, all-reduce, deepspeed",
         |subject| of_run(subject, speedup::scaling),
     ),
     run(
         "roofline",
-        "rate over operations for each byte, under what memory and units can do",
+        "rate over operations per byte, with the limits of memory and arithmetic",
         "gemm or tensor-ops, with memory-bandwidth in the same run for the slope",
         |subject| of_run(subject, roofline::roofline),
     ),
     run(
         "memory-timeline",
-        "what cases held over the time of the run, and a training step over its own: more and \
-         less, and the peak",
-        "pytorch, flash-attention, inference, memory-fragmentation: two cases that tell of memory, \
+        "memory of the cases over the time of the run, and of a training step over its time, with \
+         the peak",
+        "pytorch, flash-attention, inference, memory-fragmentation: two cases that report memory, \
          or one of training",
         |subject| of_run(subject, memory::memory_timelines),
     ),
     run(
         "memory-breakdown",
-        "what holds the memory: the model, gradients, optimizer, keys and values, activations; \
-         a rank's under ZeRO",
+        "the contents of the memory: model, gradients, optimizer, keys and values, activations; \
+         one rank with ZeRO",
         "inference, deepspeed, pytorch (training)",
         |subject| of_run(subject, stacked::memory_breakdown),
     ),
     run(
         "memory-heat-map",
         "memory by kind over the time of the run",
-        "pytorch, inference, memory-fragmentation: two cases that tell of memory",
+        "pytorch, inference, memory-fragmentation: two cases that report memory",
         |subject| of_run(subject, |run| memory::memory_heat_map(run).into_iter().collect()),
     ),
     run("distribution", "every sample of the noisiest cases", "any benchmark", |subject| {
@@ -265,16 +263,15 @@ pub const CHART_KINDS: [ChartKind; 26] = [
             results.into_iter().filter_map(distribution).take(super::NOISIEST).collect()
         })
     }),
-    two("delta", "the signed change of each figure: better, worse, or within 5 %", |subject| {
+    two("delta", "the signed change of each value: better, worse, or within 5 %", |subject| {
         of_two(subject, changes::delta)
     }),
-    two("before-after", "each figure before and after", |subject| {
+    two("before-after", "each value before and after", |subject| {
         of_two(subject, changes::before_after)
     }),
     two(
         "verdicts",
-        "the change of each figure for the worse, with its interval, its verdict and the \
-         threshold",
+        "the worsening of each value, with its interval, its verdict and the threshold",
         |subject| of_two(subject, comparison),
     ),
     history("trend", "a series over its runs: levels, noise around them, changes", |subject| {
@@ -294,7 +291,7 @@ pub const CHART_KINDS: [ChartKind; 26] = [
     },
 ];
 
-/// For a terminal: every kind with what it needs.
+/// Returns a table for a terminal: every kind with its requirements.
 pub fn kinds_table() -> Table {
     let mut table = Table::new([Column::left("kind"), Column::left("of"), Column::left("shows")]);
     for kind in &CHART_KINDS {

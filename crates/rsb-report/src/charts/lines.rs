@@ -1,5 +1,5 @@
-//! A figure over an axis, such as throughput over size: a line for each way of doing it, with the
-//! sizes of the caches marked.
+//! A metric over an axis, such as throughput over size: one line per configuration, with the sizes
+//! of the CPU caches marked.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ mod keys;
 
 pub use keys::KEYS as LINE_KEYS;
 
-/// What a figure may be drawn over, the most telling first. Products have one size where m, n and k
-/// are equal.
+/// Fields for the x axis, in order of preference. Matrix products have a single size only if m, n
+/// and k are equal.
 pub const AXES: [&str; 11] = [
     "size_bytes",
     "m",
@@ -35,23 +35,24 @@ pub const AXES: [&str; 11] = [
     "concurrency",
 ];
 const TIER: &str = "memory_tier";
-/// Charts are split along these, the first that varies, until no more than [`LINES`] lines share
-/// one. What people compare most, operations and kinds of stores, stays together longest.
+/// Fields by which charts are split, the first that varies, until at most [`LINES`] lines share a
+/// chart. The operation is not in the list and store kinds come last, because they are compared
+/// most often.
 const SPLITS: [&str; 6] = ["device", "dtype", "threads", "cache", "provider", "stores"];
 const LINES: usize = 8;
 const RATES: [&str; 2] = ["bandwidth_gb_s", "throughput_gb_s"];
 
 const EXECUTION: &str = "execution";
 
-/// What is shown of each point beside its figure.
+/// Details shown at each point in addition to its value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PointDetail {
-    /// Nothing.
+    /// None.
     #[default]
     Figure,
-    /// From where to where eight in ten of its samples lie.
+    /// The interval from the 10th to the 90th percentile of its samples.
     Errors,
-    /// Each of its samples.
+    /// All of its samples.
     Samples,
 }
 
@@ -71,7 +72,7 @@ struct Sample<'a> {
     result: &'a BenchmarkResult,
 }
 
-/// A line: its points by size.
+/// A line with its points sorted by size.
 struct Line<'a> {
     name: String,
     paint: Paint,
@@ -80,8 +81,8 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Whether its points differ by size alone. Two of one size differ by something that has no
-    /// name here, so that a line through them would mean nothing.
+    /// Returns whether all sizes differ. Two points of the same size differ in a parameter that is
+    /// not in [`KEYS`], so a line through them would be meaningless.
     fn is_one_axis(&self) -> bool {
         self.points.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0))
     }
@@ -91,8 +92,8 @@ impl Line<'_> {
     }
 }
 
-/// A chart for each benchmark that was measured at several sizes; several charts where there are
-/// many lines.
+/// Returns a chart for each benchmark that was measured at several sizes, or several charts if it
+/// has many lines.
 pub fn throughput_by_size(run: &Run) -> Vec<Chart> {
     let mut all = Vec::new();
     for benchmark in benchmarks(run) {
@@ -104,8 +105,8 @@ pub fn throughput_by_size(run: &Run) -> Vec<Chart> {
     all
 }
 
-/// A chart for each benchmark and each axis that it was measured along: `metric`, or the figure
-/// that says most.
+/// Returns a chart for each benchmark and each axis that it was measured along, of `metric` or of
+/// the headline metric if `None`.
 pub fn lines(run: &Run, metric: Option<&'static Field>, detail: PointDetail) -> Vec<Chart> {
     let mut all = Vec::new();
     for benchmark in benchmarks(run) {
@@ -129,7 +130,7 @@ fn charts(plot: Plot<'_>) -> Vec<Chart> {
 fn sample<'a>(result: &'a BenchmarkResult, plot: Plot<'_>) -> Option<Sample<'a>> {
     let fields = result.fields()?;
     let (size, rate) = (fields.number(plot.x)?, fields.number(plot.y.name)?);
-    // Of products only squares have one size.
+    // Only square products have a single size.
     let usable = size >= 1.0
         && size.is_finite()
         && rate.is_finite()
@@ -140,7 +141,7 @@ fn sample<'a>(result: &'a BenchmarkResult, plot: Plot<'_>) -> Option<Sample<'a>>
     }
     let mut keys = BTreeMap::new();
     for &key in KEYS {
-        // What grows with the axis tells no lines apart.
+        // A parameter that grows with the axis does not distinguish lines.
         if follows(key, plot.x) {
             continue;
         }
@@ -155,7 +156,7 @@ fn sample<'a>(result: &'a BenchmarkResult, plot: Plot<'_>) -> Option<Sample<'a>>
     Some(Sample { keys, size, rate, result })
 }
 
-/// Whether the other sizes of a product, if it has any, are `size`, too.
+/// Returns whether the n and k of a product, if present, equal `size`.
 fn is_square(fields: &Fields, size: f64) -> bool {
     ["n", "k"].iter().all(|name| fields.number(name).is_none_or(|other| (other - size).abs() < 0.5))
 }
@@ -168,7 +169,7 @@ fn value_of<'a>(sample: &'a Sample<'_>, key: &str) -> &'a str {
     sample.keys.get(key).map_or("", String::as_str)
 }
 
-/// Whether samples that are alike in `key` are alike in `other`, too.
+/// Returns whether samples with equal `key` also have equal `other`.
 fn follows_from(samples: &[&Sample<'_>], key: &str, other: &str) -> bool {
     let mut known: BTreeMap<&str, &str> = BTreeMap::new();
     samples.iter().all(|sample| {
@@ -179,7 +180,8 @@ fn follows_from(samples: &[&Sample<'_>], key: &str, other: &str) -> bool {
 
 type Part<'a, 'b> = (Vec<String>, Vec<&'a Sample<'b>>);
 
-/// Parts with at most [`LINES`] lines each, and what all samples of a part share.
+/// Splits samples into parts of at most [`LINES`] lines each, with the values that all samples of a
+/// part share.
 fn split<'a, 'b>(samples: Vec<&'a Sample<'b>>, fixed: Vec<String>) -> Vec<Part<'a, 'b>> {
     let varying = SPLITS.iter().find(|key| values(&samples, key).len() > 1);
     match varying {
@@ -200,7 +202,7 @@ fn split<'a, 'b>(samples: Vec<&'a Sample<'b>>, fixed: Vec<String>) -> Vec<Part<'
     }
 }
 
-/// What stands for a type of number, where it has a color of its own.
+/// Returns the paint of a data type, if it has its own color.
 pub(super) fn dtype_paint(dtype: &str) -> Option<Paint> {
     Some(match dtype {
         "f32" => Paint::Fp32,
@@ -211,16 +213,17 @@ pub(super) fn dtype_paint(dtype: &str) -> Option<Paint> {
     })
 }
 
-/// The lines, named by what differs between them, the one that ends highest first.
+/// Groups samples into lines, named by the parameters that differ, sorted by the value at their
+/// last point, highest first.
 fn collect_lines<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
     let mut varying: Vec<&str> =
         KEYS.iter().copied().filter(|key| values(samples, key).len() > 1).collect();
-    // Whether graphs are compiled follows from the provider, where it has but one way.
+    // The provider determines whether graphs are compiled if each provider has only one mode.
     if varying.contains(&EXECUTION) && follows_from(samples, "provider", EXECUTION) {
         varying.retain(|key| *key != EXECUTION);
     }
     let tiers = values(samples, TIER);
-    // Tiers are measured in unlike ways, which need not be told where each has one.
+    // Tiers are measured in different ways. If each tier has only one, the tier names the line.
     if tiers.len() > 1 && tiers.iter().all(|tier| is_uniform_tier(samples, tier)) {
         varying = vec![TIER];
     }
@@ -240,7 +243,7 @@ fn collect_lines<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
         }
     }
     lines.sort_by(|a, b| last(b).total_cmp(&last(a)));
-    // Marks of roles are filled; beside them the rest are open ones.
+    // Role marks are filled, so the other lines next to them get open marks.
     let first = if lines.iter().any(|line| line.paint != Paint::Plain) { 4 } else { 0 };
     let others = lines.iter_mut().filter(|line| line.paint == Paint::Plain);
     for (index, line) in others.enumerate() {
@@ -249,7 +252,7 @@ fn collect_lines<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
     lines
 }
 
-/// Whether `samples` has some of `tier`, which are alike in every key.
+/// Returns whether there are `samples` of `tier`, all with equal keys.
 fn is_uniform_tier(samples: &[&Sample<'_>], tier: &str) -> bool {
     let mut own =
         samples.iter().filter(|sample| sample.keys.get(TIER).map(String::as_str) == Some(tier));
@@ -257,7 +260,8 @@ fn is_uniform_tier(samples: &[&Sample<'_>], tier: &str) -> bool {
     first.is_some_and(|first| own.all(|other| other.keys == first.keys))
 }
 
-/// Returns what is unusual of `sample` in the keys `varying`, else its operation or benchmark.
+/// Returns the non-default values of `sample` in the keys `varying`, or its operation or benchmark
+/// if there are none.
 fn line_name(sample: &Sample<'_>, varying: &[&str]) -> String {
     let mut words = Vec::new();
     for &key in varying {
@@ -276,7 +280,7 @@ fn line_name(sample: &Sample<'_>, varying: &[&str]) -> String {
     }
 }
 
-/// What a line stands for where lines differ by that alone: a type, a memory.
+/// Returns the role of a line if lines differ only in data type or memory tier.
 fn role(sample: &Sample<'_>, varying: &[&str]) -> Option<Paint> {
     if varying.contains(&TIER) {
         return match sample.keys.get(TIER)?.as_str() {
@@ -302,7 +306,7 @@ fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Ch
     let x_axis = x_axis(plot.x, smallest, largest);
     let unit = unit_of(plot.y);
     let positive = range(points(&lines).map(|point| point.1).filter(|rate| *rate > 0.0));
-    // Some rates would lie on the axis if it began at zero.
+    // With a linear scale from zero, the lowest rates would be indistinguishable from zero.
     let wide = positive.filter(|(low, high)| *low < high / 10.0);
     let y_axis = match wide {
         Some((low, high)) => axis::powers_of_ten(unit, low, high),
@@ -362,7 +366,8 @@ fn name(plot: Plot<'_>, fixed: &[String]) -> String {
     slug(&format!("{detail}{what}-{}-{}", plot.benchmark, fixed.join("-")))
 }
 
-/// Whether it is the chart that every report has of a benchmark with sizes.
+/// Returns whether this is the throughput chart that every report includes for benchmarks with
+/// sizes.
 fn is_throughput(plot: Plot<'_>) -> bool {
     plot.x == "size_bytes" && RATES.contains(&plot.y.name)
 }
@@ -408,7 +413,8 @@ fn plot_point(size: f64, rate: f64, result: &BenchmarkResult, plot: Plot<'_>) ->
     }
 }
 
-/// Every sample of a line's cases, as what the figure would be if each took so long.
+/// Returns all samples of a line's cases, each converted to the value that the metric would have at
+/// its time.
 fn every_sample(line: &Line<'_>, plot: Plot<'_>) -> Vec<Point> {
     let all = line.points.iter().zip(&line.results).flat_map(|((size, rate), result)| {
         let values = spread_of(result, plot.y, *rate).map_or_else(Vec::new, |spread| spread.values);
@@ -420,7 +426,7 @@ fn every_sample(line: &Line<'_>, plot: Plot<'_>) -> Vec<Point> {
 fn subtitle(plot: Plot<'_>, scale: AxisScale, hidden: usize) -> String {
     let detail = match plot.detail {
         PointDetail::Figure => "",
-        PointDetail::Errors => "; its line holds eight in ten samples",
+        PointDetail::Errors => "; its line covers 80 % of the samples",
         PointDetail::Samples => "; each small dot is one sample",
     };
     let scale = if scale == AxisScale::Log { "; logarithmic scale" } else { "" };
@@ -433,7 +439,7 @@ fn points<'a>(lines: &'a [Line<'_>]) -> impl Iterator<Item = &'a (f64, f64)> {
     lines.iter().flat_map(|line| &line.points)
 }
 
-/// The sizes of the CPU's caches that lie on the axis.
+/// Returns the sizes of the CPU caches that are within the axis bounds.
 fn caches(run: &Run, [low, high]: [f64; 2]) -> Vec<Point> {
     let caches = run.environment.cpu.iter().flat_map(|cpu| &cpu.caches);
     let on_axis = caches.filter(|cache| (low..=high).contains(&(cache.size_bytes as f64)));

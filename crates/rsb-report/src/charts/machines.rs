@@ -1,4 +1,4 @@
-//! Machines side by side: the time of the same cases as shares of the fastest one's.
+//! Several machines: the time of each case relative to the fastest machine.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::label::{Shortener, measured_results, time_ns};
 use crate::number::format_time;
 
 const MAX_CASES: usize = 14;
-/// A machine this much slower than the fastest one is drawn at the edge.
+/// Relative time from which bars are drawn at the edge.
 const SLOWEST: f64 = 10.0;
 
-/// The time of each case that at least two of `runs` measured, each run under the name of its
-/// machine. Nothing where there is no such case.
+/// Returns a chart of the time of each case that at least two of `runs` measured. `runs` are pairs
+/// of machine name and run. Empty if there is no such case.
 pub fn machines(runs: &[(&str, &Run)]) -> Vec<Chart> {
     let mut times: BTreeMap<&CaseId, Vec<(usize, f64)>> = BTreeMap::new();
     for (machine, (_, run)) in runs.iter().enumerate() {
@@ -53,17 +53,17 @@ fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], hidden: u
         name: "machines".to_owned(),
         title: "Time of each case by machine".to_owned(),
         subtitle: format!(
-            "against the fastest machine, lower is better; the newest run of each{more}"
+            "relative to the fastest machine, lower is better; the newest run of each{more}"
         ),
         place: ChartPlace::Other,
-        x_axis: axis::linear("time against the fastest", 0.0, top, 6),
+        x_axis: axis::linear("time relative to the fastest", 0.0, top, 6),
         y_axis: axis::rows(rows.iter().map(|(id, _)| names.full(id))),
         datasets,
         legend_position: Legend::Below,
     }
 }
 
-/// Returns how many times as long as the shortest of `each` `time` is.
+/// Returns `time` relative to the shortest time of `each`.
 fn share(each: &[(usize, f64)], time: f64) -> f64 {
     time / each.iter().map(|(_, time)| *time).fold(f64::INFINITY, f64::min)
 }

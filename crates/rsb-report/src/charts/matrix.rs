@@ -1,4 +1,4 @@
-//! Tables of fields: a figure by two parameters as a heat map, and what became of each benchmark on
+//! Charts of cells: a metric by two parameters as a heat map, and the result of each benchmark on
 //! each device.
 
 use itertools::Itertools as _;
@@ -12,7 +12,7 @@ use crate::number::format_quantity;
 
 const MAX_ROWS_AND_COLUMNS: usize = 24;
 
-/// Parameters that make rows and columns, what varies most often first.
+/// Parameters for rows and columns, in order of preference.
 const AXES: [&str; 12] = [
     "operation",
     "dtype",
@@ -28,7 +28,7 @@ const AXES: [&str; 12] = [
     "cache",
 ];
 
-/// A figure of each benchmark by the two parameters that take most values in it.
+/// Returns a heat map for each benchmark, by the two parameters with the most distinct values.
 pub fn heat_maps(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     benchmarks(run).into_iter().filter_map(|benchmark| heat_map(run, benchmark, metric)).collect()
 }
@@ -37,7 +37,7 @@ fn value(result: &BenchmarkResult, key: &str) -> Option<String> {
     let fields = result.fields()?;
     match key {
         "size_bytes" => fields.number(key).map(|size| rsb_model::shape::format_bytes(size as u64)),
-        // Only the size of a square says all.
+        // Only the size of a square product describes its shape.
         "m" if ["n", "k"].iter().any(|name| fields.number(name) != fields.number("m")) => None,
         _ => fields
             .get(key)
@@ -45,8 +45,8 @@ fn value(result: &BenchmarkResult, key: &str) -> Option<String> {
     }
 }
 
-/// The values of a parameter: numbers, sizes and shapes from small to large, other values in the
-/// order of the run.
+/// Returns the distinct values of a parameter. Numbers, sizes and shapes are in ascending order,
+/// other values in the order of the run.
 fn distinct(results: &[&BenchmarkResult], key: &str) -> Vec<String> {
     let mut values: Vec<String> =
         results.iter().filter_map(|result| value(result, key)).unique().collect();
@@ -56,8 +56,8 @@ fn distinct(results: &[&BenchmarkResult], key: &str) -> Vec<String> {
     values
 }
 
-/// The numbers that order `value`: 65536 of `64KiB`, 32 and 768 of `32x768`; `None` for words such
-/// as `copy`.
+/// Returns the numbers that order `value`: 65536 for `64KiB`, 32 and 768 for `32x768`. `None` for
+/// words such as `copy`.
 fn magnitudes(value: &str) -> Option<Vec<u64>> {
     let parts = value.split(['x', ',']).map(|text| text.trim_matches(['[', ']', ' ']));
     parts
@@ -85,7 +85,7 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
         &columns[..columns.len().min(MAX_ROWS_AND_COLUMNS)],
         &rows[..rows.len().min(MAX_ROWS_AND_COLUMNS)],
     );
-    // Of several cases in one field the best is shown, as the subtitle says.
+    // If several cases share a cell, it shows the best, as noted in the subtitle.
     let mut cells: Vec<(usize, usize, f64)> = Vec::new();
     let mut several = false;
     for result in &own {
@@ -109,8 +109,7 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
     if cells.len() < 4 {
         return None;
     }
-    let which =
-        if several { "the best of the cases of each field" } else { "each field is one case" };
+    let which = if several { "the best case of each cell" } else { "each cell is one case" };
     let caption = super::bars::caption(field);
     Some(Chart {
         name: slug(&format!("heat-map-{benchmark}-{}", field.name)),
@@ -135,7 +134,8 @@ fn parameter_label(key: &str) -> String {
     }
 }
 
-/// What became of each benchmark on each device: its best figure, or that it was skipped or failed.
+/// Returns a chart of each benchmark on each device: its best value, or whether it was simulated,
+/// skipped or failed.
 pub fn matrix(run: &Run) -> Option<Chart> {
     let (rows, devices) = (benchmarks(run), devices(run));
     if rows.is_empty() || devices.is_empty() {
@@ -160,7 +160,7 @@ pub fn matrix(run: &Run) -> Option<Chart> {
     Some(Chart {
         name: "matrix".to_owned(),
         title: "Benchmarks by device".to_owned(),
-        subtitle: "the best figure of each, or why there is none".to_owned(),
+        subtitle: "the best value of each, or why there is none".to_owned(),
         place: ChartPlace::Other,
         x_axis: axis::rows(devices.iter().take(MAX_ROWS_AND_COLUMNS).cloned()),
         y_axis: axis::rows(rows.iter().take(MAX_ROWS_AND_COLUMNS).map(|name| (*name).to_owned())),
@@ -177,8 +177,8 @@ fn devices(run: &Run) -> Vec<String> {
     run.benchmarks.iter().map(device_name).unique().collect()
 }
 
-/// Which dataset a field belongs to, and what it says: the worst first, so that nothing hides
-/// behind a figure.
+/// Returns the index of the dataset for a cell, and the text. The worst outcome comes first, so
+/// that a value does not hide failures.
 fn field(own: &[&BenchmarkResult]) -> Option<(usize, String)> {
     let failed = count_outcome(own, Outcome::Failed);
     let best = own

@@ -1,5 +1,5 @@
-//! Memory over time: what the cases of a run held, one after another, and of which kind; what a
-//! step held.
+//! Memory over time: the memory held by the cases of a run, by kind, and by the tensors of a
+//! training step.
 
 use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Run};
@@ -13,12 +13,12 @@ use crate::chart::{
 use crate::label::{Shortener, measured_results};
 use crate::number::format_quantity;
 
-/// Kinds of memory that cases tell of, and what they are called.
+/// Kinds of memory that cases report, with their labels.
 const KINDS: [(&str, &str); 5] = [
     ("memory_used_mb", "held"),
-    ("memory_allocated_mb", "handed out by the framework"),
-    ("gpu_memory_peak_mb", "most of the GPU's"),
-    ("gpu_memory_used_mb", "the GPU's, of all"),
+    ("memory_allocated_mb", "allocated by the framework"),
+    ("gpu_memory_peak_mb", "peak of the GPU"),
+    ("gpu_memory_used_mb", "GPU, all processes"),
     ("memory_average_mb", "mean"),
 ];
 
@@ -30,10 +30,10 @@ fn seconds(run: &Run, result: &BenchmarkResult) -> f64 {
     result.timestamp.duration_since(run.started).as_secs_f64().max(0.0)
 }
 
-/// When a case ended, what it held, and the case.
+/// End time of a case in seconds, memory held in MB, and the case.
 type MemoryCase<'a> = (f64, f64, &'a BenchmarkResult);
 
-/// Cases with a figure of memory, in the order in which they ended.
+/// Returns the cases with a value in field `kind`, in the order in which they ended.
 fn cases<'a>(run: &'a Run, kind: &str) -> Vec<MemoryCase<'a>> {
     let of = measured_results(run)
         .filter_map(|result| Some((seconds(run, result), number(result, kind)?, result)));
@@ -42,8 +42,8 @@ fn cases<'a>(run: &'a Run, kind: &str) -> Vec<MemoryCase<'a>> {
     cases
 }
 
-/// Memory over time: what each case of the run held, and what a training step held from one
-/// allocation to the next.
+/// Returns charts of memory over time: the memory held by each case of the run, and by a training
+/// step from one allocation to the next.
 pub fn memory_timelines(run: &Run) -> Vec<Chart> {
     let names = Shortener::of_run(run);
     over_the_run(run, &names)
@@ -52,7 +52,7 @@ pub fn memory_timelines(run: &Run) -> Vec<Chart> {
         .collect()
 }
 
-/// What cases held, by the time at which they ended.
+/// Returns a chart of the memory held by cases, by their end times.
 fn over_the_run(run: &Run, names: &Shortener) -> Option<Chart> {
     let cases = cases(run, KINDS[0].0);
     let held: Vec<(f64, f64)> = cases.iter().map(|(time, held, _)| (*time, *held)).collect();
@@ -61,7 +61,7 @@ fn over_the_run(run: &Run, names: &Shortener) -> Option<Chart> {
         name: "memory-timeline",
         title: "Memory over the run",
         subtitle: &format!(
-            "held by each case, at the time when it ended; most by {}",
+            "memory held by each case, at its end; most by {}",
             names.full(&most.benchmark_id)
         ),
         time: "seconds since the run began",
@@ -71,7 +71,8 @@ fn over_the_run(run: &Run, names: &Shortener) -> Option<Chart> {
     words.chart(&held)
 }
 
-/// What the tensors of a step held, by the events of its framework.
+/// Returns a chart of the memory held by the tensors of a step, from the allocation events of its
+/// framework.
 fn within_a_step(result: &BenchmarkResult, names: &Shortener) -> Option<Chart> {
     let curve = result.fields()?.get("memory_timeline")?.as_object()?;
     let mut held: Vec<(f64, f64)> =
@@ -95,13 +96,13 @@ fn within_a_step(result: &BenchmarkResult, names: &Shortener) -> Option<Chart> {
     words.chart(&held)
 }
 
-/// Returns the list of numbers called `name`, with 0 for what is no number.
+/// Returns the list of numbers called `name`, with 0 for entries that are not numbers.
 fn numbers(curve: &Map<String, Value>, name: &str) -> Option<Vec<f64>> {
     let values = curve.get(name)?.as_array()?;
     Some(values.iter().map(|value| value.as_f64().unwrap_or(0.0)).collect())
 }
 
-/// What the chart of a curve of memory says.
+/// Texts of a memory chart.
 struct Timeline<'a> {
     name: &'a str,
     title: &'a str,
@@ -112,14 +113,15 @@ struct Timeline<'a> {
 }
 
 impl Timeline<'_> {
-    /// Steps of `held`, megabytes by time, with more and less marked and the peak named.
+    /// Returns a step chart of `held` (time, megabytes), with increases and decreases marked and
+    /// the peak labeled.
     fn chart(&self, held: &[(f64, f64)]) -> Option<Chart> {
         let (first, last) = (held.first()?.0, held.last()?.0);
         let peak = held.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         if held.len() < 2 || last <= first {
             return None;
         }
-        // Between two points nothing is known: a step stands where the next one is.
+        // Between two points the value is unknown: the line steps at the next point.
         let steps = held.iter().tuple_windows().flat_map(|(before, after)| {
             [(before.0, before.1), (after.0, before.1), (after.0, after.1)]
                 .map(|(time, held)| Point::at(time, held))
@@ -148,8 +150,7 @@ impl Timeline<'_> {
     }
 }
 
-/// Returns a mark at each point of `held` for which `is_own` of the value before and its own value
-/// holds.
+/// Returns a mark at each point of `held` for which `is_own(before, after)` is true.
 fn change_marks(
     held: &[(f64, f64)],
     paint: Paint,
@@ -163,7 +164,7 @@ fn change_marks(
 
 const COLUMNS: usize = 24;
 
-/// Memory by kind and time: the darker, the more.
+/// Returns a heat map of memory by kind and time; darker is more.
 pub fn memory_heat_map(run: &Run) -> Option<Chart> {
     let kinds: Vec<(&str, Vec<MemoryCase<'_>>)> = KINDS
         .iter()
@@ -194,8 +195,7 @@ pub fn memory_heat_map(run: &Run) -> Option<Chart> {
     Some(Chart {
         name: "memory-heat-map".to_owned(),
         title: "Memory by kind over the run".to_owned(),
-        subtitle: "the most that a case held which ended in that time; empty where none tells"
-            .to_owned(),
+        subtitle: "the most held by a case that ended in that time; empty without data".to_owned(),
         place: ChartPlace::Other,
         x_axis: Axis {
             title: "seconds since the run began".to_owned(),
@@ -215,7 +215,8 @@ pub(super) enum Words {
     Hidden,
 }
 
-/// Cells (column, row, value) in the shades of a heat map, each named by the figures that it holds.
+/// Returns cells (column, row, value) in the shades of a heat map, one dataset per shade, named by
+/// its range of values.
 pub(super) fn heat_map_datasets(
     cells: &[(usize, usize, f64)],
     unit: &str,
@@ -250,8 +251,8 @@ struct HeatScale {
     /// Lowest and highest value, or their logarithms.
     from: f64,
     to: f64,
-    /// Values that span powers of ten are shaded by them; else all but the highest would look
-    /// alike.
+    /// Values that span powers of ten are shaded on a logarithmic scale; otherwise all but the
+    /// highest would look the same.
     is_log: bool,
 }
 

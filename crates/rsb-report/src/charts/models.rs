@@ -1,5 +1,5 @@
-//! The time of one pass of each model, a bar for each runtime: the smallest batch, by precision and
-//! device.
+//! The time of one pass of each model: one bar per runtime and device, a chart per precision,
+//! smallest batch.
 
 use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Run};
@@ -10,7 +10,7 @@ use crate::label::{benchmark_of, device_of, measured_results};
 use crate::number::format_quantity;
 
 const MAX_MODELS: usize = 24;
-/// What the bars of a model take of its row together.
+/// Share of a row that its bars fill together.
 const FILLED: f64 = 0.8;
 
 struct Pass<'a> {
@@ -21,10 +21,10 @@ struct Pass<'a> {
     time_ms: f64,
 }
 
-/// A chart for each precision in which models were measured.
+/// Returns a chart for each precision in which models were measured.
 pub fn models(run: &Run) -> Vec<Chart> {
     let mut passes: Vec<Pass<'_>> = measured_results(run).filter_map(pass).collect();
-    // Of a model in one place the smallest batch is drawn.
+    // Only the smallest batch of each precision is drawn.
     passes.sort_by(|a, b| a.batch.total_cmp(&b.batch));
     let by_dtype = passes.iter().into_group_map_by(|pass| pass.dtype);
     let by_dtype = by_dtype.into_iter().sorted_unstable_by_key(|(dtype, _)| *dtype);

@@ -1,4 +1,4 @@
-//! Which hardware for which model: a field for each family and size, from what was measured.
+//! Recommended hardware for models: one cell per family and size, from measurements.
 
 use itertools::Itertools as _;
 use rsb_model::record::{ModelAdvice, ModelCandidate, ModelChoice, RecommendDocument};
@@ -9,21 +9,21 @@ use crate::number::format_count;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Advice {
-    /// This place is the best for every model of the field.
+    /// This place is best for every model of the cell.
     Best(String),
-    /// Several are as good, or it depends on the model.
+    /// Several places are equally good, or the best depends on the model.
     NoClearWinner(usize),
-    /// Nothing else was measured.
+    /// The only place that was measured.
     OnlyOne(String),
 }
 
-/// The best device, runtime and precision for each family and size of model.
+/// Returns a chart of the best device, runtime and precision for each model family and size.
 pub fn recommendation(document: &RecommendDocument) -> Option<Chart> {
     let words = PlaceWords::of(document);
     let mut families: Vec<&str> =
         document.models.iter().map(|advice| advice.architecture_type.as_str()).collect();
     families.dedup();
-    // By parameters, so the sizes come from the smallest to the largest.
+    // Sorted by parameter count, so that sizes are in ascending order.
     let mut models: Vec<&ModelAdvice> = document.models.iter().collect();
     models.sort_by_key(|advice| advice.parameter_count);
     let sizes: Vec<&str> = models.iter().map(|advice| size_of(advice)).unique().collect();
@@ -52,7 +52,7 @@ pub fn recommendation(document: &RecommendDocument) -> Option<Chart> {
         name: "recommendation".to_owned(),
         title: format!("Hardware for models, by {}", document.goal),
         subtitle: format!(
-            "the fastest measured on {machines}, where no other comes near it{}",
+            "the fastest measured on {machines}, if no other is close to it{}",
             words.shared
         ),
         place: ChartPlace::Other,
@@ -64,10 +64,11 @@ pub fn recommendation(document: &RecommendDocument) -> Option<Chart> {
 }
 
 fn size_of(advice: &ModelAdvice) -> &str {
-    advice.size.as_deref().unwrap_or("of unknown size")
+    advice.size.as_deref().unwrap_or("unknown size")
 }
 
-/// What the models of one family and size have in common.
+/// Returns the advice that all models of a family and size have in common; no clear winner if they
+/// differ.
 fn field<'a, 'm: 'a>(
     models: impl Iterator<Item = &'a &'m ModelAdvice>,
     words: &PlaceWords,
@@ -88,9 +89,9 @@ fn field<'a, 'm: 'a>(
     said
 }
 
-/// Which words tell places apart: what all have in common stands once, under the title.
+/// Words that distinguish places. Those that all places share are in the subtitle instead.
 struct PlaceWords {
-    /// Machine, device, runtime and precision: whether two differ in it.
+    /// Whether places differ in machine, device, runtime and precision.
     differs: [bool; 4],
     machines: usize,
     shared: String,
@@ -132,7 +133,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Two families, one of them in two sizes.
+    /// Returns two families, one of them in two sizes.
     pub(crate) fn sample() -> RecommendDocument {
         document(vec![
             advice("vision", "tiny", ModelChoice::Winner, &["openvino", "pytorch"]),

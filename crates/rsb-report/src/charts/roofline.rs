@@ -1,5 +1,5 @@
-//! The roofline: how fast a case works over how much it works on each byte, under what memory and
-//! units can do.
+//! The roofline: the rate of each case over its operations per byte, below the limits of memory and
+//! compute units.
 
 use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Run};
@@ -18,27 +18,26 @@ struct Work<'a> {
     result: &'a BenchmarkResult,
 }
 
-/// What memory can move, and how that is known.
+/// Memory bandwidth limit and its origin.
 struct MemoryRoof {
     gb_s: f64,
     how: &'static str,
 }
 
 impl MemoryRoof {
-    /// Returns the intensity, within `bounds`, at which `peak` takes over.
+    /// Returns the intensity, within `bounds`, from which `peak` is the limit.
     fn ridge(&self, peak: f64, bounds: [f64; 2]) -> f64 {
         (peak / self.gb_s).clamp(bounds[0], bounds[1])
     }
 }
 
-/// A chart for each device, and number of its threads, with cases whose arithmetic intensity is
-/// known.
+/// Returns a chart for each device and thread count with cases whose arithmetic intensity is known.
 pub fn roofline(run: &Run) -> Vec<Chart> {
     let devices = measured_results(run).map(device).unique();
     devices.filter_map(|device| chart(run, &device)).collect()
 }
 
-/// The device, and how much of a CPU worked: each has roofs of its own.
+/// Returns the device and its number of CPU threads, which together determine the roofs.
 fn device(result: &BenchmarkResult) -> String {
     let device = device_of(&result.benchmark_id)
         .map_or_else(|| "the device".to_owned(), |device| device.to_string());
@@ -67,8 +66,8 @@ fn work(result: &BenchmarkResult) -> Option<Work<'_>> {
     })
 }
 
-/// Returns the rate of operations; if none is recorded, that of the bytes times the operations for
-/// each.
+/// Returns the rate of operations. If none is recorded, multiplies the byte rate by the operations
+/// per byte.
 fn gflops(result: &BenchmarkResult, intensity: f64) -> Option<f64> {
     if let Some(rate) = number(result, "gflops") {
         return Some(rate);
@@ -80,14 +79,14 @@ fn gflops(result: &BenchmarkResult, intensity: f64) -> Option<f64> {
     Some(intensity * bytes)
 }
 
-/// The hardware's own figure where it is known, else the best that was measured at the largest
-/// size.
+/// Returns the recorded peak bandwidth of the hardware, or the highest bandwidth measured at the
+/// largest size if none is recorded.
 fn memory_roof(run: &Run, wanted: &str) -> Option<MemoryRoof> {
     let known = results_on(run, wanted)
         .filter_map(|result| number(result, "peak_bandwidth_gb_s"))
         .reduce(f64::max);
     if let Some(gb_s) = known {
-        return Some(MemoryRoof { gb_s, how: "the hardware's own" });
+        return Some(MemoryRoof { gb_s, how: "the peak of the hardware" });
     }
     let rates: Vec<(f64, f64)> = results_on(run, wanted)
         .filter(|result| benchmark_of(result) == "memory-bandwidth")
@@ -108,13 +107,13 @@ fn chart(run: &Run, device: &str) -> Option<Chart> {
     let peak = peaks.iter().map(|(_, peak)| *peak).reduce(f64::max);
     let intensities = range(works.iter().map(|work| work.intensity))?;
     let rates = range(works.iter().map(|work| work.gflops))?;
-    // A roof needs at least one side; without any there is nothing to be under.
+    // A roofline needs at least one limit.
     let ridge = peak.zip(memory.as_ref()).map(|(peak, memory)| peak / memory.gb_s);
     if peak.is_none() && memory.is_none() {
         return None;
     }
     let x_axis = axis::powers_of_ten(
-        "operations for each byte",
+        "operations per byte",
         ridge.map_or(intensities.0, |ridge| ridge.min(intensities.0)) / 1.5,
         ridge.map_or(intensities.1, |ridge| ridge.max(intensities.1)) * 1.5,
     );
@@ -138,8 +137,8 @@ fn dtype_of<'a>(work: &Work<'a>) -> &'a str {
     work.result.fields().and_then(|fields| fields.text("dtype")).unwrap_or("any type")
 }
 
-/// The highest peak beside the cases of each type: units of matrices do many times as much in bf16
-/// as in f32.
+/// Returns the highest recorded peak for each data type: matrix units are several times faster in
+/// bf16 than in f32.
 fn peaks<'a>(works: &[Work<'a>]) -> Vec<(&'a str, f64)> {
     let mut peaks: Vec<(&str, f64)> = Vec::new();
     for work in works {
@@ -154,14 +153,14 @@ fn peaks<'a>(works: &[Work<'a>]) -> Vec<(&'a str, f64)> {
 }
 
 fn subtitle(memory: Option<&MemoryRoof>, peak: Option<f64>) -> String {
-    let memory = memory.map(|memory| format!("of memory is {}", memory.how));
-    let peak = peak.map(|_| "of arithmetic was measured beside the cases".to_owned());
+    let memory = memory.map(|memory| format!("the memory roof is {}", memory.how));
+    let peak = peak.map(|_| "the arithmetic roof was recorded with the cases".to_owned());
     let roofs: Vec<String> = [memory, peak].into_iter().flatten().collect();
-    format!("the roof {}; logarithmic scales", roofs.join(", "))
+    format!("{}; logarithmic scales", roofs.join(", "))
 }
 
-/// The slope that memory allows, up to the highest flat roof of arithmetic; of several types each
-/// has its own, the highest first.
+/// Returns the memory slope up to the highest compute roof, and a flat roof for each data type,
+/// highest first.
 fn roofs(
     x_axis: &crate::chart::Axis,
     memory: Option<&MemoryRoof>,
@@ -185,7 +184,7 @@ fn roofs(
     datasets
 }
 
-/// A dataset for each benchmark, or for each type where there is one benchmark.
+/// Returns a dataset for each benchmark, or for each data type if there is only one benchmark.
 fn marks(works: &[Work<'_>]) -> Vec<Dataset> {
     let one = works.iter().map(|work| work.benchmark).all_equal();
     let mut datasets: Vec<Dataset> = Vec::new();

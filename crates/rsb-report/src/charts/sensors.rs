@@ -1,4 +1,4 @@
-//! What the sensors of GPUs told over the time of a run.
+//! GPU sensor readings over the time of a run.
 
 use rsb_model::telemetry::course_of;
 use rsb_model::{BenchmarkResult, Run};
@@ -24,15 +24,15 @@ const QUANTITIES: [Quantity; 6] = [
     Quantity { column: "gpu_memory_clock_mhz", name: "memory clock", unit: "MHz" },
 ];
 
-/// What one sensor told at one moment of the run, and what held the GPU back then.
+/// One sensor reading, with the reasons for throttling at that time.
 struct Reading {
     second: f64,
     value: f64,
     held_back: String,
 }
 
-/// A chart for each quantity that the sensors told, a line for each GPU; nothing joins one case to
-/// the next.
+/// Returns a chart for each quantity that sensors report, with one line per GPU. Lines are
+/// interrupted between cases.
 pub fn sensors(run: &Run) -> Vec<Chart> {
     QUANTITIES.iter().filter_map(|quantity| chart(run, quantity)).collect()
 }
@@ -78,7 +78,7 @@ fn chart(run: &Run, quantity: &Quantity) -> Option<Chart> {
             }
         }
         let limits = course.iter().filter(|reading| !reading.held_back.is_empty());
-        // What held it back is said once for each case.
+        // The reason for throttling is printed once per case.
         held_back.extend(limits.enumerate().map(|(index, reading)| {
             let point = Point::at(reading.second, reading.value);
             if index == 0 { point.saying(&reading.held_back) } else { point }
@@ -86,7 +86,7 @@ fn chart(run: &Run, quantity: &Quantity) -> Option<Chart> {
         let points =
             course.iter().map(|reading| Point::at(reading.second, reading.value)).collect();
         let path = Dataset::new(DatasetKind::Path, paint, points);
-        // The first stretch of a GPU names it for all.
+        // Only the first line of each GPU has a legend entry.
         datasets.push(if known.is_none() { path.with_name(device.as_str()) } else { path });
         if known.is_none() {
             devices.push(device);
@@ -95,13 +95,13 @@ fn chart(run: &Run, quantity: &Quantity) -> Option<Chart> {
     let (device, highest) = peak?;
     if !held_back.is_empty() {
         let marks = Dataset::new(DatasetKind::Marks, Paint::Warning, held_back);
-        datasets.push(marks.with_name("held back"));
+        datasets.push(marks.with_name("throttled"));
     }
     let most = format_quantity(highest, unit);
     Some(Chart {
         name: format!("sensors-{}", super::slug(column)),
         title: format!("GPUs over the run: {name}"),
-        subtitle: format!("while cases were measured; at most {most} on {device}"),
+        subtitle: format!("while cases were measured; maximum {most} on {device}"),
         place: ChartPlace::Other,
         x_axis: axis::exact("seconds since the run began", first, last, 8),
         y_axis: axis::linear(unit, 0.0, highest * 1.08, 6),
@@ -118,8 +118,8 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// Two cases of one GPU, a second apart: one by the telemetry beside it, one that watched the
-    /// GPU itself.
+    /// Returns two cases on one GPU, a second apart: the first with telemetry recorded next to it,
+    /// the second with snapshots that the benchmark itself took.
     fn run_with_telemetry() -> Run {
         let mut run = sample::run();
         run.benchmarks.retain(|result| !result.results.is_empty());
@@ -166,10 +166,10 @@ mod tests {
             .iter()
             .map(|dataset| (dataset.name.as_str(), dataset.points.len()))
             .collect();
-        assert_eq!(shapes, [("rocm:0", 4), ("", 4), ("held back", 4)]);
+        assert_eq!(shapes, [("rocm:0", 4), ("", 4), ("throttled", 4)]);
         assert_eq!(chart.datasets[0].points[1], Point::at(1.1, 150.0));
         assert_eq!(chart.datasets[2].points[0], Point::at(1.2, 200.0).saying("power"));
-        assert!(chart.subtitle.ends_with("at most 250 W on rocm:0"), "{}", chart.subtitle);
+        assert!(chart.subtitle.ends_with("maximum 250 W on rocm:0"), "{}", chart.subtitle);
         assert!(crate::svg(chart).is_some());
         assert!(sensors(&sample::run()).is_empty(), "no sensor told anything");
     }

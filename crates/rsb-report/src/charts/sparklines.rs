@@ -1,4 +1,4 @@
-//! Many series at a glance: a small line for each, with its last figure.
+//! Many series at a glance: a small line for each, with its last value.
 
 use rsb_model::record::SeriesTrend;
 
@@ -9,7 +9,7 @@ use crate::number::{format_percent, format_quantity};
 const MAX_SERIES: usize = 30;
 const HEIGHT: f64 = 0.8;
 
-/// The series, what changed last first; nothing without two runs of any.
+/// Returns a chart of the series, most recently changed first; `None` if no series has two runs.
 pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
     let mut all: Vec<&SeriesTrend> = series
         .iter()
@@ -24,7 +24,7 @@ pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
         name: "sparklines".to_owned(),
         title: "Series at a glance".to_owned(),
         subtitle: format!(
-            "each between its own lowest and highest value, the last figure at the right{more}"
+            "each between its own lowest and highest value, the last value at the right{more}"
         ),
         place: ChartPlace::Other,
         x_axis: axis::exact("run, oldest first", 1.0, longest as f64, 8),
@@ -36,7 +36,7 @@ pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
     })
 }
 
-/// A series in its row, its last value at the right edge.
+/// Returns a series in its row, with its last value at the right edge.
 fn line(series: &SeriesTrend, row: f64, longest: usize) -> Dataset {
     let finite = series.values.iter().copied().filter(|value| value.is_finite());
     let (low, high) = range(finite).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How many times faster than a reference: in other types, in other ways, on more threads or GPUs.
+//! Speedup over a reference: other data types or implementations, more threads or GPUs.
 
 use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Field, Run};
@@ -10,18 +10,19 @@ use crate::chart::{
 use crate::label::{Shortener, benchmarks, group_by_key, results_of};
 
 const MAX_BARS: usize = 40;
-/// Fields that say how many times faster something is than its reference.
+/// Fields that contain a speedup over a reference.
 const SPEEDUPS: [&str; 2] = ["speedup", "comparison_to_pytorch"];
-/// A change below this share is none.
+/// Changes up to this share are drawn as even.
 const EVEN: f64 = 0.05;
 
-/// `2.34×` with three digits.
+/// Formats a speedup with three digits: `2.34x`.
 fn times(speedup: f64) -> String {
     let decimals = if speedup < 9.995 { 2 } else { usize::from(speedup < 99.95) };
     format!("{speedup:.decimals$}x")
 }
 
-/// A chart for each benchmark and each kind of reference: a bar a case, a rule at the reference.
+/// Returns a chart for each benchmark and kind of reference: one bar per case, and a line at the
+/// reference.
 pub fn speedups(run: &Run) -> Vec<Chart> {
     let mut charts = Vec::new();
     for benchmark in benchmarks(run) {
@@ -55,7 +56,7 @@ fn bars(run: &Run, benchmark: &str, field: &Field) -> Option<Chart> {
     );
     Some(Chart {
         name: slug(&format!("speedup-{benchmark}-{}", field.name)),
-        title: format!("{benchmark}: speed-up"),
+        title: format!("{benchmark}: speedup"),
         subtitle: field.about.to_owned(),
         place: ChartPlace::Benchmark(benchmark.to_owned()),
         x_axis: axis::linear("times as fast as the reference", 0.0, top, 6),
@@ -88,20 +89,19 @@ fn speedup_bars(
     Dataset::new(DatasetKind::Bars { thickness: 0.62 }, paint, points).with_name(name)
 }
 
-/// What is added: threads of a CPU, GPUs, processes.
+/// Resources that cases scale with: CPU threads, GPUs, processes.
 const RESOURCES: [&str; 3] = ["threads", "num_gpus", "num_ranks"];
 const LINES: usize = 8;
 
-/// Cases that differ by one resource alone, by how much of it they have, against the one with the
-/// least.
+/// Cases that differ only in the amount of one resource.
 struct ScalingLine<'a> {
     name: String,
-    /// The resource, how many times as fast as with the least.
+    /// Amount of the resource, and speed relative to the case with the least.
     points: Vec<(f64, f64)>,
     benchmark: &'a str,
 }
 
-/// A chart for each benchmark and resource, the ideal beside it.
+/// Returns a chart for each benchmark and resource, with the ideal scaling.
 pub fn scaling(run: &Run) -> Vec<Chart> {
     let mut charts = Vec::new();
     for resource in RESOURCES {
@@ -113,7 +113,8 @@ pub fn scaling(run: &Run) -> Vec<Chart> {
     charts
 }
 
-/// Without the resource, ids are of one series.
+/// Returns the lines of `benchmark` over `resource`. Cases belong to one line if their ids are
+/// equal without the resource.
 fn scaling_lines<'a>(run: &'a Run, benchmark: &'a str, resource: &str) -> Vec<ScalingLine<'a>> {
     let names = Shortener::of_run(run);
     let axes = [format!("{resource}="), format!("{}=", short(resource))];
@@ -132,8 +133,8 @@ fn scaling_lines<'a>(run: &'a Run, benchmark: &'a str, resource: &str) -> Vec<Sc
         .collect()
 }
 
-/// Returns `points`, counts and speeds, by count and relative to the speed with the least. `None`
-/// if there is one count only, or one twice.
+/// Returns `points` of (count, speed) sorted by count, with speeds relative to the lowest count.
+/// `None` if there are fewer than two counts, or if a count occurs twice.
 fn relative_speeds(mut points: Vec<(f64, f64)>) -> Option<Vec<(f64, f64)>> {
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let distinct = points.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0));
@@ -141,8 +142,7 @@ fn relative_speeds(mut points: Vec<(f64, f64)>) -> Option<Vec<(f64, f64)>> {
         return None;
     }
     let (count, least) = points.first().copied()?;
-    // With the least there is as many times as much as there is of the resource: 2 GPUs count
-    // as 2.
+    // The lowest count is assumed to scale ideally: 2 GPUs start at a speed of 2.
     Some(points.iter().map(|(of, speed)| (*of, count * speed / least)).collect())
 }
 
@@ -154,8 +154,8 @@ fn short(resource: &str) -> &str {
     }
 }
 
-/// Iterations in a nanosecond, of which only ratios are used; a rate where the work grows with the
-/// resource.
+/// Returns the speed of a case, of which only ratios are used: a recorded rate, which accounts for
+/// work that grows with the resource, or iterations per nanosecond.
 fn speed(result: &BenchmarkResult) -> Option<f64> {
     let fields = result.fields()?;
     let rate = [
@@ -196,8 +196,7 @@ fn scaling_chart(resource: &str, benchmark: &str, lines: &[ScalingLine<'_>]) -> 
         name: slug(&format!("scaling-{benchmark}-{resource}")),
         title: format!("{benchmark}: scaling over {what}"),
         subtitle: format!(
-            "how many times as fast as one of the {what} would be, if those of the smallest case \
-             were alike"
+            "speed relative to one of the {what}, if the smallest case scales ideally"
         ),
         place: ChartPlace::Benchmark(benchmark.to_owned()),
         x_axis: whole(what, first, last),
@@ -207,7 +206,7 @@ fn scaling_chart(resource: &str, benchmark: &str, lines: &[ScalingLine<'_>]) -> 
     })
 }
 
-/// An axis that labels whole numbers alone.
+/// Returns an axis that labels only integers.
 fn whole(title: &str, first: f64, last: f64) -> Axis {
     let room = ((last - first) * 0.04).max(0.05);
     let mut axis = axis::exact(title, first, last, 8);

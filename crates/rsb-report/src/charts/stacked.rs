@@ -1,5 +1,5 @@
-//! Wholes and their parts: the memory of a rank under `ZeRO`, the time of a training step, what
-//! holds a model's memory.
+//! Stacked bars: the memory of a rank under `ZeRO`, the time of a training step, the memory of a
+//! model.
 
 use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Run};
@@ -11,7 +11,7 @@ use crate::number::format_quantity;
 
 const MAX_STACKS: usize = 30;
 
-/// A part of a whole: what it is called, how it looks, and how large it is in a case.
+/// A part of a whole: its name, its paint, and its size in a case.
 type Part = (&'static str, Paint, fn(&BenchmarkResult) -> Option<f64>);
 
 struct StackSpec {
@@ -29,7 +29,7 @@ fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
     finite_number(result, name).filter(|value| *value >= 0.0)
 }
 
-/// What a training step spends its time on.
+/// Phases of a training step.
 const STEP: StackSpec = StackSpec {
     name: "step",
     title: "time of a training step",
@@ -41,13 +41,14 @@ const STEP: StackSpec = StackSpec {
     ],
 };
 
-/// A pass forward alone is no step.
+/// Returns the phase `name` of a training step. `None` without a backward pass: a forward pass is
+/// not a step.
 fn step(result: &BenchmarkResult, name: &str) -> Option<f64> {
     number(result, "backward_time_ms")?;
     number(result, name)
 }
 
-/// What the devices of a training step compute, and what they wait for each other.
+/// Computing and communication time of a training step on several devices.
 const COMMUNICATION: StackSpec = StackSpec {
     name: "communication",
     title: "computing and communication of a training step",
@@ -62,13 +63,13 @@ const COMMUNICATION: StackSpec = StackSpec {
     ],
 };
 
-/// A step as it was timed whole, else its phases together.
+/// Returns the time of a whole step, or the sum of its phases if none is recorded.
 fn whole_step(result: &BenchmarkResult) -> Option<f64> {
     number(result, "time_per_step_ms")
         .or_else(|| STEP.parts.iter().map(|(.., size)| size(result)).sum())
 }
 
-/// What a rank holds, and what it need not hold as others do.
+/// Memory that a rank holds, and memory that it saves because other ranks hold it.
 const ZERO: StackSpec = StackSpec {
     name: "zero-memory",
     title: "weights and optimizer of one rank",
@@ -77,17 +78,17 @@ const ZERO: StackSpec = StackSpec {
         ("held", Paint::Series(0), |result| {
             finite_number(result, "memory_saved_gb").and(number(result, "memory_used_mb"))
         }),
-        // Without sharing it is zero, give or take what the state of the optimizer is padded by.
+        // Without sharding this is zero, except for padding of the optimizer state.
         ("saved", Paint::Faded, |result| {
             Some(finite_number(result, "memory_saved_gb")?.max(0.0) * 1e3)
         }),
     ],
 };
 
-/// What holds the memory of a model that answers.
+/// Memory of a model during inference.
 const MODEL: StackSpec = StackSpec {
     name: "memory",
-    title: "what holds the memory",
+    title: "contents of the memory",
     unit: "MB",
     parts: &[
         ("model", Paint::Series(0), |result| {
@@ -100,10 +101,10 @@ const MODEL: StackSpec = StackSpec {
     ],
 };
 
-/// What holds the memory of a training step when it holds most.
+/// Memory of a training step at its peak.
 const TRAINING: StackSpec = StackSpec {
     name: "training-memory",
-    title: "what holds the memory of a training step at its peak",
+    title: "contents of the memory at the peak of a training step",
     unit: "MB",
     parts: &[
         ("model", Paint::Series(0), |result| number(result, "model_memory_mb")),
@@ -114,13 +115,13 @@ const TRAINING: StackSpec = StackSpec {
     ],
 };
 
-/// Stacks of the memory and of the time of training steps, a chart for each benchmark that has
-/// them.
+/// Returns stacked charts of the memory and time of training steps, one for each benchmark that has
+/// the data.
 pub fn stacked_charts(run: &Run) -> Vec<Chart> {
     [ZERO, STEP, COMMUNICATION].iter().flat_map(|whole| of_whole(run, whole)).collect()
 }
 
-/// What holds the memory of each case, as far as it is known.
+/// Returns charts of the parts of each case's memory, as far as they are known.
 pub fn memory_breakdown(run: &Run) -> Vec<Chart> {
     [MODEL, TRAINING, ZERO].iter().flat_map(|whole| of_whole(run, whole)).collect()
 }
@@ -170,7 +171,7 @@ fn chart(run: &Run, benchmark: &str, whole: &StackSpec) -> Option<Chart> {
     })
 }
 
-/// `1.20 MB + 3.40 MB`; the sum of more parts than there is room for.
+/// Formats the parts as `1.20 MB + 3.40 MB`, or as their sum if there are more than three.
 fn words(sizes: &[f64], unit: &str) -> String {
     if sizes.len() > 3 {
         return format_quantity(sizes.iter().sum(), unit);

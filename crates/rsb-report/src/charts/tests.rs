@@ -1,5 +1,5 @@
-//! Checks of every chart: nothing leaves the sheet, nothing is drawn from nothing, and the marks
-//! are where they should be.
+//! Checks of every chart: nothing exceeds the sheet, empty data draws nothing, and marks are at the
+//! correct positions.
 
 use rsb_model::{DeviceType, Fields, Outcome, Run, Samples, Verdict};
 
@@ -43,7 +43,7 @@ fn count(chart: &Chart, is_wanted: impl Fn(DatasetKind) -> bool) -> usize {
         .sum()
 }
 
-/// Asserts that every shape and every upright text of `chart` is inside its sheet.
+/// Asserts that all shapes and horizontal texts of `chart` are inside its sheet.
 fn check_inside(chart: &Chart) {
     let svg = &drawn(chart);
     let (width, height) = (numbers(svg, &["width"])[0], numbers(svg, &["height"])[0]);
@@ -64,7 +64,7 @@ fn check_inside(chart: &Chart) {
     for (text, anchor, x, size) in
         texts(&svg.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
     {
-        // A common sans-serif takes about 0.56 of its size for a character.
+        // A common sans-serif character is about 0.56 times its size wide.
         let wide = text.chars().count() as f64 * size * 0.56;
         let (left, right) = match anchor {
             "start" => (x, x + wide),
@@ -299,8 +299,7 @@ fn backends_stay_on_the_sheet_however_unlike_they_are() {
     check_inside(&super::backends(&run)[0]);
     let svg = &drawn(&super::backends(&run)[0]);
     assert!(svg.contains("as fast as the reference"), "the dashed line is in the key");
-    // The sheet, and behind the words of each bar, so that the dashed line does not run through
-    // them.
+    // The sheet, and a background behind the text of each bar that interrupts the dashed line.
     let (white, bars) = (svg.matches("fill=\"#FFFFFF\"").count(), svg.matches("×\n").count());
     assert!(bars > 3 && white == 1 + bars, "{white} white rectangles, {bars} bars");
     assert_eq!(super::backends(&run)[0].name, "backends-amd-radeon-rx-7900-xtx-at-0000-03-00.0");
@@ -316,7 +315,7 @@ fn backends_stay_on_the_sheet_however_unlike_they_are() {
     assert!(drawn(&charts[0]).contains("<polygon"), "a bar that goes on has an arrow head");
 }
 
-/// Three sizes of each of some operations, at these rates.
+/// Returns a run with three sizes for each operation, at the given rates.
 fn rates(of: &[(&'static str, [f64; 3])]) -> Run {
     let mut run = only(sample::run(), "memory-bandwidth");
     let one = run.benchmarks.remove(0);
@@ -332,7 +331,7 @@ fn rates(of: &[(&'static str, [f64; 3])]) -> Run {
     run
 }
 
-/// The height of every mark over the lower edge of a frame of 310 pixels.
+/// Returns the height of every mark above the lower edge of a frame of 310 pixels.
 fn heights(chart: &Chart) -> Vec<f64> {
     let marks = chart.legend_datasets().flat_map(|dataset| &dataset.points);
     marks.map(|point| 310.0 * chart.y_axis.share(point.y)).collect()

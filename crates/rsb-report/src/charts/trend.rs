@@ -1,4 +1,4 @@
-//! One series over its runs: every value, and the levels between the changes that were found.
+//! One series over its runs: every value, and the levels between the detected changes.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use super::{axis, range, slug};
 use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::number::{format_percent, format_quantity};
 
-/// The series; nothing when it has fewer than two values.
+/// Returns a chart of the series; `None` if it has fewer than two values.
 pub fn trend_chart(series: &SeriesTrend) -> Option<Chart> {
     trend_window(series, 0..series.values.len(), usize::MAX)
 }
 
-/// The runs `window` of the series, counted from 0, drawn with at most `most` points: of more the
-/// extremes stay where they are ([`rsb_stats::thin`]). Nothing when there are fewer than two
-/// values.
+/// Returns a chart of the runs `window` of the series, counted from 0, with at most `most` points.
+/// If there are more, it keeps the extremes at their positions ([`rsb_stats::thin`]). `None` if
+/// there are fewer than two values.
 pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> Option<Chart> {
     let shown = series.values.get(window.clone())?;
     let points: Vec<Point> = thin(shown, most)
@@ -30,14 +30,13 @@ pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> 
     }
     let is_thinned = points.len() < shown.iter().filter(|value| value.is_finite()).count();
     let (low, high) = range(points.iter().map(|point| point.y))?;
-    // Small changes of a large value are shown at least 10 % high, so that noise does not look like
-    // drama.
+    // The axis spans at least 10 % of the value, so that noise does not look like a large change.
     let room =
         ((high - low) * 0.08).max((high.abs().max(low.abs()) * 0.1 - (high - low)) / 2.0).max(0.0);
     let stretches = stretches(series);
     let mut datasets: Vec<Dataset> = noise(series, &stretches, &window).into_iter().collect();
     datasets.extend(levels(series, &window));
-    // Marks that touch each other say nothing.
+    // With more points, marks would overlap.
     let kind = if points.len() > MARKED { DatasetKind::Path } else { DatasetKind::Line };
     let name = if is_thinned { "lowest and highest of neighboring runs" } else { "one run" };
     datasets.push(Dataset::new(kind, Paint::Plain, points).with_name(name));
@@ -54,10 +53,10 @@ pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> 
     })
 }
 
-/// Points of a line that have a mark each.
+/// Maximum number of points that have a mark each.
 const MARKED: usize = 2_000;
 
-/// An axis that counts runs, with a little room at its ends; only whole numbers are labeled.
+/// Returns an axis that counts runs, with a small margin at its ends and labels only at integers.
 fn runs(window: &Range<usize>) -> Axis {
     let (first, last) = (window.start as f64 + 1.0, window.end as f64);
     let room = (last - first) * 0.015;
@@ -86,13 +85,12 @@ fn subtitle(series: &SeriesTrend) -> String {
     let last = format_quantity(series.last, &series.unit);
     let mut text = format!("{} runs, {direction}, last {last}", series.n);
     if let Some(slope) = series.slope_per_day.filter(|_| series.direction != Direction::Stable) {
-        text.push_str(&format!(", {} a day", format_quantity(slope, &series.unit)));
+        text.push_str(&format!(", {} per day", format_quantity(slope, &series.unit)));
     }
     text
 }
 
-/// The runs of each level, from the first to the one after its last, with the value that holds
-/// there.
+/// Returns the levels of a series: first run, one past the last run, and value.
 fn stretches(series: &SeriesTrend) -> Vec<(usize, usize, f64)> {
     let mut stretches = Vec::new();
     let mut from = 0;
@@ -113,18 +111,19 @@ fn stretches(series: &SeriesTrend) -> Vec<(usize, usize, f64)> {
     stretches
 }
 
-/// All of few values; of very many every so many-th one, which tells quantiles as well.
+/// Returns all values, or evenly spaced ones if there are more than 20,000, which is enough for
+/// quantiles.
 fn subsample(values: &[f64]) -> impl Iterator<Item = f64> {
     const ENOUGH: usize = 20_000;
     values.iter().copied().step_by(values.len().div_ceil(ENOUGH).max(1))
 }
 
-/// Runs of one level that say something of their noise.
+/// Minimum number of runs for a noise estimate.
 const FEWEST: usize = 5;
 
-/// What is noise around the levels: from where to where nine in ten runs lie, of all levels
-/// together, as a level may be too short to tell. Of the levels those parts are drawn that lie in
-/// the window.
+/// Returns the noise band around the levels: the range that contains nine in ten runs, relative to
+/// their levels. All levels are pooled because a single one may be too short. Draws the parts of
+/// the levels within the window.
 fn noise(
     series: &SeriesTrend,
     stretches: &[(usize, usize, f64)],
@@ -140,7 +139,7 @@ fn noise(
     }
     around.sort_by(f64::total_cmp);
     let (low, high) = (quantile_of_sorted(&around, 0.05)?, quantile_of_sorted(&around, 0.95)?);
-    // A ramp or a drift is no level: what lies around one says nothing of noise.
+    // During a ramp or drift there is no level, so deviations from one are not noise.
     let is_level = series.ramp.is_none() && series.shape != TrendShape::Drift;
     let (first, last) = (window.start as f64 + 1.0, window.end as f64);
     let seen = stretches.iter().filter(|(from, to, _)| *from < window.end && *to > window.start);
@@ -155,11 +154,12 @@ fn noise(
         .collect();
     is_level.then(|| {
         Dataset::new(DatasetKind::Band, Paint::Faded, points)
-            .with_name("nine in ten runs of a level")
+            .with_name("90 % of the runs of a level")
     })
 }
 
-/// The newest runs where they do not fit the level before them and are too few to be one.
+/// Returns marks at the newest runs that do not fit the level before them but are too few to form a
+/// new level.
 fn suspected_marks(series: &SeriesTrend, window: &Range<usize>) -> Option<Dataset> {
     let from = series.suspected.first()?.index.max(window.start);
     let values = series.values.iter().enumerate().take(window.end).skip(from);
@@ -172,8 +172,7 @@ fn suspected_marks(series: &SeriesTrend, window: &Range<usize>) -> Option<Datase
     )
 }
 
-/// A line at each level, and a rule at each change with how much it was, as far as they lie in the
-/// window.
+/// Returns a line at each level, and a rule at each change with its size, within the window.
 fn levels(series: &SeriesTrend, window: &Range<usize>) -> Vec<Dataset> {
     let (first, last) = (window.start as f64 + 1.0, window.end as f64);
     let seen = series
@@ -203,7 +202,7 @@ fn level_line(from: f64, to: f64, value: f64, window: &Range<usize>) -> Option<D
     Some(Dataset::new(DatasetKind::Path, Paint::Bad, points))
 }
 
-/// Returns where a change lies: between its run and the one before.
+/// Returns the x coordinate of a change: between its run and the run before.
 fn change_position(point: &ChangePoint) -> f64 {
     point.index as f64 + 0.5
 }

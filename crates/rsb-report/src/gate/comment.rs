@@ -1,5 +1,5 @@
-//! The comment on a pull request: the verdict, a row for each finding with its change drawn, and
-//! the targets. It stays within what GitHub takes as a comment, however much there is to say.
+//! The comment on a pull request: the verdict, one row per finding with a drawing of its change,
+//! and the targets. Its size stays within GitHub's limit for comments.
 
 use rsb_model::record::Comparison;
 use rsb_model::shown::shorten;
@@ -12,13 +12,14 @@ use crate::markdown::escape;
 use crate::number::{format_count, format_percent, format_quantity, format_threshold};
 use crate::targets;
 
-/// The first line of the comment, which no reader sees: whoever posts the comment finds the old one
-/// by it, and writes the new one over it.
+/// First line of the comment, invisible to readers. The tool that posts the comment uses it to find
+/// and overwrite the old one.
 pub const MARKER: &str = "<!-- rusty-stack-bench:gate -->";
 
-/// Bytes of all rows. GitHub takes 65,536 characters; the rest is for what stands around the rows.
+/// Maximum size of all rows in bytes. GitHub accepts 65,536 characters; the rest is for text around
+/// the rows.
 const ROOM: usize = 32_000;
-/// Bytes of the targets; more are only counted.
+/// Maximum size of the targets in bytes. If they are larger, they are only counted.
 const ROOM_FOR_TARGETS: usize = 8_000;
 const LISTED: usize = 20;
 const NAME: usize = 160;
@@ -43,7 +44,7 @@ fn head(result: &ComparisonResult) -> String {
     format!("{current} against {baseline}, threshold {threshold}")
 }
 
-/// The worst first, until there is no room; then how many more there are.
+/// Formats the findings, worst first, up to the size limit, and the number left out.
 fn table(all: &[GateFinding<'_>], detail: Detail) -> String {
     let names = names(all);
     let mut kinds = vec![FindingKind::Regressed, FindingKind::NoVerdict, FindingKind::Improved];
@@ -114,13 +115,13 @@ fn quantity_or_dash(value: Option<f64>, unit: &str) -> String {
     text(&quantity, 40)
 }
 
-/// Characters from the middle to an end, and from the middle to the threshold.
+/// Characters from the center to an end, and from the center to the threshold.
 const HALF: i32 = 10;
 const AT_THRESHOLD: i32 = 5;
 
-/// The change and its interval, worse to the right: `··········│····┊──●─·`. The marks stand at no
-/// change and at the threshold. An interval beyond an end has an arrow there, and a change beyond
-/// it is the dot before the arrow.
+/// Draws the change and its interval, worse to the right: `··········│····┊──●─·`. The marks are at
+/// no change and at the threshold. An interval that exceeds an end has an arrow there; a change
+/// that exceeds it is a dot before the arrow.
 fn bar(row: &Comparison) -> Option<String> {
     let middle = worsening(row)?;
     let [low, high] = match (row.confidence_interval, row.better) {
@@ -135,7 +136,7 @@ fn bar(row: &Comparison) -> Option<String> {
     if !drawable {
         return None;
     }
-    // A number too large for its type becomes the largest, and is drawn at the end.
+    // The cast saturates, so huge numbers are drawn at the end.
     let [low, middle, high] = [low, middle, high]
         .map(|percent| ((percent * scale).round() as i32).clamp(-HALF - 1, HALF + 1));
     let dot = if middle.abs() > HALF { (HALF - 1) * middle.signum() } else { middle };
@@ -185,7 +186,7 @@ fn targets_section(result: &ComparisonResult) -> String {
     }
 }
 
-/// A name as it stands; where it is too long, cut so that it is still no other's.
+/// Escapes a name. If it is too long, shortens it so that it stays unique.
 fn name(text: &str) -> String {
     escape(&shorten(text, NAME))
 }

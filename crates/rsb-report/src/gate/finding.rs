@@ -1,6 +1,6 @@
-//! What a comparison says, one by one: its rows, the cases that vanished without a row, and, when
-//! none of these tells why the gate is not green, the verdict itself. Every form for machines is
-//! made of these, so none is greener than another.
+//! The findings of a comparison: its rows, cases that are missing without a row, and the verdict
+//! itself if none of these explains it. All machine-readable formats are built from these, so they
+//! report the same result.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -17,11 +17,11 @@ use crate::number::{format_interval, format_percent, format_quantity, format_thr
 pub(super) enum FindingKind {
     /// Fails the gate.
     Regressed,
-    /// Leaves it without a verdict.
+    /// Leaves the gate without a verdict.
     NoVerdict,
-    /// Worth knowing.
+    /// Informational.
     Improved,
-    /// Nothing to say.
+    /// Not reported.
     Unchanged,
 }
 
@@ -29,9 +29,9 @@ pub(super) struct GateFinding<'a> {
     pub(super) verdict: Verdict,
     pub(super) code: ReasonCode,
     pub(super) reason: Cow<'a, str>,
-    /// The case; none when it is about all of them.
+    /// The case; `None` if the finding is about all of them.
     pub(super) id: Option<&'a CaseId>,
-    /// The row; none for a vanished case and for the verdict itself.
+    /// The row; `None` for a missing case and for the verdict itself.
     pub(super) row: Option<&'a Comparison>,
 }
 
@@ -66,14 +66,14 @@ impl<'a> GateFinding<'a> {
         }
     }
 
-    /// `gemm f32/1024x1024x1024 time_ms`.
+    /// Returns the case and metric: `gemm f32/1024x1024x1024 time_ms`.
     pub(super) fn name(&self, names: &Shortener) -> String {
         let case = self.id.map_or_else(|| "the whole comparison".to_owned(), |id| names.full(id));
         self.row.map_or_else(|| case.clone(), |row| format!("{case} {}", row.metric))
     }
 
-    /// `20.6 ms before, 23.9 ms now, +15.9 %, 95 % interval [+12.1, +19.8] %, threshold 10 %`: what
-    /// of it is known.
+    /// Returns the known values: `20.6 ms before, 23.9 ms now, +15.9 %, 95 % interval [+12.1,
+    /// +19.8] %, threshold 10 %`.
     pub(super) fn figures(&self) -> String {
         let Some(row) = self.row else { return String::new() };
         let unit = &row.unit;
@@ -89,7 +89,7 @@ impl<'a> GateFinding<'a> {
     }
 }
 
-/// Everything that `result` says, the worst first; the vanished and the verdict itself come last.
+/// Returns all findings of `result`, worst first. Missing cases and the verdict itself come last.
 pub(super) fn findings(result: &ComparisonResult) -> Vec<GateFinding<'_>> {
     let mut all: Vec<GateFinding<'_>> =
         by_importance(result).into_iter().map(GateFinding::of).collect();
@@ -105,14 +105,14 @@ pub(super) fn findings(result: &ComparisonResult) -> Vec<GateFinding<'_>> {
     all
 }
 
-/// Findings that say the same of many cases: the first, and how many.
+/// Findings with the same reason: the first of them, and their number.
 pub(super) struct Group<'f, 'a> {
     pub(super) first: &'f GateFinding<'a>,
     pub(super) count: usize,
 }
 
-/// Those of `kind`. What has no verdict for one common reason is one group; everything else stands
-/// alone.
+/// Groups the findings of `kind`. Findings without a verdict are grouped if they share a reason;
+/// all others are groups of one.
 pub(super) fn group_findings<'f, 'a>(
     all: &'f [GateFinding<'a>],
     kind: FindingKind,

@@ -1,6 +1,6 @@
-//! Annotations of a GitHub workflow: commands that the runner finds in a step's output. A step
-//! shows ten of each level, so the worst come first, and the last line, a notice, says the verdict
-//! and what was left out.
+//! Annotations of a GitHub workflow: commands that the runner reads from the output of a step. A
+//! step shows ten annotations per level, so the worst come first. The last line is a notice with
+//! the verdict and the number of findings left out.
 
 use itertools::Itertools as _;
 use rsb_model::ComparisonResult;
@@ -17,7 +17,7 @@ const SHOWN: usize = 10;
 pub(super) fn write(result: &ComparisonResult) -> String {
     let all = findings(result);
     let names = names(&all);
-    // The last line is a notice too.
+    // One less for notices, because the last line is one too.
     let levels = [
         (FindingKind::Regressed, "error", SHOWN),
         (FindingKind::NoVerdict, "warning", SHOWN),
@@ -61,13 +61,14 @@ fn summary(result: &ComparisonResult, hidden: usize) -> String {
     lines.join("\n")
 }
 
-/// `::error title=…::…`, so that nothing in it ends the line, the title or the command.
+/// Formats `::error title=…::…`, escaped so that nothing in it ends the line, the title or the
+/// command.
 fn command(level: &str, title: &str, message: &str) -> String {
     let title = data(&clean(title)).replace(':', "%3A").replace(',', "%2C");
     format!("::{level} title={title}::{}\n", data(message))
 }
 
-/// A line end in a message is kept, as the runner asks for it.
+/// Escapes a message as the runner requires; line breaks are kept.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

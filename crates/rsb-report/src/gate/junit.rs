@@ -1,7 +1,7 @@
-//! `JUnit` XML, as Ant's and Surefire's schemas have it: a suite for the comparison, a test for
-//! each of its rows. A regression is a failure, no verdict is an error. A test's time is the time
-//! measured, so that CI servers chart it. Ours, not quick-junit: it cuts times at milliseconds, and
-//! writes attributes that Ant's schema refuses.
+//! `JUnit` XML that conforms to the schemas of Ant and Surefire: one suite for the comparison, one
+//! test per row. A regression is a failure; no verdict is an error. The time of a test is the
+//! measured time, so that CI servers chart it. The crate quick-junit is not used: it truncates
+//! times to milliseconds, and writes attributes that Ant's schema rejects.
 
 use rsb_model::record::Comparison;
 use rsb_model::{CaseId, ComparisonResult};
@@ -20,23 +20,24 @@ pub(super) fn write(result: &ComparisonResult) -> String {
     out.push_str(&suite(result, &all));
     out.push_str(&properties(result));
     out.extend(all.iter().map(case));
-    // Both schemas are met only when these two stand last, empty or not.
+    // Both schemas require these two elements at the end, even if empty.
     out.push_str(&format!("    <system-out>{}</system-out>\n", escape(&summarize(result))));
     out.push_str("    <system-err></system-err>\n  </testsuite>\n</testsuites>\n");
     out
 }
 
 fn suite(result: &ComparisonResult, all: &[GateFinding<'_>]) -> String {
-    // The sum of nothing would be -0, which Surefire's schema refuses.
+    // `sum` of nothing would be -0, which Surefire's schema rejects.
     let seconds =
         all.iter().filter_map(|finding| seconds(finding.row?)).fold(0.0, |sum, each| sum + each);
     let attributes = attributes(&[
         ("name", SUITE),
         ("package", SUITE),
         ("id", "0"),
-        // Without a zone: Ant's schema allows none. It is UTC.
+        // UTC without a time zone suffix, which Ant's schema does not allow.
         ("timestamp", &result.timestamp.strftime("%Y-%m-%dT%H:%M:%S").to_string()),
-        // What Ant's schema asks for where the host is not known; a comparison may be of two hosts.
+        // The value that Ant's schema prescribes for an unknown host. A comparison may involve two
+        // hosts.
         ("hostname", "localhost"),
         ("tests", &all.len().to_string()),
         ("failures", &count_kind(all, FindingKind::Regressed).to_string()),
@@ -85,7 +86,7 @@ fn case(finding: &GateFinding<'_>) -> String {
     format!("    <testcase{open}>\n      <{element}{why}>{body}</{element}>\n    </testcase>\n")
 }
 
-/// The benchmark and the rest of the id. Ids of other projects are split at their last slash.
+/// Returns the benchmark and the rest of the id. Ids of other projects are split at the last slash.
 fn place<'a>(finding: &GateFinding<'a>) -> (&'a str, &'a str) {
     let Some(id) = finding.id else { return (SUITE, "verdict") };
     match split_id(id) {
@@ -96,7 +97,7 @@ fn place<'a>(finding: &GateFinding<'a>) -> (&'a str, &'a str) {
     }
 }
 
-/// The current time of one iteration; none where the metric is no time.
+/// Returns the current time of one iteration in seconds; `None` if the metric is not a time.
 fn seconds(row: &Comparison) -> Option<f64> {
     let is_time = matches!(row.unit.as_str(), "ns" | "µs" | "us" | "ms" | "s");
     let seconds = row.current_value? * nanoseconds_in(&row.unit) / 1e9;
@@ -117,8 +118,7 @@ fn attributes(pairs: &[(&str, &str)]) -> String {
     pairs.iter().map(|(name, value)| format!(" {name}=\"{}\"", escape(value))).collect()
 }
 
-/// `text` as XML 1.0 can hold it: two characters that are no control characters are not allowed
-/// either.
+/// Escapes `text` for XML 1.0, which also forbids two characters that are not control characters.
 fn escape(text: &str) -> String {
     escape_xml(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

@@ -1,7 +1,7 @@
-//! SARIF 2.1.0 for code scanning: a result for each row that a person should look at. Code scanning
-//! refuses a result without a file, so each points at the policy, which decides what counts; the
-//! case is its logical location. Ours, not serde-sarif: its build script generates the types, with
-//! regex, schemafy and a third version of syn.
+//! SARIF 2.1.0 for code scanning: one result for each finding except Unchanged ones. Code scanning
+//! rejects results without a file, so each refers to the policy file; the case is its logical
+//! location. The crate serde-sarif is not used: its build script generates the types, with regex,
+//! schemafy and a third version of syn.
 
 use std::collections::HashMap;
 
@@ -14,9 +14,9 @@ use crate::style::clean;
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
-/// Where the policy is unless it is named otherwise, relative to the root of the repository.
+/// Default path of the policy, relative to the root of the repository.
 const POLICY: &str = "baselines/policy.toml";
-/// Where the tool is described. Left out until the manifest names it.
+/// URL of the tool's repository. Omitted if the manifest has none.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
 struct Rule {
@@ -36,7 +36,7 @@ const RULES: [Rule; 6] = [
         short: "A benchmark got worse.",
         full: "The metric is worse than the baseline by the threshold or more, and its interval \
                agrees.",
-        help: "Look for the change that made it slower. When it is meant, save a new baseline with \
+        help: "Find the change that made it slower. If it is intended, save a new baseline with \
                the reason in the commit.",
     },
     Rule {
@@ -51,28 +51,28 @@ const RULES: [Rule; 6] = [
         id: "inconclusive",
         name: "Inconclusive",
         level: "warning",
-        short: "The measurements do not decide.",
+        short: "The measurements are inconclusive.",
         full: "The metric may have got worse: its interval is too wide, or the case was not \
                measured.",
         help: "Measure more replicates (`--replicates`, or `gate --budget 3m`) on a quiet machine, \
-               and cure what failed or was skipped.",
+               and fix what failed or was skipped.",
     },
     Rule {
         id: "not-comparable",
         name: "NotComparable",
         level: "warning",
-        short: "The two sides are not the same thing.",
+        short: "The two sides are not comparable.",
         full: "Hardware, a software factor or a unit differs between the baseline and the run, or \
                a side is a fake GPU.",
-        help: "Save a baseline on this machine, or allow the difference with `--across` when its \
-               effect is the question.",
+        help: "Save a baseline on this machine, or allow the difference with `--across` to measure \
+               its effect.",
     },
     Rule {
         id: "missing",
         name: "Missing",
         level: "warning",
-        short: "A case vanished.",
-        full: "The baseline has a case, or the policy a target, for which the run has no figure.",
+        short: "A case is missing.",
+        full: "The baseline has a case, or the policy a target, for which the run has no value.",
         help: "Run the case, or save a new baseline if it is gone for good.",
     },
     Rule {
@@ -82,7 +82,7 @@ const RULES: [Rule; 6] = [
         short: "A benchmark got better.",
         full: "The metric is better than the baseline by the threshold or more, and its interval \
                agrees.",
-        help: "Nothing needs to be done. A new baseline keeps the gain from getting lost again.",
+        help: "No action is needed. A new baseline makes a later loss of the gain a regression.",
     },
 ];
 
@@ -94,8 +94,8 @@ pub(super) fn log(result: &ComparisonResult) -> Value {
         "runs": [{
             "tool": { "driver": driver(REPOSITORY) },
             "automationDetails": {
-                // What is before the last slash is the category: a later upload of the same one
-                // replaces this.
+                // The part before the last slash is the category: a later upload with the same
+                // category replaces this one.
                 "id": format!("rusty-stack-bench/gate/{}", clean(&result.comparison_id).replace('/', "_")),
             },
             "invocations": [{ "executionSuccessful": true, "endTimeUtc": ended }],
@@ -162,8 +162,8 @@ fn results(result: &ComparisonResult) -> Vec<Value> {
             "level": rule.level,
             "message": { "text": message(finding) },
             "locations": [location(finding)],
-            // The first is what code scanning goes by. Without it every result in one line of a
-            // file would be one.
+            // Code scanning identifies results by the first. Without it, all results at one line of
+            // a file would be treated as one.
             "partialFingerprints": { "primaryLocationLineHash": format!("{print}:{nth}"), "caseAndMetric/v1": print },
             "properties": figures(finding),
         }))
@@ -197,7 +197,7 @@ fn figures(finding: &GateFinding<'_>) -> Value {
     figures
 }
 
-/// What SARIF would take for a placeholder or a link is escaped as it asks.
+/// Formats the message, with escapes for text that SARIF would interpret as a placeholder or link.
 fn message(finding: &GateFinding<'_>) -> String {
     let text = clean(&format!("{}: {}", finding.name(&Shortener::default()), finding.reason));
     let text = text.replace('{', "{{").replace('}', "}}");
@@ -207,8 +207,8 @@ fn message(finding: &GateFinding<'_>) -> String {
     text
 }
 
-/// FNV-1a of the case and the metric: the same in every version, which the hashes of the standard
-/// library are not.
+/// Returns the FNV-1a hash of the case and the metric. Unlike the hashes of the standard library,
+/// it is the same in every version.
 fn fingerprint(finding: &GateFinding<'_>) -> String {
     let id = finding.id.map_or("", |id| id.as_str());
     let metric = finding.row.map_or("", |row| row.metric.as_str());

@@ -1,5 +1,5 @@
-//! What each form must hold, whatever the comparison says: the required parts, the counts, and no
-//! way out of a string.
+//! Properties of each format for any comparison: required parts, counts, and no escape from
+//! strings.
 
 use std::collections::HashSet;
 
@@ -58,8 +58,8 @@ fn many(count: usize, row: &Comparison) -> Vec<Comparison> {
     (0..count).map(numbered).collect()
 }
 
-/// An element of an XML document: its path, its attributes as written, the text up to the next
-/// mark.
+/// An element of an XML document: its path, its attributes as written, and the text up to the next
+/// tag.
 struct Element {
     path: String,
     attributes: Vec<(String, String)>,
@@ -72,7 +72,7 @@ impl Element {
     }
 }
 
-/// Reads the XML that is written here, and panics at anything that an XML 1.0 reader would refuse.
+/// Parses the XML of this crate, and panics at anything that an XML 1.0 parser would reject.
 fn parse(xml: &str) -> Vec<Element> {
     let legal =
         |c| matches!(c, '\n' | '\t' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
@@ -202,8 +202,8 @@ fn junit_names_the_case_the_figures_and_the_reason() {
     );
 }
 
-/// Every property that the schema of SARIF 2.1.0 requires of the objects used, and those that code
-/// scanning asks for beyond it.
+/// Checks the properties that the schema of SARIF 2.1.0 requires of the objects used, and those
+/// that code scanning requires in addition.
 #[test]
 fn sarif_holds_what_the_schema_and_code_scanning_require() {
     for result in [sample::comparison(), hostile(), empty()] {
@@ -347,7 +347,7 @@ fn annotations_are_commands_and_few() {
             .last()
             .is_some_and(|line| line.starts_with("::notice title=rusty-stack-bench::REGRESSED"))
     );
-    // Of 30 regressed 20 are left out, of 30 improved 21, and of 150 + 1 without a verdict 141.
+    // 20 of 30 regressed, 21 of 30 improved, and 141 of 150 + 1 without a verdict are left out.
     assert!(last.contains("182 more are not annotated"), "{last}");
 }
 

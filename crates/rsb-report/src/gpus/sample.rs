@@ -4,7 +4,7 @@ use rsb_model::gpu::{
     Ecc, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, GpuMemory, Pcie, PcieLink,
 };
 
-/// Two accelerators that are joined, and a GPU about which everything is known.
+/// Returns two connected accelerators, and a GPU with all properties known.
 pub(crate) fn gpus() -> Vec<Gpu> {
     let gpu = Gpu {
         index: 2,

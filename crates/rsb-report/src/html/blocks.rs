@@ -4,17 +4,17 @@ use super::element::{class, escape, list, shown_table, spans};
 use super::inline_svg;
 use crate::report::blocks::{Block, BlockSection, DrawnChart, ListItem, Tile};
 
-/// A part of a page.
+/// A section of a page.
 pub struct PageSection {
-    /// What links lead to.
+    /// Id that links refer to.
     pub id: &'static str,
-    /// What stands over it, for people.
+    /// Human-readable heading.
     pub title: &'static str,
     body: String,
 }
 
 impl PageSection {
-    /// A part with this inside.
+    /// Returns a section with `body` as its HTML content.
     pub const fn new(id: &'static str, title: &'static str, body: String) -> Self {
         Self { id, title, body }
     }
@@ -23,7 +23,7 @@ impl PageSection {
         Self::new(section.id, section.title, section.blocks.iter().map(block).collect())
     }
 
-    /// As HTML.
+    /// Formats the section as HTML.
     pub fn html(&self) -> String {
         let Self { id, title, body } = self;
         format!(

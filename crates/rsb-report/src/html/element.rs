@@ -1,4 +1,4 @@
-//! The pieces that pages are made of. Whatever holds text of a run passes through [`escape()`].
+//! Building blocks of pages. All text from a run is escaped with [`escape()`].
 
 use crate::markdown::escape_xml;
 pub use crate::report::blocks::CellLinks;
@@ -6,12 +6,12 @@ use crate::report::blocks::{Prose, ShownColumn, ShownTable};
 use crate::style::Tone;
 use crate::table::{Align, Cell, Table};
 
-/// `text` as it stands, between tags or in an attribute with double quotes.
+/// Escapes `text` for use between tags or in a double-quoted attribute.
 pub fn escape(text: &str) -> String {
     escape_xml(text)
 }
 
-/// `text` in which what stands between backticks is code.
+/// Escapes `text`, formatting text between backticks as code.
 pub fn prose(text: &str) -> String {
     spans(&Prose::of(text))
 }
@@ -29,13 +29,13 @@ pub(super) fn spans(text: &Prose) -> String {
     out
 }
 
-/// A list of sentences; nothing of none.
+/// Returns a list of items, which are HTML; empty if there are none.
 pub fn list(items: impl IntoIterator<Item = String>) -> String {
     let items: String = items.into_iter().map(|item| format!("<li>{item}\n")).collect();
     if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
 }
 
-/// The class of what looks so.
+/// Returns the CSS class of `tone`.
 pub const fn class(tone: Tone) -> Option<&'static str> {
     match tone {
         Tone::Plain => None,
@@ -47,13 +47,13 @@ pub const fn class(tone: Tone) -> Option<&'static str> {
     }
 }
 
-/// `table` under a caption for those who do not see what stands around it. It scrolls within itself
-/// where it is too wide. Nothing when there are no rows.
+/// Formats `table` with a caption for screen readers. A table that is too wide scrolls within
+/// itself. Empty if there are no rows.
 pub fn table(table: &Table, caption: &str) -> String {
     linked_table(table, caption, &|_, _| None)
 }
 
-/// As [`table()`], with links around the cells that lead somewhere.
+/// Formats as [`table()`], with links around the cells for which `link` returns a target.
 pub fn linked_table(table: &Table, caption: &str, link: &CellLinks<'_>) -> String {
     ShownTable::of(table, caption, link).as_ref().map_or_else(String::new, shown_table)
 }
@@ -85,7 +85,7 @@ pub(super) fn shown_table(table: &ShownTable) -> String {
     out + "</tbody></table></div>\n"
 }
 
-/// A link to `target`, which is escaped, around `html`, which is not.
+/// Returns a link to `target`, which is escaped, around `html`, which is not.
 pub fn anchor(target: &str, html: &str) -> String {
     format!("<a href=\"{}\">{html}</a>", escape(target))
 }

@@ -1,19 +1,19 @@
-//! A chart's SVG as a part of a page: named and described for who does not see it, without what the
-//! page says once for all charts, and with its colors told, so that the page can turn them around
-//! on a dark ground.
+//! The SVG of a chart as part of a page: with a title and description for screen readers, without
+//! attributes that the style sheet sets for all charts, and with its colors collected, so that the
+//! page can invert them in dark mode.
 
 use std::collections::BTreeSet;
 
 use super::element::escape;
 
-/// Colors as the drawings write them: `#0072B2`.
+/// Colors as written in the drawings: `#0072B2`.
 pub(super) type Colors = BTreeSet<String>;
 
-/// Attributes that say what is so anyway.
+/// Attributes that have their default value.
 const NEEDLESS: [&str; 3] = [" opacity=\"1\"", " stroke=\"none\"", " stroke-width=\"0\""];
 
-/// `svg`, a document of its own, as the chart `number` of a page, with what a reader hears. `None`
-/// where it is no such drawing.
+/// Converts the standalone document `svg` to chart `number` of a page, with a title and description
+/// for screen readers. `None` if it is not such a drawing.
 pub(super) fn inline(svg: &str, title: &str, description: &str, number: usize) -> Option<String> {
     let (open, rest) = svg.trim_start().strip_prefix("<svg")?.split_once('>')?;
     let size = value(open, "viewBox")?;
@@ -32,7 +32,7 @@ fn value<'a>(tag: &'a str, attribute: &str) -> Option<&'a str> {
     tag.split_once(&format!(" {attribute}=\""))?.1.split_once('"').map(|(value, _)| value)
 }
 
-/// `body` without the element `name` at its begin.
+/// Returns `body` without the element `name` at its start.
 fn without<'a>(body: &'a str, name: &str) -> &'a str {
     let body = body.trim_start();
     let rest = body
@@ -41,7 +41,8 @@ fn without<'a>(body: &'a str, name: &str) -> &'a str {
     rest.map_or(body, |(_, rest)| rest)
 }
 
-/// `body` without needless attributes and the line ends around texts, which stay as they are.
+/// Returns `body` without redundant attributes and whitespace around texts; the texts themselves
+/// are unchanged.
 fn lean(body: &str) -> String {
     let mut out = String::with_capacity(body.len());
     for piece in body.split('<').skip(1) {
@@ -58,7 +59,7 @@ fn lean(body: &str) -> String {
     out + "\n"
 }
 
-/// The font is that of the style sheet.
+/// Removes default attributes, and the font, which the style sheet sets.
 fn lean_tag(tag: &str) -> String {
     let font = tag
         .split_once(" font-family=\"")
@@ -74,7 +75,7 @@ pub(super) fn collect(colors: &mut Colors, svg: &str) {
     }
 }
 
-/// Red, green and blue from 0 to 255.
+/// Parses a color to red, green and blue from 0 to 255.
 pub(super) fn rgb(color: &str) -> Option<[f64; 3]> {
     let digits = color.strip_prefix('#').filter(|digits| digits.len() == 6)?;
     let mut parts = [0.0; 3];
@@ -110,7 +111,7 @@ mod tests {
             );
             assert_eq!((part.matches("<title").count(), part.matches("xmlns").count()), (1, 0));
             assert!(part.len() < whole.len() * 8 / 10, "{} of {}", part.len(), whole.len());
-            // What is drawn is the same: as many shapes, and each text of the chart.
+            // The drawing is unchanged: the same number of shapes, and all texts of the chart.
             for shape in ["<rect", "<line", "<circle", "<polyline", "<polygon", "<text", "</text>"]
             {
                 assert_eq!(part.matches(shape).count(), whole.matches(shape).count(), "{shape}");

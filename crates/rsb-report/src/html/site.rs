@@ -1,5 +1,5 @@
-//! What a site of several pages takes from a report: its parts with links, charts that stand in a
-//! page, one style for all.
+//! The parts of a report for a site of several pages: sections with links, charts for embedding,
+//! and a common style.
 
 use super::element::linked_table;
 use super::inline_svg::{self, Colors};
@@ -17,13 +17,13 @@ use crate::theme::Theme;
 pub use super::blocks::PageSection;
 pub use crate::report::sections::CaseLinks;
 
-/// The title of a report, and what stands under it.
+/// Returns the title of a report and its subtitle.
 pub fn head(report: &Report<'_>) -> (String, String) {
     (content::title(report), content::subtitle(report.run()))
 }
 
-/// The parts of a report in the order in which a reader needs them. `charts` is what stands among
-/// them as HTML.
+/// Returns the sections of a report in reading order. `charts` is the HTML of the chart section;
+/// empty for none.
 pub fn parts(report: &Report<'_>, charts: String, links: &CaseLinks<'_>) -> Vec<PageSection> {
     let mut parts: Vec<PageSection> =
         sections(report, Vec::new(), links).iter().map(PageSection::of).collect();
@@ -34,19 +34,19 @@ pub fn parts(report: &Report<'_>, charts: String, links: &CaseLinks<'_>) -> Vec<
     parts
 }
 
-/// A row for each of `shown`, whose case leads where `links` says.
+/// Returns a table with one row for each of `shown`; `links` returns the link target of its case.
 pub fn compared_table(shown: &[&Comparison], caption: &str, links: &CaseLinks<'_>) -> String {
     linked_table(&comparison::table(shown), caption, &compared_links(shown, links))
 }
 
-/// `chart` as SVG in a page, named and described for who does not see it; `number` is its own in
-/// the page. `None` where a coordinate is not finite.
+/// Returns `chart` as SVG for a page, with a title and description for screen readers. `number`
+/// must be unique in the page. `None` if a coordinate is not finite.
 pub fn drawing(chart: &Chart, theme: &Theme, number: usize) -> Option<String> {
     inline_svg::inline(&svg_in(chart, theme)?, &chart.title, &description(chart), number)
 }
 
-/// The style of every page whose charts are drawn in `theme`, which is for a light ground, and of
-/// what `more` adds.
+/// Returns the style sheet for pages with charts in `theme`, which must be a light theme, followed
+/// by `more`.
 pub fn style(theme: &Theme, more: &str) -> String {
     let colors: Colors = theme
         .colors()

@@ -1,22 +1,22 @@
-//! The style of a page: what `page.css` says, and the colors on a dark ground, those of the charts
-//! among them.
+//! The style sheet of a page: `page.css`, and the colors in dark mode, including those of the
+//! charts.
 
 use super::inline_svg::{Colors, rgb};
 use super::{PageLook, PageTheme};
 
 const BASE: &str = include_str!("page.css");
 
-/// The colors of the page on a dark ground; each has at least 4.5 times the luminance of the
-/// ground, as WCAG asks of text.
+/// Colors of the page in dark mode. The text colors have a contrast ratio of at least 4.5 to the
+/// background, as WCAG requires.
 const DARK: &str = "color-scheme: dark; --ground: #181818; --ink: #e4e6e8; --dim: #a3abb3; --line: \
                     #3b4046; --band: #22262a; \
                     --good: #7ed491; --bad: #ff8f85; --caution: #f0c35a; --link: #8ab6ff;";
 
-/// What white becomes.
+/// Gray level of the dark background, which replaces white.
 const GROUND: f64 = 24.0;
-/// What black becomes.
+/// Gray level that replaces black.
 const INK: f64 = 245.0;
-/// The contrast that a color needs on the ground.
+/// Minimum contrast ratio of a color to the background.
 const CONTRAST: f64 = 4.5;
 
 pub(super) fn stylesheet(look: &PageLook<'_>, colors: &Colors) -> String {
@@ -25,7 +25,7 @@ pub(super) fn stylesheet(look: &PageLook<'_>, colors: &Colors) -> String {
     let media = match look.theme {
         PageTheme::Light => return format!("{BASE}{charts}"),
         PageTheme::Auto => "screen and (prefers-color-scheme: dark)",
-        // On paper ink costs money.
+        // Print always uses the light colors, to save ink.
         PageTheme::Dark => "screen",
     };
     let mut rules = String::new();
@@ -40,8 +40,8 @@ pub(super) fn stylesheet(look: &PageLook<'_>, colors: &Colors) -> String {
     format!("{BASE}{charts}@media {media} {{\n  :root {{ {DARK} }}\n{rules}}}\n")
 }
 
-/// What stands for `color` on a dark ground: shades of gray are turned around, other colors stay,
-/// lightened until they can be read.
+/// Returns the dark-mode replacement for `color`: grays are inverted, other colors are lightened
+/// until they are readable.
 fn dark(color: [f64; 3]) -> String {
     let (low, high) =
         (color.iter().copied().fold(255.0, f64::min), color.iter().copied().fold(0.0, f64::max));
@@ -59,7 +59,7 @@ fn dark(color: [f64; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// The ratio of two luminances, from 1 to 21 (WCAG 2).
+/// Returns the contrast ratio of two colors, from 1 to 21 (WCAG 2).
 fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
     let (one, other) = (luminance(one), luminance(other));
     (one.max(other) + 0.05) / (one.min(other) + 0.05)

@@ -1,4 +1,4 @@
-//! The page as a reader, a screen reader and an attacker meet it.
+//! Tests of the page for readers, screen readers and attackers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,10 +25,10 @@ fn advice() -> Vec<Recommendation> {
     ]
 }
 
-/// A tag with its attributes; of an end tag the name begins with `/`.
+/// A tag with its attributes. The name of an end tag starts with `/`.
 type Tag = (String, BTreeMap<String, String>);
 
-/// The tags of `html` in their order. What is no tag of a well-formed page fails the test.
+/// Returns the tags of `html` in order, and fails the test if the page is not well-formed.
 fn tags(html: &str) -> Vec<Tag> {
     let mut tags = Vec::new();
     let style = html.find("<style>").unwrap()..html.find("</style>").unwrap();
@@ -98,8 +98,8 @@ const ATTRIBUTES: [&str; 37] = [
     "d",
 ];
 
-/// That `html` holds nothing but what a page is made of, loads nothing, runs nothing, and leads
-/// nowhere but into itself.
+/// Asserts that `html` contains only known elements and attributes, loads and runs nothing, and
+/// links only within itself.
 #[track_caller]
 fn check(html: &str) {
     let tags = tags(html);
@@ -152,7 +152,7 @@ fn a_whole_page() {
     assert!(!html.contains("<svg"));
     let (_, body) = html.split_once("<body>").unwrap();
     insta::assert_snapshot!("page", body);
-    // What a reader needs first comes first.
+    // Sections are in reading order.
     let at = |text: &str| whole.find(text).unwrap_or_else(|| panic!("{text}"));
     let order = [
         "verdict",
@@ -172,7 +172,7 @@ fn a_whole_page() {
         tile("No verdict") < tile("Failed") && tile("Failed") < places[1],
         "all that is bad before anything else"
     );
-    // Headings go down one by one.
+    // Heading levels increase one at a time.
     let levels: Vec<u32> =
         tags(&whole).iter().filter_map(|(name, _)| name.strip_prefix('h')?.parse().ok()).collect();
     assert!(levels[0] == 1 && levels.iter().filter(|level| **level == 1).count() == 1);
@@ -200,7 +200,7 @@ fn everything_has_a_name_for_whoever_does_not_see_it() {
     for (landmark, count) in [("header", 1), ("nav", 1), ("main", 1), ("footer", 1)] {
         assert_eq!(all(landmark).count(), count, "{landmark}");
     }
-    // Where the color says something, so do a word and a shape.
+    // A word and a shape accompany every meaningful color.
     for word in ["Regressed", "Improved", "Inconclusive", "NotComparable"] {
         assert!(html.contains(&format!("\">{word}<")), "{word}");
     }
@@ -257,12 +257,12 @@ fn no_text_becomes_markup_or_a_link() {
                 && !text.contains("<svg")
                 && !text.contains("<a ")
         );
-        // A bracket that is escaped begins no link.
+        // An escaped bracket does not start a link.
         assert!(!text.replace("\\]", "").contains("](javascript"), "{text}");
     }
 }
 
-/// A run of so many cases with a comparison of each, of which every tenth Regressed and every tenth
+/// Returns a run of `cases` cases with a comparison of each; every tenth Regressed and every tenth
 /// has no verdict.
 fn large(cases: usize) -> (Run, ComparisonResult) {
     let mut run = sample::run();
@@ -331,7 +331,7 @@ fn a_page_is_small_and_hides_nothing_that_is_bad() {
         "results"
     );
     assert!(html.contains("3500 more that changed less are left out"), "what is Unchanged");
-    // Without the part that has a row for each, the first page names them all.
+    // Without the section that has a row for each, the first section names all of them.
     let alone = page(&report.with_parts(&[ReportPart::Environment]), &PageLook::default());
     assert!(!alone.contains("id=\"changes\"") && !alone.contains("#changes"));
     assert_eq!(alone.matches("<li><strong>").count(), 500 + 501 + 12 + 1 + 1);
@@ -345,7 +345,7 @@ fn a_page_without_a_comparison_says_why_and_one_with_data_holds_it() {
         &PageLook::default(),
     );
     assert!(html.contains(
-        "<p class=\"say caution\">No baseline was compared with: the run is the \
+        "<p class=\"say caution\">Not compared with a baseline: the run is the \
                        baseline itself.</p>"
     ));
     assert!(html.contains("The run itself is not in this page."));

@@ -1,4 +1,4 @@
-//! Bars to an eighth of a character, and what fills those that stand in one chart.
+//! Bars with a resolution of an eighth of a character, and fill patterns that distinguish them.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::Glyphs;
 use super::grid::CharGrid;
 use crate::chart::{Chart, Dataset, DatasetKind, Paint};
 
-/// Fills that can be told apart without color.
+/// Fill patterns that are distinguishable without color.
 const FILLS: [(char, char); 8] = [
     ('█', '#'),
     ('▒', '='),
@@ -17,11 +17,11 @@ const FILLS: [(char, char); 8] = [
     ('▥', '*'),
     ('▧', 'x'),
 ];
-/// The shades of a heat map, from low to high.
+/// Shades of a heat map, from low to high.
 const SHADES: [(char, char); 5] = [('·', '.'), ('░', ':'), ('▒', '+'), ('▓', '*'), ('█', '#')];
 
-/// The fill of each dataset of `chart`. Those that say better or worse are solid: an arrow stands
-/// beside each bar.
+/// Returns the fill of each dataset of `chart`. Bars for better or worse are solid, because an
+/// arrow next to each bar distinguishes them.
 pub(super) fn fills(chart: &Chart, glyphs: Glyphs) -> Vec<char> {
     let mut seen = 0;
     let mut fills = Vec::new();
@@ -45,7 +45,8 @@ const fn is_filled(dataset: &Dataset) -> bool {
     matches!(dataset.kind, DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells)
 }
 
-/// A bar in line `y` of `grid` between two shares of `wide` columns from `left` on; where it ends.
+/// Draws a bar in line `y` of `grid` between two shares of `wide` columns from `left`, and returns
+/// its end column.
 pub(super) fn across(
     grid: &mut CharGrid,
     left: usize,
@@ -59,7 +60,7 @@ pub(super) fn across(
         [from.min(to), from.max(to)].map(|share| (share * wide as f64 * 8.0).round() as usize);
     if fill != '█' {
         let (first, last) = ((start + 4) / 8, (end + 4) / 8);
-        // What is there is seen.
+        // A non-empty bar is at least one character wide.
         let last = if end > start { last.max(first + 1) } else { last };
         (first..last.min(wide)).for_each(|x| grid.put(left + x, y, fill, paint));
         return left + last.min(wide);
@@ -82,8 +83,8 @@ pub(super) fn across(
 
 const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// A column in `grid` that covers `columns`, its foot on line `bottom` (not included), a share of
-/// `high` lines high.
+/// Draws a vertical bar in `grid` that covers `columns`, from line `bottom` (exclusive) upward, to
+/// a height of `share` of `high` lines.
 pub(super) fn upwards(
     grid: &mut CharGrid,
     columns: Range<usize>,

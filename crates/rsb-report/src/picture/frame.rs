@@ -1,11 +1,11 @@
-//! Charts with a scale on both axes: lines, marks, columns, bands.
+//! Charts with a numeric scale on both axes: lines, marks, columns, bands.
 
 use super::grid::{CharGrid, DotPosition, Dots};
 use super::{Line, PictureArea, bars, head};
 use crate::chart::{Chart, Dataset, DatasetKind, Paint, Point};
 use crate::style::{clean, columns};
 
-/// A drawing without this many lines says nothing.
+/// Minimum number of lines for a useful drawing.
 const LOWEST: usize = 4;
 
 pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
@@ -16,7 +16,7 @@ pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut legend = head::legend(chart, place);
     let mut words = head::rule_words(chart, left, wide, place);
     let mut name = y_title(chart, place);
-    // Where there is little room, what can be guessed gives way to what cannot.
+    // If space is short, drop the parts that a reader can best do without.
     let mut taken = lines.len() + foot.len() + LOWEST;
     for part in [&mut legend, &mut name, &mut words] {
         if taken + part.len() > place.height {
@@ -37,7 +37,7 @@ pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
     lines
 }
 
-/// The name of the vertical axis over it.
+/// Returns the title of the vertical axis, for the line above it.
 fn y_title(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let title = clean(&chart.y_axis.title);
     if title.is_empty() {
@@ -47,8 +47,8 @@ fn y_title(chart: &Chart, place: PictureArea) -> Vec<Line> {
     }
 }
 
-/// The labels of the vertical axis with their coordinates, and the column at which the drawing
-/// begins.
+/// Returns the labels of the vertical axis with their coordinates, and the first column of the
+/// drawing.
 fn y_labels(chart: &Chart, place: PictureArea) -> (Vec<(f64, String)>, usize) {
     let most = (place.width / 4).max(1);
     let labels = &chart.y_axis.labels;
@@ -112,7 +112,7 @@ impl Field<'_> {
         let mut free = usize::MAX;
         for (at, text) in labels {
             let (_, y) = self.spot(0.0, *at);
-            // From the bottom up; two labels of one line would be one.
+            // From the bottom up, at most one label per line.
             if y < free {
                 free = y;
                 let start = edge.saturating_sub(columns(text));
@@ -122,7 +122,7 @@ impl Field<'_> {
         }
     }
 
-    /// What covers an area.
+    /// Draws datasets that fill an area.
     fn ground(&mut self, dataset: &Dataset, fill: char) {
         let (left, wide, high) = (self.left, self.wide, self.high);
         let x_axis = &self.chart.x_axis;
@@ -162,7 +162,7 @@ impl Field<'_> {
         }
     }
 
-    /// What lies between two points of a band.
+    /// Fills the area between two points of a band.
     fn band(&mut self, pair: &[Point], paint: Paint) {
         let [a, b] = pair else { return };
         let [from_x, from_top, from_bottom] = self.band_edges(a);
@@ -183,8 +183,8 @@ impl Field<'_> {
         }
     }
 
-    /// Returns x, and the upper and lower edge of a band there, as shares of the frame from the
-    /// left and from the top.
+    /// Returns the x coordinate and the upper and lower edge of a band there, as shares of the
+    /// frame from the left and from the top.
     fn band_edges(&self, point: &Point) -> [f64; 3] {
         let [low, high] = point.error.unwrap_or([point.y; 2]);
         let y_axis = &self.chart.y_axis;
@@ -217,7 +217,7 @@ impl Field<'_> {
             DatasetKind::Limits => glyphs.pick('┊', ':'),
             _ => return,
         };
-        // Of very many points of a line some are marked, so that the line is seen.
+        // Mark only some points of a dense line, so that the line stays visible.
         let every = match dataset.kind {
             DatasetKind::Line => (dataset.points.len() * 4).div_ceil(self.wide.max(1)).max(1),
             _ => 1,

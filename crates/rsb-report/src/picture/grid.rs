@@ -1,11 +1,11 @@
-//! A field of characters to draw on, and a finer field of dots for lines. What lies outside is not
-//! drawn.
+//! A grid of characters to draw on, and a finer grid of dots for lines. Drawing outside has no
+//! effect.
 
 use super::{Glyphs, Line, StyledText};
 use crate::chart::Paint;
 use crate::style::clean;
 
-/// One place of the grid. The second half of a wide character is no character of its own.
+/// One cell of the grid. `glyph` is `None` in the second half of a wide character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Spot {
     glyph: Option<char>,
@@ -36,7 +36,7 @@ impl CharGrid {
         }
     }
 
-    /// Only where nothing is yet.
+    /// Draws `glyph` only if the cell is blank.
     pub(super) fn put_under(
         &mut self,
         x: usize,
@@ -55,7 +55,7 @@ impl CharGrid {
             .is_some_and(|spot| spot.glyph == Some(' '))
     }
 
-    /// Whether `length` places from `x` on are there and blank.
+    /// Returns whether the `length` cells from `x` on exist and are blank.
     pub(super) fn has_room(&self, x: usize, y: usize, length: usize) -> bool {
         (x..x.saturating_add(length)).all(|x| self.is_blank(x, y))
     }
@@ -64,7 +64,7 @@ impl CharGrid {
         let (mut x, paint) = (x, paint.into());
         for c in clean(text).chars() {
             let width = crate::style::columns(c.encode_utf8(&mut [0; 4]));
-            // What has no width of its own would move all that follows.
+            // Zero-width characters would shift everything after them.
             if width == 0 || x + width > self.width {
                 continue;
             }
@@ -78,7 +78,7 @@ impl CharGrid {
         }
     }
 
-    /// The lines, runs of one paint together, without spaces at their ends.
+    /// Returns the lines, with adjacent characters of one paint joined, without trailing spaces.
     pub(super) fn lines(&self) -> Vec<Line> {
         self.spots.chunks(self.width.max(1)).map(line).collect()
     }
@@ -89,7 +89,7 @@ fn line(spots: &[Spot]) -> Line {
     let mut line: Line = Vec::new();
     for spot in spots.iter().take(end) {
         let Some(glyph) = spot.glyph else { continue };
-        // A space has no color.
+        // Spaces have no color.
         let paint = if glyph == ' ' { None } else { spot.paint };
         match line.last_mut() {
             Some(ink) if ink.paint == paint => ink.text.push(glyph),
@@ -99,14 +99,14 @@ fn line(spots: &[Spot]) -> Line {
     line
 }
 
-/// The position of a dot, counted from the upper left corner of its field.
+/// Position of a dot, from the upper left corner of its field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DotPosition {
     pub(super) x: usize,
     pub(super) y: usize,
 }
 
-/// A field of dots over a part of a grid: 2 × 4 in each character as Braille patterns, or 1 × 1.
+/// A field of dots over a part of a grid: 2 × 4 per character as Braille patterns, or 1 × 1.
 pub(super) struct Dots {
     glyphs: Glyphs,
     width: usize,
@@ -119,7 +119,7 @@ impl Dots {
         Self { glyphs, width, height, cells: vec![(0, None, ' '); width * height] }
     }
 
-    /// Dots in a character, across and down.
+    /// Returns the number of dots per character, horizontally and vertically.
     pub(super) const fn parts(&self) -> (usize, usize) {
         match self.glyphs {
             Glyphs::Unicode => (2, 4),
@@ -127,7 +127,7 @@ impl Dots {
         }
     }
 
-    /// The dot at shares of the field, from the left and from the top.
+    /// Returns the dot at the given shares of the field, from the left and from the top.
     pub(super) fn at(&self, x: f64, y: f64) -> DotPosition {
         let (across, down) = self.parts();
         DotPosition {
@@ -169,7 +169,7 @@ impl Dots {
         }
     }
 
-    /// Puts the dots on `grid`, their upper left corner in column `left` of line `top`.
+    /// Draws the dots on `grid`, with their upper left corner in column `left` of line `top`.
     pub(super) fn onto(&self, grid: &mut CharGrid, left: usize, top: usize) {
         for (index, (bits, paint, glyph)) in self.cells.iter().enumerate() {
             let (x, y) = (left + index % self.width.max(1), top + index / self.width.max(1));
@@ -181,7 +181,7 @@ impl Dots {
     }
 }
 
-/// Returns which of `count` places is nearest to a share of the way from the first to the last.
+/// Returns the index of `count` places that is nearest to `share` of the way from first to last.
 fn nearest_index(share: f64, count: usize) -> usize {
     let last = count.saturating_sub(1) as f64;
     (share * last).round().clamp(0.0, last) as usize

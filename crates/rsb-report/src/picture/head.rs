@@ -1,5 +1,4 @@
-//! What stands around the drawing: title and subtitle, the horizontal axis, the words of rules, the
-//! legend.
+//! The parts around the drawing: title and subtitle, horizontal axis, rule labels, legend.
 
 use super::grid::CharGrid;
 use super::{Line, PictureArea, StyledText};
@@ -34,7 +33,7 @@ pub(super) fn title(chart: &Chart, place: PictureArea) -> Vec<Line> {
     lines
 }
 
-/// `text` in lines of `width` columns, broken at spaces.
+/// Breaks `text` at spaces into lines of `width` columns.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -48,11 +47,10 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// In the place of a chart that cannot be drawn.
+/// Returns the text shown instead of a chart that cannot be drawn.
 pub(super) fn unfit(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut lines = title(chart, place);
-    lines
-        .push(faded_line(place.glyphs.cut("not drawn: a figure in it is not finite", place.width)));
+    lines.push(faded_line(place.glyphs.cut("not drawn: a value in it is not finite", place.width)));
     lines
 }
 
@@ -91,14 +89,14 @@ pub(super) fn legend(chart: &Chart, place: PictureArea) -> Vec<Line> {
     if room < 3 { Vec::new() } else { lines }
 }
 
-/// The character that stands for a dataset.
+/// Returns the character that represents a dataset in the legend.
 fn sample(dataset: &Dataset, fill: char, place: PictureArea) -> char {
     let glyphs = place.glyphs;
     match dataset.kind {
         DatasetKind::Line | DatasetKind::Marks | DatasetKind::Intervals => {
             glyphs.marker(dataset.paint.marker())
         }
-        // Beside each such bar stands its arrow.
+        // Each such bar has this arrow next to it.
         DatasetKind::Bars { .. } if dataset.paint.is_change() => {
             glyphs.marker(dataset.paint.marker())
         }
@@ -112,8 +110,8 @@ fn sample(dataset: &Dataset, fill: char, place: PictureArea) -> char {
     }
 }
 
-/// The axis under a drawing that begins at `left` and is `wide` columns wide: a line with ticks,
-/// labels, and the title.
+/// Returns the axis below a drawing that starts at column `left` and is `wide` columns wide: a line
+/// with ticks, labels, and the title.
 pub(super) fn x_axis(axis: &Axis, left: usize, wide: usize, place: PictureArea) -> Vec<Line> {
     let glyphs = place.glyphs;
     let mut grid = CharGrid::new(place.width, 3);
@@ -124,7 +122,7 @@ pub(super) fn x_axis(axis: &Axis, left: usize, wide: usize, place: PictureArea) 
     for label in &axis.labels {
         let x = left + across(axis.share(label.at), wide);
         grid.put(x, 0, glyphs.pick('┬', '+'), Paint::Faded);
-        // Of few columns each keeps its name, if not all of it; of many some are named.
+        // Up to six columns all keep their names, truncated if necessary; of more, some are named.
         let is_named = axis.scale == AxisScale::Rows && axis.labels.len() <= 6;
         let room = if is_named { field.saturating_sub(1) } else { place.width };
         let text = glyphs.cut(&clean(&label.text), room);
@@ -152,8 +150,8 @@ pub(super) fn across(share: f64, wide: usize) -> usize {
     (share * last).round().clamp(0.0, last) as usize
 }
 
-/// The words of the rules, over a drawing that begins at `left`: in a second line where there is no
-/// room in the first, and left out where there is none in either.
+/// Returns the labels of rules, above a drawing that starts at column `left`. Uses a second line if
+/// the first has no room, and omits labels that fit in neither.
 pub(super) fn rule_words(chart: &Chart, left: usize, wide: usize, place: PictureArea) -> Vec<Line> {
     let mut grid = CharGrid::new(place.width, 2);
     let mut free = [0; 2];

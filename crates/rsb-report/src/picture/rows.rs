@@ -8,15 +8,15 @@ use crate::chart::{AxisScale, Chart, Dataset, DatasetKind, Label, Paint, Point};
 use crate::names::shorten_names;
 use crate::style::{clean, columns};
 
-/// The points of each dataset by the row that they belong to.
+/// Points of each dataset by the row that they belong to.
 type ByRow<'a> = Vec<BTreeMap<i64, Vec<&'a Point>>>;
 
-/// A line of the drawing: its row, and where in the row its bars stand.
+/// A line of the drawing: its row, and the y coordinate of its bars.
 #[derive(Debug, Clone, Copy)]
 struct RowLine {
     row: i64,
     y: f64,
-    /// Whether the row's label stands before it.
+    /// Whether this line shows the label of the row.
     first: bool,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
     lines
 }
 
-/// How the width is shared: labels, then the drawing from `left` on, then what stands beside it.
+/// Layout of the width: labels, then the drawing from column `left`, then the texts on the right.
 struct Share {
     left: usize,
     wide: usize,
@@ -77,14 +77,14 @@ fn columns_of(chart: &Chart, place: PictureArea) -> Share {
     Share { left, wide: place.width.saturating_sub(left + beside), beside }
 }
 
-/// The label `text` in `room` columns, unlike every other of `labels`.
+/// Returns the label `text` in `room` columns, different from all other `labels`.
 fn fit_label(text: &str, labels: &[Label], glyphs: Glyphs, room: usize) -> String {
     let short = shorten_names(labels.iter().map(|label| label.text.as_str()), room);
     let text = short.get(text).cloned().unwrap_or_else(|| clean(text));
     text.replace('…', &glyphs.pick('…', '~').to_string())
 }
 
-/// Whether the texts of its points need room at the right.
+/// Returns whether the texts of the points need space on the right.
 const fn stands_beside(dataset: &Dataset) -> bool {
     matches!(
         dataset.kind,
@@ -92,14 +92,13 @@ const fn stands_beside(dataset: &Dataset) -> bool {
     )
 }
 
-/// What stands beside a point: its text, behind an arrow where it says better or worse.
+/// Returns the text next to a point, with space for an arrow if it is better or worse.
 fn words(dataset: &Dataset, point: &Point) -> String {
     let text = clean(&point.text);
     let arrow = dataset.paint.is_change()
         && matches!(dataset.kind, DatasetKind::Bars { .. })
         && !text.is_empty();
-    // The arrow is put there by who draws, in its own set of characters; it takes one column in
-    // each.
+    // The drawing code adds the arrow, which takes one column in both character sets.
     if arrow { format!("  {text}") } else { text }
 }
 
@@ -115,7 +114,7 @@ fn rows_of(dataset: &Dataset) -> BTreeMap<i64, Vec<&Point>> {
     rows
 }
 
-/// The lines to draw, as many as there is `room` for, and how many rows are left out.
+/// Returns up to `room` lines to draw, and the number of rows left out.
 fn lanes(chart: &Chart, by_row: &ByRow<'_>, room: usize) -> (Vec<RowLine>, usize) {
     let [low, high] = chart.y_axis.bounds;
     let (first, last) = (low.ceil() as i64, high.floor() as i64);
@@ -124,7 +123,7 @@ fn lanes(chart: &Chart, by_row: &ByRow<'_>, room: usize) -> (Vec<RowLine>, usize
     let mut shown = 0;
     for row in (first..=last).take(room) {
         let own = of_row(row, chart, by_row);
-        // A line is kept for what says that rows are left out.
+        // Reserve a line for the note on rows left out.
         let kept = usize::from(shown + 1 < count);
         if lanes.len() + own.len() + kept > room && !(lanes.is_empty() && kept == 0) {
             if lanes.is_empty() && room > 1 {
@@ -204,12 +203,13 @@ fn drawing(
         }
         field.texts(on_lane.into_iter(), index);
     }
-    // Behind everything: words stand where a rule would be.
+    // Last, so that rules do not overwrite texts.
     field.rules(lanes.len());
     field.grid.lines()
 }
 
-/// Whether a point is drawn in a line of its row: bars in their own, the rest in all.
+/// Returns whether a point is drawn in this line of its row: bars in their own line, ticks and
+/// limits in all lines, others in the first.
 fn is_on(dataset: &Dataset, point: &Point, lane: RowLine) -> bool {
     match dataset.kind {
         DatasetKind::Bars { .. } | DatasetKind::Tracks { .. } => (point.y - lane.y).abs() < 1e-6,
@@ -271,7 +271,7 @@ impl Field<'_> {
         }
     }
 
-    /// An arrow at the edge if the point is beyond it.
+    /// Draws an arrow at the edge if the point is beyond it.
     fn beyond(&mut self, point: &Point, line: usize, paint: Paint) {
         let [low, high] = self.chart.x_axis.bounds;
         let (glyphs, left) = (self.place.glyphs, self.share.left);
@@ -287,14 +287,13 @@ impl Field<'_> {
         }
     }
 
-    /// A field of a matrix: shaded where it stands for a share of the highest, else its words
-    /// alone.
+    /// Draws a cell of a matrix: shaded if it is part of a heat map, otherwise its text only.
     fn cell(&mut self, dataset: &Dataset, fill: char, point: &Point, line: usize) {
         let axis = &self.chart.x_axis;
         let [from, to] = [point.x - 0.5, point.x + 0.5]
             .map(|at| self.share.left + (axis.share(at) * self.share.wide as f64).round() as usize);
         let is_shaded = matches!(dataset.paint, Paint::Heat(_));
-        // A column between fields, where they are wide enough to spare it.
+        // Leave a gap of one column between cells that are wide enough.
         let to = if to.saturating_sub(from) > 3 { to - 1 } else { to };
         if is_shaded {
             (from..to).for_each(|x| self.grid.put(x, line, fill, dataset.paint));
@@ -322,7 +321,7 @@ impl Field<'_> {
         dots.dot(DotPosition { x, y: line * down + within as usize }, dataset.paint);
     }
 
-    /// A line within its row, as high in each column as the line is there.
+    /// Draws a line within its row; the height of the character shows the value in each column.
     fn line(&mut self, points: &[&Point], line: usize, paint: Paint) {
         const UNICODE: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         const ASCII: [char; 4] = ['_', '.', '-', '\''];
@@ -379,7 +378,7 @@ impl Field<'_> {
         }
     }
 
-    /// A line with its ends; an arrow where it goes on beyond the edge.
+    /// Draws an interval with its ends, or with arrows if it extends beyond an edge.
     fn interval(&mut self, [low, high]: [f64; 2], line: usize, paint: Paint) {
         let glyphs = self.place.glyphs;
         (self.x(low)..=self.x(high))
@@ -387,7 +386,8 @@ impl Field<'_> {
         self.ends([low, high], line, paint);
     }
 
-    /// The same where a bar is seen through the line.
+    /// Draws the ends of an interval, and its line only in blank cells, so that a bar stays
+    /// visible.
     fn ends(&mut self, [low, high]: [f64; 2], line: usize, paint: Paint) {
         let glyphs = self.place.glyphs;
         let (from, to) = (self.x(low), self.x(high));
@@ -401,7 +401,7 @@ impl Field<'_> {
         }
     }
 
-    /// What stands beside the points: behind the end of a bar, and at the right of what has none.
+    /// Draws the texts of points: after the end of a bar, otherwise in the right column.
     fn texts<'a>(&mut self, points: impl Iterator<Item = (&'a Dataset, &'a Point)>, line: usize) {
         let (glyphs, width) = (self.place.glyphs, self.place.width);
         let aside = self.share.left + self.share.wide + 1;
@@ -425,7 +425,8 @@ impl Field<'_> {
         }
     }
 
-    /// The first column behind the bar, its error and any tick, with room for `length` columns.
+    /// Returns the first column after the bar, its error and any tick, with room for `length`
+    /// columns.
     fn behind(&self, point: &Point, line: usize, length: usize) -> usize {
         let end = point.extent.map_or(point.x, |[_, to]| to).max(0.0);
         let end = point.error.map_or(end, |[_, high]| high.max(end));

@@ -1,5 +1,4 @@
-//! Pictures stay in their place whatever is drawn, say without color what they say with it, and
-//! draw every shape.
+//! Pictures stay within their area, express everything without color, and draw every shape.
 
 use insta::assert_snapshot;
 
@@ -110,7 +109,7 @@ fn every_shape_is_drawn_on_scales_and_in_rows() {
             for glyphs in [Glyphs::Unicode, Glyphs::Ascii] {
                 let drawing = |chart: &Chart| {
                     let text = plain(chart, (60, 20), glyphs);
-                    // The name in the legend alone is no drawing.
+                    // The name in the legend does not count as drawing.
                     text.lines()
                         .filter(|line| !line.contains("one"))
                         .map(|line| format!("{line}\n"))

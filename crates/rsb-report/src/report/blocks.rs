@@ -1,5 +1,5 @@
-//! What a report is made of before it has a form: sections of sentences, lists, tables and charts.
-//! The HTML page and the PDF show the same blocks.
+//! Format-independent content of a report: sections of sentences, lists, tables and charts. The
+//! HTML page and the PDF show the same blocks.
 
 use serde::Serialize;
 
@@ -9,55 +9,54 @@ use crate::table::{Align, Cell, Column, Fit, Table};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct BlockSection {
-    /// What links lead to.
+    /// Id that links refer to.
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// From top to bottom; none where there is nothing to say.
+    /// Blocks from top to bottom; empty if the section has no content.
     pub(crate) blocks: Vec<Block>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Block {
-    /// The one sentence that everybody must read.
+    /// The most important sentence of the report.
     Say { tone: Tone, text: Prose },
-    /// A sentence or two.
+    /// A short paragraph.
     Paragraph { text: Prose },
-    /// Something beside the matter that must be known.
+    /// A note on the circumstances.
     Note { text: Prose },
-    /// What stands over the blocks that follow.
+    /// Heading of the blocks that follow.
     Heading { text: String },
-    /// Lists that nobody must miss.
+    /// Prominent lists.
     Tiles { tiles: Vec<Tile> },
-    /// Sentences.
+    /// A list of sentences.
     List { items: Vec<ListItem> },
-    /// Rows.
+    /// A table.
     Table(ShownTable),
-    /// For those who ask.
+    /// Details, initially collapsed.
     Folded { summary: String, blocks: Vec<Block> },
-    /// A picture.
+    /// A chart.
     Chart(DrawnChart),
 }
 
 impl Block {
-    /// `text`, in which what stands between backticks is code.
+    /// Returns a paragraph of `text`, with text between backticks as code.
     pub(crate) fn paragraph(text: &str) -> Self {
         Self::Paragraph { text: Prose::of(text) }
     }
 
-    /// A list; nothing of none.
+    /// Returns a list; `None` if it is empty.
     pub(crate) fn list(items: impl IntoIterator<Item = ListItem>) -> Option<Self> {
         let items: Vec<ListItem> = items.into_iter().collect();
         (!items.is_empty()).then_some(Self::List { items })
     }
 
-    /// `table`, with a `caption` for those who do not see what stands around it; nothing without
-    /// rows.
+    /// Returns `table` with a `caption` for screen readers.
     pub(crate) fn table(table: &Table, caption: &str) -> Option<Self> {
         ShownTable::of(table, caption, &|_, _| None).map(Self::Table)
     }
 
-    /// As [`Block::table`], with cells that lead somewhere in a form that has links.
+    /// Returns a table as [`Block::table`] does, with links for formats that support them.
     pub(crate) fn linked_table(table: &Table, caption: &str, link: &CellLinks<'_>) -> Option<Self> {
         ShownTable::of(table, caption, link).map(Self::Table)
     }
@@ -89,10 +88,10 @@ impl Prose {
         prose
     }
 
-    /// `text` in which what stands between backticks is code.
+    /// Parses `text`, with text between backticks as code.
     pub(crate) fn of(text: &str) -> Self {
         let parts: Vec<&str> = text.split('`').collect();
-        // Of an odd number of backticks the last one is itself.
+        // If the number of backticks is odd, the last one is literal.
         let pairs = (parts.len() - 1) / 2;
         let mut prose = Self::default();
         for (at, part) in parts.iter().enumerate() {
@@ -115,13 +114,13 @@ impl Prose {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct ListItem {
-    /// What it is about; empty where that needs no saying.
+    /// Subject of the item; empty if obvious.
     pub(crate) lead: Prose,
-    /// In the same line.
+    /// Text on the same line.
     pub(crate) said: Prose,
-    /// Where there is more, at the end of that line.
+    /// Section with more details, linked at the end of that line.
     pub(crate) see: Option<SectionLink>,
-    /// Each on a line of its own.
+    /// Further lines.
     pub(crate) lines: Vec<Prose>,
 }
 
@@ -130,7 +129,7 @@ impl ListItem {
         Self { said: Prose::of(said), ..Self::default() }
     }
 
-    /// What is `said` of a name that is shown as it stands.
+    /// Returns an item with the literal text `name` as its subject, followed by `said`.
     pub(crate) fn about(name: &str, said: Prose) -> Self {
         Self { lead: Prose::plain(name), said, ..Self::default() }
     }
@@ -145,22 +144,22 @@ pub(crate) struct SectionLink {
 /// A table without its empty columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ShownTable {
-    /// For those who do not see what stands around it.
+    /// Caption for screen readers.
     pub(crate) caption: String,
     pub(crate) columns: Vec<ShownColumn>,
     pub(crate) rows: Vec<ShownRow>,
 }
 
-/// A column that holds something.
+/// A column that is not empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ShownColumn {
     pub(crate) title: String,
     pub(crate) align: Align,
-    /// Whether its cells say what their rows are about.
+    /// Whether its cells name the rows.
     pub(crate) names_row: bool,
 }
 
-/// As many cells as there are columns, and a sentence about them.
+/// One cell and link per column, and a note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ShownRow {
     pub(crate) cells: Vec<Cell>,
@@ -169,11 +168,11 @@ pub(crate) struct ShownRow {
     pub(crate) note: Option<Prose>,
 }
 
-/// Where a cell leads, if anywhere: asked with the positions of its row and its column.
+/// Returns the link target of the cell at (row, column), if it has one.
 pub type CellLinks<'l> = dyn Fn(usize, usize) -> Option<String> + 'l;
 
 impl ShownTable {
-    /// Nothing of a table without rows.
+    /// Returns `table` with the targets of `link`.
     pub(crate) fn of(table: &Table, caption: &str, link: &CellLinks<'_>) -> Option<Self> {
         let used = table.used_columns();
         let columns: Vec<(usize, &Column)> =
@@ -193,26 +192,26 @@ impl ShownTable {
         Some(Self { caption: clean(caption), rows: rows.collect(), columns: shown.collect() })
     }
 
-    /// Whether there is anything to say about a row.
+    /// Returns whether any row has a note.
     pub(crate) fn has_notes(&self) -> bool {
         self.rows.iter().any(|row| row.note.is_some())
     }
 }
 
-/// A chart as it is drawn, with what tells it to those who do not see it.
+/// A drawn chart, with a description for screen readers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct DrawnChart {
     pub(crate) number: usize,
     pub(crate) title: String,
     pub(crate) description: String,
-    /// A document of its own, on a light ground.
+    /// Standalone SVG document, in light colors.
     pub(crate) svg: String,
     pub(crate) width: f64,
     pub(crate) height: f64,
 }
 
 impl DrawnChart {
-    /// `None` where it cannot be drawn.
+    /// Draws `chart`; `None` if it cannot be drawn.
     pub(crate) fn of(chart: &Chart, number: usize) -> Option<Self> {
         let svg = crate::svg(chart)?;
         let (width, height) = crate::svg::size(chart);
@@ -227,7 +226,7 @@ impl DrawnChart {
     }
 }
 
-/// What a chart shows, for those who do not see it.
+/// Describes a chart for screen readers.
 pub(crate) fn description(chart: &Chart) -> String {
     let names: Vec<&str> = chart.legend_datasets().map(|dataset| dataset.name.as_str()).collect();
     let axes = [&chart.x_axis.title, &chart.y_axis.title].map(String::as_str);
@@ -236,7 +235,7 @@ pub(crate) fn description(chart: &Chart) -> String {
         Some(chart.subtitle.clone()),
         Some(format!("Axes: {}", axes.join(", "))).filter(|_| !axes.is_empty()),
         Some(format!("Shown: {}", names.join(", "))).filter(|_| !names.is_empty()),
-        Some("The tables of this report have the figures".to_owned()),
+        Some("The tables of this report have the values".to_owned()),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     parts.join(". ") + "."

@@ -1,4 +1,4 @@
-//! What a report says, whichever form it takes: titles, sentences, tables, lists.
+//! Content of a report, independent of its format: titles, sentences, tables, lists.
 
 use rsb_model::{BenchmarkResult, Better, CaseId, Outcome, Run};
 
@@ -12,7 +12,7 @@ use crate::style::Tone;
 use crate::table::{Cell, Column, Table};
 use crate::{comparison, environment, targets};
 
-/// The title that was asked for, else the machine.
+/// Returns the title that was set, or one with the machine's name.
 pub(crate) fn title(report: &Report<'_>) -> String {
     match report.title {
         Some(title) => title.to_owned(),
@@ -37,16 +37,16 @@ pub(crate) fn subtitle(run: &Run) -> String {
     parts.join(" · ")
 }
 
-/// The first thing that a reader wants to know.
+/// Returns the verdict as a sentence, and its color.
 pub(crate) fn verdict(report: &Report<'_>) -> (Tone, String) {
     match (report.comparison, report.not_compared) {
         (Some(comparison), _) => comparison::verdict_sentence(comparison),
-        (None, Some(why)) => (Tone::Caution, format!("No baseline was compared with: {why}.")),
-        (None, None) => (Tone::Caution, "No baseline was compared with.".to_owned()),
+        (None, Some(why)) => (Tone::Caution, format!("Not compared with a baseline: {why}.")),
+        (None, None) => (Tone::Caution, "Not compared with a baseline.".to_owned()),
     }
 }
 
-/// How many cases ended how, and how many targets are met.
+/// Summarizes the outcomes of the cases and the targets.
 pub(crate) fn counts(report: &Report<'_>) -> String {
     let (counts, targets) =
         (run::counts_line(report.run), targets::sentence(report.threshold_checks));
@@ -78,7 +78,8 @@ pub(crate) fn key_figures(run: &Run) -> Table {
     table
 }
 
-/// The best by the headline of the first that has one; other figures are not compared with it.
+/// Returns the result with the best headline metric. The metric is that of the first result that
+/// has one; results with other metrics are ignored.
 fn best<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Option<&'a BenchmarkResult> {
     let mut best: Option<(&BenchmarkResult, &str, f64)> = None;
     for result in results {
@@ -97,7 +98,7 @@ fn best<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Option<&'a Be
 }
 
 pub(crate) struct CaseGroup<'a> {
-    /// The benchmark; empty where the ids name none.
+    /// Benchmark name; empty if the ids have none.
     pub(crate) benchmark: &'a str,
     pub(crate) table: Table,
     pub(crate) ids: Vec<&'a CaseId>,
@@ -109,8 +110,8 @@ impl CaseGroup<'_> {
     }
 }
 
-/// The results by benchmark, of at most `most` cases that were measured, and how many of them are
-/// left out. What failed never is.
+/// Returns the results by benchmark, with at most `most` cases that did not fail, and the number of
+/// those left out. Failed cases are never left out.
 pub(crate) fn families(run: &Run, most: usize) -> (Vec<CaseGroup<'_>>, usize) {
     let names = Shortener::of_run(run);
     let (mut families, mut shown, mut left_out) = (Vec::new(), 0, 0);
@@ -118,7 +119,7 @@ pub(crate) fn families(run: &Run, most: usize) -> (Vec<CaseGroup<'_>>, usize) {
         let mut table = Table::new([
             Column::left("case"),
             Column::right("time"),
-            Column::right("figure"),
+            Column::right("value"),
             Column::right("spread"),
             Column::right("roofline"),
             Column::left("outcome"),
@@ -147,22 +148,22 @@ pub(crate) fn families(run: &Run, most: usize) -> (Vec<CaseGroup<'_>>, usize) {
     (families, left_out)
 }
 
-/// What differs between the machine now and when the baseline was measured.
+/// Returns the differences between the machine now and when the baseline was measured.
 pub(crate) fn differences(report: &Report<'_>) -> Option<Table> {
     let table = environment::differences(report.baseline?, &report.run.environment);
     (!table.is_empty()).then_some(table)
 }
 
-/// How the figures came about, as far as the run says, and what disturbed them.
+/// Describes how the results were measured, as far as recorded, and what disturbed them.
 pub(crate) fn method(run: &Run) -> Vec<String> {
     let mut lines = vec![format!("profile: {}", run.profile)];
     let sampled: Vec<&BenchmarkResult> =
         run.benchmarks.iter().filter(|result| !result.samples.is_empty()).collect();
     let replicates = format_range(&sampled, |result| result.samples.len());
-    lines.extend(replicates.map(|n| format!("replicates (each in a fresh process): {n} a case")));
+    lines.extend(replicates.map(|n| format!("replicates (each in a fresh process): {n} per case")));
     let samples =
         format_range(&sampled, |result| result.samples.iter().map(rsb_model::Samples::len).sum());
-    lines.extend(samples.map(|n| format!("samples: {n} a case")));
+    lines.extend(samples.map(|n| format!("samples: {n} per case")));
     lines.extend(run.said_of_cases("estimator").into_iter().map(|(text, cases)| {
         let extent = format!(" ({})", format_count(cases, "case", "cases"));
         format!("estimator: {text}{}", if cases >= sampled.len() { "" } else { &extent })
@@ -175,13 +176,13 @@ pub(crate) fn method(run: &Run) -> Vec<String> {
             (false, false) => {
                 format!("{} ({})", note.worst, format_count(note.cases, "case", "cases"))
             }
-            (true, _) => format!("{} (so or less in {} cases)", note.worst, note.cases),
+            (true, _) => format!("{} (the worst of {} cases)", note.worst, note.cases),
         }
     }));
     lines
 }
 
-/// Returns the smallest and the largest `count` of `results`, as `3` or `3 to 5`.
+/// Formats the smallest and largest `count` of `results` as `3` or `3 to 5`.
 fn format_range(
     results: &[&BenchmarkResult],
     count: fn(&BenchmarkResult) -> usize,
@@ -211,10 +212,7 @@ mod tests {
         let notes = lines.get(lines.len() - 2..).unwrap();
         assert_eq!(
             notes,
-            [
-                "cold (3 cases)",
-                "the load average reached 14.7 on 2 threads (so or less in 3 cases)"
-            ]
+            ["cold (3 cases)", "the load average reached 14.7 on 2 threads (the worst of 3 cases)"]
         );
     }
 

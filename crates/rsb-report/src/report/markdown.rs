@@ -8,7 +8,7 @@ use crate::comparison::{self, Detail};
 use crate::markdown::{escape, image};
 use crate::{backends, environment, targets, unmeasured};
 
-/// As a Markdown document with `charts` beside what they show.
+/// Formats the report as a Markdown document, with `charts` next to the related results.
 pub fn markdown(report: &Report<'_>, charts: &[ChartLink]) -> String {
     let run = report.run;
     let mut out = format!("# {}\n\n", escape(&content::title(report)));
@@ -18,7 +18,7 @@ pub fn markdown(report: &Report<'_>, charts: &[ChartLink]) -> String {
     );
     let key_figures = content::key_figures(run);
     if !key_figures.is_empty() {
-        out.push_str(&format!("## Key figures\n\n{}\n", key_figures.markdown()));
+        out.push_str(&format!("## Key results\n\n{}\n", key_figures.markdown()));
     }
     out.push_str(&targets::markdown(report.threshold_checks));
     if report.has(ReportPart::Comparison) {
@@ -36,7 +36,7 @@ pub fn markdown(report: &Report<'_>, charts: &[ChartLink]) -> String {
     }
     let method: String =
         content::method(run).iter().map(|line| format!("- {}\n", escape(line))).collect();
-    out.push_str(&format!("## How it was measured\n\n{method}\n"));
+    out.push_str(&format!("## Method\n\n{method}\n"));
     if report.has(ReportPart::Environment) {
         out.push_str("## Environment\n\n");
         out.push_str(environment::markdown(&run.environment).trim_end());
@@ -55,7 +55,7 @@ fn comparison_section(report: &Report<'_>, charts: &[ChartLink]) -> String {
         format!("## Comparison\n\n{}\n", comparison::markdown_body(comparison, Detail::Brief));
     out.push_str(&images(charts, &ChartPlace::Comparison));
     if let Some(table) = content::differences(report) {
-        out.push_str(&format!("### What differs on the machine\n\n{}\n", table.markdown()));
+        out.push_str(&format!("### Differences of the machine\n\n{}\n", table.markdown()));
     }
     out
 }

@@ -1,9 +1,8 @@
-//! What stands in a report, in the order in which a reader needs it: the verdict, what changed and
-//! why, the charts, the results, the machine, what was not measured, what to do, how it was
-//! measured.
+//! The sections of a report in reading order: verdict, changes, charts, results, machine, cases
+//! that were not measured, recommendations, method.
 //!
-//! What is left out for size is said where it would stand. Nothing that Regressed, Failed or has no
-//! verdict is left out here.
+//! A note replaces content that is left out to limit the size. Cases that Regressed, failed or have
+//! no verdict are never left out.
 
 use rsb_model::record::Comparison;
 use rsb_model::{CaseId, Outcome, Reason, ReasonCode, Verdict};
@@ -18,26 +17,25 @@ use crate::style::{Tone, clean};
 use crate::unmeasured::{self, OUTCOMES};
 use crate::{backends, environment, targets};
 
-/// Bytes of SVG that all charts of a report may take together.
+/// Maximum total size of the SVG charts of a report, in bytes.
 const CHART_BYTES: usize = 270_000;
-/// Results that a report shows; the file of the run holds every one.
+/// Maximum number of results in a report; the file of the run contains all of them.
 const RESULTS: usize = 2_000;
-/// What is Unchanged and shown row by row.
+/// Maximum number of Unchanged cases with a row.
 const UNCHANGED: usize = 500;
-/// Items of a tile that are told one by one where each of them follows further down.
+/// Maximum number of items of a tile, if a later section lists all of them.
 const TOLD: usize = 12;
 
-const CHANGES: SectionLink = SectionLink { id: "changes", title: "What changed" };
+const CHANGES: SectionLink = SectionLink { id: "changes", title: "Changes" };
 pub(crate) const CHARTS: SectionLink = SectionLink { id: "charts", title: "Charts" };
-/// Where the results are; nearly every report has some.
+/// Section with the results, which nearly every report has.
 pub(crate) const ALL_RESULTS: SectionLink = SectionLink { id: "results", title: "Results" };
 
-/// Where a figure of a case leads, if anywhere: asked with the case, and the metric where it is
-/// about one.
+/// Returns the link target for a case, or for one metric of it, if there is one.
 pub type CaseLinks<'l> = dyn Fn(&CaseId, Option<&str>) -> Option<String> + 'l;
 
-/// Every part that has something to say; `charts` are those of [`charts`], and cases lead where
-/// `links` says.
+/// Returns all sections that are not empty. `charts` are those of [`charts`]; `links` returns the
+/// link targets of cases.
 pub(crate) fn sections(
     report: &Report<'_>,
     charts: Vec<Block>,
@@ -52,7 +50,7 @@ pub(crate) fn sections(
         section("environment", "Environment", machine(report)),
         section("unmeasured", "Not measured", unmeasured_blocks(report)),
         section("recommendations", "Recommendations", recommendations(report)),
-        section("method", "How it was measured", method.into_iter().collect()),
+        section("method", "Method", method.into_iter().collect()),
     ];
     sections.retain(|section| !section.blocks.is_empty());
     sections
@@ -64,7 +62,7 @@ fn section(id: &'static str, title: &'static str, blocks: Vec<Block>) -> BlockSe
 
 fn verdict(report: &Report<'_>) -> Vec<Block> {
     let (tone, sentence) = content::verdict(report);
-    // A pass is good news, also where nothing improved.
+    // A pass is good news, even if nothing improved.
     let tone = if tone == Tone::Plain { Tone::Good } else { tone };
     let mut out = vec![
         Block::Say { tone, text: Prose::of(&sentence) },
@@ -72,7 +70,7 @@ fn verdict(report: &Report<'_>) -> Vec<Block> {
     ];
     if report.comparison.is_none() && report.not_compared.is_none() {
         out.push(Block::paragraph(
-            "`rusty-stack-bench baseline save` keeps a run for later ones to be judged against.",
+            "`rusty-stack-bench baseline save` saves a run as the baseline of later ones.",
         ));
     }
     out.extend(
@@ -93,10 +91,11 @@ fn verdict(report: &Report<'_>) -> Vec<Block> {
     out
 }
 
-/// Something that a reader must not miss, and how many cases it is about.
+/// An important item, and the number of cases that it covers.
 type Item = (usize, ListItem);
 
-/// As many as there are, each of them here or at `further`.
+/// Returns a tile with the number of cases in its title. If `further` lists all of them, the tile
+/// shows only the first items.
 fn tile(title: &str, tone: Tone, items: Vec<Item>, further: Option<SectionLink>) -> Option<Tile> {
     if items.is_empty() {
         return None;
@@ -117,7 +116,7 @@ fn total_cases(items: &[Item]) -> usize {
     items.iter().map(|(cases, _)| cases).sum()
 }
 
-/// Where each case that is compared has its row.
+/// Returns the section with a row for each compared case, if the report has it.
 fn rows_of_cases(report: &Report<'_>) -> Option<SectionLink> {
     report.has(ReportPart::Comparison).then_some(CHANGES)
 }
@@ -134,8 +133,8 @@ fn case_item(names: &Shortener, row: &Comparison, said: &str) -> ListItem {
     ListItem::about(&format!("{} {}", names.full(&row.id), row.metric), Prose::of(said))
 }
 
-/// Cases without a verdict for one common reason are told together where each of them has its row
-/// further down.
+/// Returns the cases without a verdict. Cases with a common reason share an item if the report has
+/// a row for each of them later.
 fn undecided_tile(report: &Report<'_>) -> Option<Tile> {
     let result = report.comparison?;
     let further = rows_of_cases(report);
@@ -209,11 +208,11 @@ fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
 }
 
 fn machine_differences(report: &Report<'_>) -> Vec<Block> {
-    const TITLE: &str = "What differs on the machine";
+    const TITLE: &str = "Differences of the machine";
     match content::differences(report) {
         Some(differences) => with_heading(TITLE, Block::table(&differences, TITLE)),
         None if report.baseline.is_some() => {
-            vec![Block::paragraph("On the machine nothing differs of what was recorded.")]
+            vec![Block::paragraph("No recorded property of the machine differs.")]
         }
         None => Vec::new(),
     }
@@ -223,7 +222,7 @@ fn comparison_block(shown: &[&Comparison], caption: &str, links: &CaseLinks<'_>)
     Block::linked_table(&comparison::table(shown), caption, &compared_links(shown, links))
 }
 
-/// Where the cells of a row for each of `shown` lead.
+/// Returns the link targets of the cells in a table with one row for each of `shown`.
 pub(crate) fn compared_links<'l>(
     shown: &'l [&Comparison],
     links: &'l CaseLinks<'l>,
@@ -241,18 +240,18 @@ fn unchanged_block(unchanged: &[&Comparison], links: &CaseLinks<'_>) -> Option<B
     let count = format_count(unchanged.len(), "comparison", "comparisons");
     let shown = unchanged.get(..unchanged.len().min(UNCHANGED)).unwrap_or_default();
     let mut blocks: Vec<Block> =
-        comparison_block(shown, "What is Unchanged", links).into_iter().collect();
+        comparison_block(shown, "Unchanged cases", links).into_iter().collect();
     if unchanged.len() > shown.len() {
         let rest = unchanged.len() - shown.len();
         blocks.push(Block::paragraph(&format!(
             "{rest} more that changed less are left out here; `rusty-stack-bench compare \
-             --verbose` has each of them."
+             --verbose` shows all of them."
         )));
     }
     Some(Block::Folded { summary: format!("Unchanged: {count}"), blocks })
 }
 
-/// The charts, as many as fit. That of the comparison comes first.
+/// Returns the charts within the size limit, the comparison first.
 pub(crate) fn charts(report: &Report<'_>) -> Vec<Block> {
     if !report.has(ReportPart::Charts) {
         return Vec::new();
@@ -283,7 +282,7 @@ pub(crate) fn charts(report: &Report<'_>) -> Vec<Block> {
 fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     let run = report.run();
     let mut out = with_heading(
-        "Key figures",
+        "Key results",
         Block::table(&content::key_figures(run), "The best of each benchmark"),
     );
     out.extend(with_heading("Targets", target_blocks(report)));
@@ -296,7 +295,7 @@ fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     }
     let (families, left_out) = content::families(run, RESULTS);
     out.extend(Shortener::of_run(run).device().map(|device| Block::Paragraph {
-        text: Prose::plain(&format!("Every figure below is of the device {device}.")),
+        text: Prose::plain(&format!("Every value below is from the device {device}.")),
     }));
     for family in families {
         let name = family.title();
@@ -310,14 +309,14 @@ fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
         let count = format_count(left_out, "measured case is", "measured cases are");
         out.push(Block::paragraph(&format!(
             "{count} left out to keep this report small; `rusty-stack-bench report {} --format \
-             csv` has every figure.",
+             csv` has every value.",
             run.run_id
         )));
     }
     out
 }
 
-/// `blocks` under a heading; nothing where there are none.
+/// Returns `blocks` with a heading; empty if there are none.
 fn with_heading(title: &str, blocks: impl IntoIterator<Item = Block>) -> Vec<Block> {
     let mut blocks: Vec<Block> = blocks.into_iter().collect();
     if !blocks.is_empty() {
@@ -333,7 +332,7 @@ fn target_blocks(report: &Report<'_>) -> Vec<Block> {
     }
     let has_references = checks.iter().any(|check| check.reference.is_some());
     let rows = targets::table(checks, has_references);
-    let rows = Block::table(&rows, "Targets beside what was achieved")
+    let rows = Block::table(&rows, "Targets and achieved values")
         .filter(|_| targets::is_any_known(checks));
     std::iter::once(Block::paragraph(&targets::sentence(checks))).chain(rows).collect()
 }

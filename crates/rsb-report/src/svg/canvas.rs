@@ -1,5 +1,4 @@
-//! A sheet to draw on: plotters' SVG backend, with the few shapes and the one look that all charts
-//! share.
+//! A canvas on plotters' SVG backend, with the few shapes and the common look of all charts.
 
 use plotters::backend::SVGBackend;
 use plotters::prelude::{DrawingBackend, FontStyle, RGBColor, ShapeStyle, TextStyle};
@@ -10,18 +9,18 @@ use crate::chart::{Marker, Paint};
 use crate::markdown::escape_xml;
 use crate::theme::Theme;
 
-/// A color by what it is for; the theme says which.
+/// A color by its purpose; the theme defines its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tint {
-    /// Words.
+    /// Text.
     Ink,
-    /// Words of less interest.
+    /// Less important text.
     Faded,
-    /// Lines that help the eye.
+    /// Grid lines.
     Grid,
     /// Axes.
     Axis,
-    /// What lies behind everything.
+    /// Background.
     Sheet,
     /// Data.
     Of(Paint),
@@ -67,23 +66,23 @@ impl Text {
         Self { size: 16.0, weight: StrokeWeight::Bold, ..Self::label(Anchor::Start) };
 }
 
-/// A place on the sheet, in pixels from the upper left corner.
+/// A position on the canvas, in pixels from the upper left corner.
 pub(super) type Pixel = (f64, f64);
 
 /// Margin at the outer edges.
 pub(super) const MARGIN: f64 = 20.0;
-/// Where drawing may begin under title and subtitle.
+/// Top of the drawing area, below title and subtitle.
 pub(super) const HEAD: f64 = 68.0;
 
-/// A sheet. Drawing into a string cannot fail; should it ever, there is no picture rather than half
-/// of one.
+/// A canvas. Drawing to a string cannot fail; if it ever does, there is no picture instead of an
+/// incomplete one.
 pub(super) struct Canvas<'a> {
     backend: SVGBackend<'a>,
     theme: &'a Theme,
     whole: bool,
 }
 
-/// Draws a chart of `size` with a title and a subtitle, and what `draw` adds.
+/// Draws a chart of `size` with a title and a subtitle, and the content drawn by `draw`.
 pub(super) fn sheet(
     size: (f64, f64),
     title: &str,
@@ -104,7 +103,7 @@ pub(super) fn sheet(
         draw(&mut canvas);
         canvas.finish()?;
     }
-    // The title is what a screen reader says; the role keeps it from reading every label.
+    // Screen readers announce the title; the role keeps them from reading every label.
     let (open, rest) = svg.split_once(">\n")?;
     Some(format!("{open} role=\"img\">\n<title>{}</title>\n{rest}", escape_xml(title)))
 }
@@ -139,7 +138,7 @@ impl Canvas<'_> {
         self.keep(&result);
     }
 
-    /// A broken line, for what is a limit or a mark and not data.
+    /// Draws a dashed line, for limits and marks that are not data.
     pub(super) fn dashed_line(&mut self, from: Pixel, to: Pixel, color: impl Into<Tint>) {
         let color = color.into();
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
@@ -178,7 +177,7 @@ impl Canvas<'_> {
         self.keep(&result);
     }
 
-    /// An area that lets through what lies behind it.
+    /// Fills an area with a translucent color.
     pub(super) fn veil(&mut self, points: &[Pixel], paint: Paint) {
         let style =
             ShapeStyle { color: self.color(paint).mix(0.22), filled: true, stroke_width: 0 };
@@ -192,7 +191,7 @@ impl Canvas<'_> {
         self.path(&closed, paint, 2);
     }
 
-    /// The mark of a series: its shape tells it from others as well as its color does.
+    /// Draws the mark of a series, which distinguishes it by shape in addition to color.
     pub(super) fn mark(&mut self, center: Pixel, paint: Paint) {
         let (x, y) = center;
         let triangle = [(x, y - 6.0), (x + 6.0, y + 5.0), (x - 6.0, y + 5.0)];
@@ -218,12 +217,12 @@ impl Canvas<'_> {
         }
     }
 
-    /// `text` with the middle of its height at `at`.
+    /// Draws `text`, vertically centered at `at`.
     pub(super) fn text(&mut self, text: &str, at: Pixel, look: Text) {
         self.write(text, at, look, plotters::style::FontTransform::None);
     }
 
-    /// `text` from the bottom up, for the name of a vertical axis.
+    /// Draws `text` upward, for the title of a vertical axis.
     pub(super) fn text_upwards(&mut self, text: &str, at: Pixel, look: Text) {
         self.write(text, at, look, plotters::style::FontTransform::Rotate270);
     }
@@ -249,17 +248,18 @@ impl Canvas<'_> {
 
 const FAMILY: &str = "Helvetica, Arial, DejaVu Sans, sans-serif";
 
-/// Pixels that `text` needs at `size`, on the safe side: the font is the reader's.
+/// Estimates the width of `text` at `size` in pixels. Errs on the large side, because the reader's
+/// font is unknown.
 pub(super) fn width_of(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.6
 }
 
-/// How many characters fit `room` pixels at `size`.
+/// Returns the number of characters that fit in `room` pixels at `size`.
 pub(super) fn characters_in(room: f64, size: f64) -> usize {
     (room / (size * 0.6)).max(4.0) as usize
 }
 
-/// `text` cut in the middle to stay within `room` pixels.
+/// Shortens `text` in the middle to `room` pixels.
 pub(super) fn shorten(text: &str, room: f64, size: f64) -> String {
     let most = characters_in(room, size);
     let count = text.chars().count();

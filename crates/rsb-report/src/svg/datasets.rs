@@ -1,10 +1,10 @@
-//! The shapes of the datasets.
+//! Drawing of datasets.
 
 use super::canvas::{Anchor, Canvas, Pixel, Text, Tint, shorten, width_of};
 use super::layout::Layout;
 use crate::chart::{Dataset, DatasetKind, Paint, Point};
 
-/// Half the height of a tick across a row, for rows of ordinary height.
+/// Half the height of a tick across a row of ordinary height, in pixels.
 const TICK: f64 = 11.0;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
@@ -51,7 +51,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'
     }
 }
 
-/// The words of a mark, right above it; below the upper edge, and within the frame.
+/// Draws the text of a mark above it, within the frame; in a chart of rows, right of the frame.
 fn beside(canvas: &mut Canvas<'_>, point: &Point, layout: &Layout<'_>) {
     if layout.has_rows() {
         canvas.text(
@@ -71,7 +71,7 @@ fn beside(canvas: &mut Canvas<'_>, point: &Point, layout: &Layout<'_>) {
     }
 }
 
-/// An error interval up and down, or across in a chart of rows.
+/// Draws an error interval: vertical, or horizontal in a chart of rows.
 fn errors(
     canvas: &mut Canvas<'_>,
     point: &Point,
@@ -101,12 +101,12 @@ fn track(canvas: &mut Canvas<'_>, point: &Point, thickness: f64, layout: &Layout
     canvas.rectangle((layout.x(0.0), y - half), (layout.x(point.x), y + half), Tint::Grid);
 }
 
-/// Half the height of a bar.
+/// Returns half the height of a bar in pixels.
 fn half_of(thickness: f64, layout: &Layout<'_>) -> f64 {
     (thickness * layout.row / 2.0 - 1.0).max(1.0)
 }
 
-/// A field of a matrix. Where it is shaded, its words are light on dark or dark on light.
+/// Draws a cell of a matrix. In a shaded cell, the text color contrasts with the shade.
 fn cell(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<'_>) {
     let (left, right) = (layout.x(point.x - 0.5) + 1.0, layout.x(point.x + 0.5) - 1.0);
     let (y, half) = (layout.y(point.y), layout.row / 2.0 - 1.0);
@@ -139,7 +139,7 @@ fn band(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
     }
 }
 
-/// Thin lines and small marks where there are very many points.
+/// Draws a line with marks; thinner and with dots if it has more than 40 points.
 fn line(canvas: &mut Canvas<'_>, pixels: &[Pixel], paint: Paint) {
     let many = pixels.len() > 40;
     canvas.path(pixels, paint, if many { 1 } else { 2 });
@@ -152,8 +152,8 @@ fn line(canvas: &mut Canvas<'_>, pixels: &[Pixel], paint: Paint) {
     }
 }
 
-/// A bar from zero, or over its extent, with its text at its end; an arrow head where it goes on
-/// beyond the edge.
+/// Draws a bar from zero or over its extent, with its text at its end, and an arrowhead if it
+/// extends beyond the edge.
 fn bar(canvas: &mut Canvas<'_>, point: &Point, thickness: f64, paint: Paint, layout: &Layout<'_>) {
     let [from, to] = point.extent.unwrap_or([0.0, point.x]).map(|value| layout.x(value));
     let (start, end, y) = (from.min(to), from.max(to), layout.y(point.y));
@@ -170,12 +170,12 @@ fn bar(canvas: &mut Canvas<'_>, point: &Point, thickness: f64, paint: Paint, lay
         let arrow = if paint.is_change() { 14.0 } else { 0.0 };
         let look = Text::label(Anchor::Start);
         let wide = width_of(&point.text, look.size) + arrow;
-        // Behind a tick that stands where the words would.
+        // Move the text past ticks that it would overlap.
         let words = end..text + wide + 6.0;
         for at in layout.ticks_in(point.y).filter(|at| words.contains(at)) {
             text = text.max(at + 8.0);
         }
-        // An own ground keeps rules out of the words.
+        // A background keeps rules from crossing the text.
         canvas.rectangle((text - 2.0, y - half), (text + wide, y + half), Tint::Sheet);
         if paint.is_change() {
             canvas.mark((text + 5.0, y), paint);
@@ -184,7 +184,7 @@ fn bar(canvas: &mut Canvas<'_>, point: &Point, thickness: f64, paint: Paint, lay
     }
 }
 
-/// A bar from the horizontal axis over the extent.
+/// Draws a bar from the horizontal axis, over the extent.
 fn column(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<'_>) {
     let [left, right] = point.extent.unwrap_or([point.x; 2]).map(|edge| layout.x(edge));
     let (left, right) = (left + 1.0, right - 1.0);
@@ -195,7 +195,7 @@ fn column(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<
     );
 }
 
-/// A dot with its interval, and an arrow head where the interval or the dot is beyond the edge.
+/// Draws a dot with its interval, and an arrowhead if either is beyond the edge.
 fn interval(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<'_>) {
     let color = paint;
     let y = layout.y(point.y);
@@ -223,8 +223,8 @@ fn ticks(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
     }
 }
 
-/// Broken lines from bottom to top. Their words stand over the frame, in a second line where there
-/// is no room in the first.
+/// Draws dashed lines from bottom to top. Their labels are above the frame, on a second line if the
+/// first has no room.
 fn rules(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
     let frame = layout.frame;
     let mut taken = [f64::NEG_INFINITY; 2];

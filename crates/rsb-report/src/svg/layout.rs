@@ -1,20 +1,20 @@
-//! Where on the sheet everything stands, in pixels.
+//! Layout of a picture, in pixels.
 
 use super::canvas::{HEAD, MARGIN, width_of};
 use super::legend_width;
 use crate::chart::{Axis, AxisScale, Chart, DatasetKind, Legend};
 
-/// Between a row's label and the frame.
+/// Distance between a row's label and the frame.
 pub(super) const GAP: f64 = 10.0;
 pub(super) const LEGEND_LINE: f64 = 22.0;
 const WIDTH: f64 = 900.0;
 const FRAME_HEIGHT: f64 = 310.0;
-/// Room for a legend at the right: what its longest name needs, but no less and no more.
+/// Minimum and maximum width of a legend on the right.
 const LEGEND_RIGHT: [f64; 2] = [210.0, 340.0];
-/// No label of a row takes more than this.
+/// Maximum width of a row's label.
 const WIDEST_LABEL: f64 = 365.0;
 
-/// Left, top, right, bottom.
+/// Edges of the data area.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub(super) left: f64,
@@ -38,7 +38,7 @@ impl<'a> Layout<'a> {
             AxisScale::Rows => row * (y_axis.bounds[1] - y_axis.bounds[0]),
             AxisScale::Linear | AxisScale::Log => FRAME_HEIGHT,
         };
-        // Two lines of words fit over the frame, since what they name may be close together.
+        // Leave space for two lines of labels above the frame, because rules may be close together.
         let has_words = chart
             .datasets
             .iter()
@@ -61,13 +61,13 @@ impl<'a> Layout<'a> {
         Self { size: (WIDTH, frame.bottom + 56.0 + legend), frame, row, chart }
     }
 
-    /// The pixel of a coordinate along x; what lies outside stays at the edge.
+    /// Returns the pixel of an x coordinate; at the edge if it is out of bounds.
     pub(super) fn x(&self, value: f64) -> f64 {
         let share = self.chart.x_axis.share(value);
         self.frame.left + share * (self.frame.right - self.frame.left)
     }
 
-    /// The pixel of a coordinate along y, or of a row.
+    /// Returns the pixel of a y coordinate, or of a row.
     pub(super) fn y(&self, value: f64) -> f64 {
         let share = self.chart.y_axis.share(value);
         let height = self.frame.bottom - self.frame.top;
@@ -77,7 +77,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Whether a coordinate along x is shown where it is, and not at the edge.
+    /// Returns whether an x coordinate is within the bounds, so that it is not drawn at the edge.
     pub(super) fn shows(&self, x: f64) -> bool {
         self.chart.x_axis.shows(x)
     }
@@ -86,14 +86,14 @@ impl<'a> Layout<'a> {
         self.chart.y_axis.scale == AxisScale::Rows
     }
 
-    /// The pixels along x of the ticks across row `y`.
+    /// Returns the x pixels of the ticks across row `y`.
     pub(super) fn ticks_in(&self, y: f64) -> impl Iterator<Item = f64> {
         let ticks = self.chart.datasets.iter().filter(|dataset| dataset.kind == DatasetKind::Ticks);
         let points = ticks.flat_map(|dataset| &dataset.points);
         points.filter(move |point| (point.y - y).abs() < 0.5).map(|point| self.x(point.x))
     }
 
-    /// Where a row's text stands, which has no bar to stand at.
+    /// Returns the x pixel of texts right of the frame, for rows without bars.
     pub(super) fn beside(&self) -> f64 {
         self.frame.right + GAP
     }
@@ -103,7 +103,7 @@ fn is_told(point: &crate::chart::Point) -> bool {
     !point.text.is_empty()
 }
 
-/// Rows are as high as what they hold.
+/// Returns the height of a row for the content of the chart.
 fn row_height(chart: &Chart) -> f64 {
     let mut height: f64 = 24.0;
     for dataset in &chart.datasets {
@@ -118,7 +118,7 @@ fn row_height(chart: &Chart) -> f64 {
     height
 }
 
-/// Room for the labels of the vertical axis and its title.
+/// Returns the space for the title and labels of the vertical axis.
 fn left_margin(axis: &Axis) -> f64 {
     let widest = axis.labels.iter().map(|label| width_of(&label.text, 12.0)).fold(0.0, f64::max);
     match axis.scale {
@@ -127,7 +127,7 @@ fn left_margin(axis: &Axis) -> f64 {
     }
 }
 
-/// Room for the legend, or for what stands beside rows.
+/// Returns the space for the legend, or for the texts next to rows.
 fn right(chart: &Chart) -> f64 {
     if chart.legend_position == Legend::Right {
         let [least, most] = LEGEND_RIGHT;
@@ -143,7 +143,7 @@ fn right(chart: &Chart) -> f64 {
         + 2.0 * GAP
 }
 
-/// Where each name of a legend below begins, and in which of its lines.
+/// Returns the x pixel and the line of each entry of a legend below the chart.
 pub(super) fn legend_places(chart: &Chart, left: f64, right: f64) -> Vec<(f64, usize)> {
     let mut places = Vec::new();
     let (mut x, mut line) = (left, 0);

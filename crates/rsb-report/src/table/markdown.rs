@@ -1,11 +1,11 @@
-//! A table in Markdown.
+//! Tables in Markdown.
 
 use super::{Align, Cell, Column, Table};
 use crate::markdown::escape;
 use crate::style::Tone;
 
 impl Table {
-    /// As a table in Markdown, everything escaped. Nothing when there are no rows.
+    /// Formats the table as Markdown, with all text escaped. Empty if there are no rows.
     pub fn markdown(&self) -> String {
         let used = self.used_columns();
         if used.is_empty() {

@@ -1,4 +1,4 @@
-//! What both forms of a table look like.
+//! Tests of both table formats.
 
 use super::*;
 use crate::style::{Color, Style};

@@ -1,4 +1,4 @@
-//! A table for a terminal, aligned. Widths are counted in characters.
+//! Aligned tables for a terminal. Widths are in characters.
 
 use std::collections::HashMap;
 
@@ -6,33 +6,33 @@ use super::{Align, Cell, Fit, Table};
 use crate::names::shorten_names;
 use crate::style::{Style, Tone, wrap_words};
 
-/// Columns that stand side by side.
+/// Columns that are shown side by side.
 #[derive(Debug, Default)]
 struct Band {
     used: Vec<usize>,
     widths: Vec<usize>,
     indent: usize,
-    /// Of each column what stands for cells that it has no room for.
+    /// For each column, the short forms of the cells that exceed its width.
     cuts: Vec<HashMap<String, String>>,
 }
 
 impl Band {
-    /// What its columns may take.
+    /// Returns the width available to its columns.
     fn room(&self, limit: usize) -> usize {
         limit.saturating_sub(self.indent).max(1)
     }
 }
 
-/// How far the later bands of a row stand behind its first.
+/// Indentation of all bands of a row after the first.
 const INDENT: usize = 2;
 const GAP: usize = 2;
-/// Before a column is cut below this, those that can be spared are left out.
+/// Optional columns are dropped before any column is shortened below this width.
 const COMFORTABLE: usize = 32;
-/// No column is made narrower than this.
+/// Minimum width of a shortened column.
 const NARROWEST: usize = 16;
 
 impl Table {
-    /// For a terminal: a heading, a rule, the rows, a line end each. Nothing when there are no
+    /// Formats the table for a terminal: heading, rule, rows, one per line. Empty if there are no
     /// rows.
     pub fn text(&self, style: Style) -> String {
         let (used, widths) = self.layout(style.width);
@@ -68,17 +68,17 @@ impl Table {
         out
     }
 
-    /// Whether its columns stand side by side within `limit`.
+    /// Returns whether all columns fit side by side in `limit`.
     pub fn fits(&self, limit: usize) -> bool {
         total(&self.layout(limit).1) <= limit
     }
 
-    /// Whether the column at `index` is shown within `limit`.
+    /// Returns whether the column at `index` is shown within `limit`.
     pub(crate) fn shows(&self, index: usize, limit: usize) -> bool {
         self.layout(limit).0.contains(&index)
     }
 
-    /// The columns to show within `limit`, and their widths.
+    /// Returns the columns to show within `limit`, and their widths.
     fn layout(&self, limit: usize) -> (Vec<usize>, Vec<usize>) {
         let mut used = self.used_columns();
         loop {
@@ -98,7 +98,8 @@ impl Table {
         self.columns.get(index).map(|column| column.fit)
     }
 
-    /// Widths that stay within `limit` where cutting columns down to `least` allows it.
+    /// Returns widths that stay within `limit` if shortening columns to `least` makes that
+    /// possible.
     fn widths(&self, used: &[usize], limit: usize, least: usize) -> Vec<usize> {
         let mut widths: Vec<usize> = used.iter().map(|&index| self.natural_width(index)).collect();
         let mut excess = total(&widths).saturating_sub(limit);
@@ -122,7 +123,7 @@ impl Table {
         cells.max().unwrap_or(0).max(title)
     }
 
-    /// The columns of the longest word in the column `index`, its title among them.
+    /// Returns the length of the longest word in the column `index`, including its title.
     fn longest_word(&self, index: usize) -> usize {
         let cells =
             self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.as_str());
@@ -130,8 +131,7 @@ impl Table {
         cells.chain(title).flat_map(str::split_whitespace).map(length).max().unwrap_or(0)
     }
 
-    /// The columns in as many bands as it takes to stay within `limit`: one, where they fit side by
-    /// side.
+    /// Distributes the columns to as many bands as `limit` requires; one if they fit side by side.
     fn bands(&self, used: &[usize], widths: &[usize], limit: usize) -> Vec<Band> {
         let mut bands = vec![Band::default()];
         for (&index, &width) in used.iter().zip(widths) {
@@ -147,7 +147,7 @@ impl Table {
             }
         }
         if bands.len() > 1 {
-            // Beside fewer neighbors there is room again for what was cut.
+            // With fewer neighbors, shortened columns may get their space back.
             for band in &mut bands {
                 band.widths = self.widths(&band.used, band.room(limit), NARROWEST);
                 let room = band.room(limit);
@@ -157,7 +157,7 @@ impl Table {
         bands
     }
 
-    /// Lays out a row: the lines of each band. Bands without text are left out, except the first.
+    /// Formats a row: the lines of each band. Omits bands without text, except the first.
     fn lines(&self, cells: &[Cell], bands: &[Band], style: Style) -> String {
         let mut out = String::new();
         for band in bands {
@@ -172,7 +172,8 @@ impl Table {
         out
     }
 
-    /// Shortens the cells of the column `index` that are longer than `width`, and its title.
+    /// Returns the short forms of the title and cells of the column `index` that are longer than
+    /// `width`.
     fn cuts(&self, index: usize, width: usize) -> HashMap<String, String> {
         let cells =
             self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.as_str());

@@ -1,13 +1,12 @@
-//! What the cases together tell about a difference of minima. That two minima differ as little as
-//! those of most cases do is evidence that both sides had an undisturbed process, however far off
-//! their other processes lie.
+//! Evidence from the other cases on a difference of minima. If two minima differ as little as those
+//! of most cases, both sides had an undisturbed process, however slow their other processes were.
 
 use super::Shift;
 use super::estimate::Estimate;
 use crate::noise_model::{ChangeCluster, NoiseModel};
 
-/// How near to each other two undisturbed sides lie. It narrows the interval of a change within the
-/// threshold, so it never makes one Regressed or Improved.
+/// Distance within which two undisturbed sides agree. It only narrows intervals of changes within
+/// the threshold, so it never makes a case Regressed or Improved.
 pub(super) struct Agreement {
     common: ChangeCluster,
     reach: f64,
@@ -25,8 +24,8 @@ impl Agreement {
         })
     }
 
-    /// The interval of `estimate`, which is `own`, when its change lies within the `limits` and
-    /// among the others'.
+    /// Returns the interval of `estimate`, narrowed from `own` if its change is within `limits` and
+    /// in the cluster of the other cases' changes.
     pub(super) fn narrow(
         &self,
         estimate: &Estimate,

@@ -1,29 +1,30 @@
-//! The levels of the low ends of intervals, corrected for the number of cases.
+//! Levels of the low ends of intervals, corrected for the number of cases.
 
 use super::estimate::Estimate;
 use super::{Pair, log_of_change};
 use crate::multiple_testing::ascending;
 
-/// What Holm's correction leaves to one pair.
+/// Result of Holm's correction for one pair.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CorrectedLevel {
-    /// The one-sided level of its low end.
+    /// One-sided level of its low end.
     pub(super) level: f64,
-    /// Whether that low end lies above T/2.
+    /// Whether that low end is above T/2.
     pub(super) clear: Clear,
 }
 
-/// Whether the low end of a change, as corrected over all cases, lies above T/2.
+/// Whether the low end of a change, corrected over all cases, is above T/2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clear {
-    /// It does.
+    /// It is above T/2.
     AboveHalf,
-    /// It does not.
+    /// It is not above T/2.
     Not,
 }
 
-/// Holm's step-down: the clearest pair is held to a share of alpha / 2 among all pairs, the next to
-/// a share among the rest, and so on until one fails; the others are held to that one's share.
+/// Computes Holm's step-down levels: the most significant pair is tested at alpha / 2 divided by
+/// the number of pairs, the next one at alpha / 2 divided by the number of remaining pairs, and so
+/// on until one fails; the others get the level of the failed one.
 pub(super) fn corrected_levels(
     pairs: &[Pair],
     estimates: &[Option<Estimate>],
@@ -37,7 +38,7 @@ pub(super) fn corrected_levels(
             estimate.map(|estimate| estimate.chance_above(limit))
         })
         .collect();
-    // A pair without a spread asks no question, so it takes no part in the correction.
+    // A pair without a spread is not tested, so the correction does not count it.
     let questions = chances.iter().flatten().count();
     let mut levels = vec![CorrectedLevel { level: alpha / 2.0, clear: Clear::Not }; pairs.len()];
     let mut failed_at = None;

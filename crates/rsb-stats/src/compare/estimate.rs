@@ -1,5 +1,4 @@
-//! The change of one pair on the logarithm, up being worse: where it lies, and how far it may be
-//! off.
+//! Estimate of the change of one pair, as a logarithm (larger is worse), with its error.
 
 use rsb_model::Better;
 
@@ -10,18 +9,18 @@ use crate::minimum::{expected_least, mean_excess};
 use crate::noise_model::{NoiseModel, ProcessSpread, Residual};
 use crate::trimmed::{Cut, Trimmed, trimmed_mean};
 
-/// Where the two sides of a pair lie.
+/// Location of a pair's baseline and difference of its sides.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Center {
     pub(super) baseline: f64,
     pub(super) residual: Residual,
-    /// How far the second smallest of the faster side lies above its least.
+    /// Gap between the smallest and the second smallest value of the faster side.
     alone: f64,
 }
 
 impl Center {
-    /// By the ratios of neighbors where there are some, else by what the processes of each side
-    /// show under `law`.
+    /// Estimates the center from the ratios of neighbors if the pair has any, otherwise from the
+    /// processes of each side under `law`.
     pub(super) fn of(pair: &Pair, law: NoiseModel) -> Self {
         let ratios = pair.ratios.as_ref().map(|ratios| {
             ratios.iter().map(|ratio| orient(*ratio, pair.better)).collect::<Vec<_>>()
@@ -34,14 +33,16 @@ impl Center {
         })
     }
 
-    /// What disturbed both of a pair cancels in its ratio; what disturbed one of them makes it as
-    /// often too low as too high, so both ends are left out.
+    /// Estimates the change from ratios. A disturbance of both processes of a pair cancels in its
+    /// ratio; one of a single process makes the ratio too low as often as too high, so both ends
+    /// are trimmed.
     fn of_neighbors([before, _]: &[Vec<f64>; 2], ratios: &[f64]) -> Option<Self> {
         let cut = Cut::both_ends(ratios.len());
         let ratio = trimmed_mean(ratios, cut)?;
         let residual = Residual {
             law: NoiseModel::Normal,
-            // A ratio varies with both of its values: half of its variance is that of one.
+            // A ratio varies with both of its values: half of its variance is the variance of one
+            // value.
             sum: ratio.sum_of_squares / cut.kept_share() / 2.0,
             degrees_of_freedom: ratio.kept - 1.0,
             difference: ratio.mean,
@@ -53,7 +54,7 @@ impl Center {
         })
     }
 
-    /// The mean of the faster half of each side.
+    /// Estimates the change from the mean of the faster half of each side.
     fn of_means(sides: &[Vec<f64>; 2]) -> Self {
         let cut = Cut::slow_half(fewest(sides));
         let blank = Trimmed { mean: f64::NAN, sum_of_squares: 0.0, kept: 1.0 }; // Never empty.
@@ -67,7 +68,7 @@ impl Center {
         Self { baseline: before.mean, residual, alone: 0.0 }
     }
 
-    /// The minimum of each side.
+    /// Estimates the change from the minimum of each side.
     fn of_leasts(sides: &[Vec<f64>; 2]) -> Self {
         let [before, after] = sides;
         let fewest = fewest(sides);
@@ -97,7 +98,8 @@ impl Center {
     }
 }
 
-/// What earlier runs tell of the scale of a case: as if they were sides of the same comparison.
+/// Returns the residual of the case's earlier runs, treated as additional sides of the comparison.
+/// `None` if they have no degrees of freedom.
 pub(super) fn past(pair: &Pair, law: NoiseModel) -> Option<Residual> {
     let runs: Vec<Vec<f64>> =
         pair.baseline.past().iter().map(|run| turned_logs(run, pair.better)).collect();
@@ -124,13 +126,13 @@ pub(super) fn past(pair: &Pair, law: NoiseModel) -> Option<Residual> {
     (found.degrees_of_freedom > 0.0).then_some(found)
 }
 
-/// Processes of the smaller side. Both sides are reduced alike, as the minimum of more, or the mean
-/// over less of the slow part, is lower.
+/// Returns the number of processes of the smaller side. Both sides are reduced to it: the minimum
+/// of more values, and the mean over a smaller slow part, would be lower.
 fn fewest(sides: &[Vec<f64>; 2]) -> usize {
     sides.iter().map(Vec::len).min().unwrap_or_default()
 }
 
-/// The logarithms of a side in ascending order, up being worse.
+/// Returns the logarithms of a side in ascending order, larger being worse.
 fn logs(side: &Side, better: Better) -> Vec<f64> {
     turned_logs(side.replicates(), better)
 }
@@ -139,15 +141,15 @@ fn turned_logs(values: &[f64], better: Better) -> Vec<f64> {
     sorted(&values.iter().map(|value| orient(value.ln(), better)).collect::<Vec<_>>())
 }
 
-/// The change with its error.
+/// A change with its error.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Estimate {
     pub(super) worse: f64,
-    /// The standard error of normal figures, or the scale of a difference of minima.
+    /// Standard error of normal values, or scale of a difference of minima.
     pub(super) error: f64,
     pub(super) degrees_of_freedom: f64,
     pub(super) law: NoiseModel,
-    /// What of the change rests on one process alone.
+    /// Part of the change that a single process accounts for.
     alone: f64,
 }
 
@@ -168,15 +170,16 @@ impl Estimate {
         }
     }
 
-    /// Chance of such a change where the true one is `limit`. One process that was fast by luck is
-    /// no evidence: the second least of the faster side must show the change as well.
+    /// Returns the probability of a change at least this large if the true change is `limit`. One
+    /// process that was fast by chance is no evidence: the second smallest value of the faster side
+    /// must show the change as well.
     pub(super) fn chance_above(&self, limit: f64) -> f64 {
         self.law.above((self.worse - self.alone - limit) / self.error, self.degrees_of_freedom)
     }
 
-    /// The interval that leaves out no more than a share of `2 × level`, `reach` being the factor
-    /// of that level. The end at zero of a change by `threshold` or more is that of the second
-    /// smallest.
+    /// Returns the interval that extends `reach` errors to each side, the quantile of a one-sided
+    /// error rate. For a change of at least a threshold, the end nearer to zero is that of the
+    /// second smallest value.
     pub(super) fn interval(&self, reach: f64, [better, worse]: [f64; 2]) -> [f64; 2] {
         let reach = reach * self.error;
         let below = if self.worse >= worse { self.alone } else { 0.0 };
@@ -193,7 +196,8 @@ impl NoiseModel {
         }
     }
 
-    /// How many errors the estimate exceeds the truth by with chance `p`.
+    /// Returns the number of standard errors by which the estimate exceeds the true value with
+    /// probability `p`.
     pub(super) fn exceeded_with(self, p: f64, degrees_of_freedom: f64) -> f64 {
         match self {
             Self::Normal => t_exceeded_with(p, degrees_of_freedom),

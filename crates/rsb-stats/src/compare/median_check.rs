@@ -1,6 +1,7 @@
-//! The check of the median. A floor and a minimum tell what code costs when nothing disturbs it; code that became slow most of the time, and not always, is as fast as ever by them. So where
-//! the median is worse, and by more than the baseline itself explains, a case is not called
-//! Unchanged or Improved by its fastest samples alone.
+//! Check of the median. Low quantiles and minima show the cost of undisturbed code, so code that
+//! became slow most of the time, but not always, looks unchanged by them. If the median is worse,
+//! and by more than the variation of the baseline explains, a case is not called Unchanged or
+//! Improved by its fastest samples.
 
 use rsb_model::{ReasonCode, Verdict};
 
@@ -9,8 +10,8 @@ use crate::conclusion::Doubt;
 use crate::noise_model::ChangeCluster;
 use crate::wording::describe_change;
 
-/// Returns how far the medians of cases with a single process in the baseline move, all cases
-/// together.
+/// Returns the spread of the median changes of all cases with a single process in the baseline.
+/// `None` if there are too few such cases.
 pub(super) fn scatter(pairs: &[Pair]) -> Option<f64> {
     let alone = pairs.iter().filter(|pair| pair.ratios.is_none() && pair.baseline.is_lone());
     let moves: Vec<f64> = alone.map(worsening).collect();
@@ -23,7 +24,7 @@ pub(super) fn doubt(candidate: &Candidate<'_>) -> Option<Doubt> {
     let worse = worsening(pair) - shift.log;
     let change = change_of_log(worse, pair.better);
     let passes = matches!(found.verdict, Verdict::Unchanged | Verdict::Improved);
-    // Pairs tell by their neighbors, most of which count.
+    // Paired sides are judged by a trimmed mean of their ratios, to which most pairs contribute.
     if pair.ratios.is_some()
         || !passes
         || change < pair.threshold
@@ -40,9 +41,9 @@ pub(super) fn doubt(candidate: &Candidate<'_>) -> Option<Doubt> {
     })
 }
 
-/// How far a median may be off without any change of the code: as far as those of the baseline's
-/// own processes; with one process there, as far as those of the other cases, or else as those of
-/// the current side.
+/// Returns the distance that a median may move without a change of the code: the spread of the
+/// medians of the baseline's processes; with one process there, that of the other cases, or else
+/// that of the current side.
 fn median_tolerance(pair: &Pair, scatter: Option<f64>) -> f64 {
     let own = pair.baseline.medians_apart();
     own.or(scatter).or_else(|| pair.current.medians_apart()).unwrap_or(0.0)
@@ -75,7 +76,7 @@ mod tests {
         }
     }
 
-    /// The verdict on a case beside eleven whose processes agree within 1 %.
+    /// Returns the conclusion for a case among eleven whose processes agree within 1 %.
     fn among_others(last: Pair, processes: usize) -> CaseConclusion {
         let others = (0..11).map(|at| pair(steady_side(at, processes), steady_side(at, processes)));
         let pairs: Vec<Pair> = others.chain([last]).collect();
@@ -94,14 +95,14 @@ mod tests {
         let steady = side(&[100.0, 101.0, 99.5], &[102.0, 103.0, 101.5]);
         let one = side(&[100.0], &[102.0]);
         for (baseline, current, reason) in [
-            // 98 of 100 samples in every process; with one process a side, the other cases tell
-            // what is usual.
+            // 98 of 100 samples in every process; with one process per side, the other cases show
+            // the usual variation.
             (steady.clone(), side(&[100.0, 101.0, 99.5], &[204.0, 206.0, 203.0]), MedianWorse),
             (one.clone(), side(&[100.0], &[204.0]), MedianWorse),
             (one, side(&[100.0], &[106.0]), WithinNoise),
-            // Improved by its floor.
+            // Improved by its low quantile.
             (steady.clone(), side(&[80.0, 80.5, 79.5], &[204.0, 206.0, 203.0]), MedianWorse),
-            // Below the threshold, or no further than the baseline strays by itself.
+            // Below the threshold, or within the variation of the baseline.
             (steady.clone(), side(&[100.0, 101.0, 99.5], &[110.0, 111.0, 109.5]), WithinNoise),
             (
                 side(&[100.0, 101.0, 99.5], &[102.0, 140.0, 150.0]),
@@ -110,7 +111,7 @@ mod tests {
             ),
             // One of three processes is a minority.
             (steady.clone(), side(&[100.0, 101.0, 99.5], &[102.0, 103.0, 204.0]), WithinNoise),
-            // What is clear stays clear.
+            // A clear regression stays one.
             (steady.clone(), side(&[200.0, 202.0, 199.0], &[204.0, 206.0, 203.0]), AboveThreshold),
         ] {
             let processes = baseline.replicates().len();
@@ -134,7 +135,7 @@ mod tests {
         assert!(found[..11].iter().all(|each| each.verdict == Verdict::Unchanged), "{found:?}");
     }
 
-    /// Ten runs, the last `slow` of them slower by `factor`.
+    /// Builds ten runs, the last `slow` of them slower by `factor`.
     fn ten_runs(slow: usize, factor: f64) -> Side {
         let mut times = Vec::new();
         for at in 0..10 {

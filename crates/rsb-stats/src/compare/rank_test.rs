@@ -1,18 +1,18 @@
-//! The rank test against the baseline's own processes. A noise model describes processes of one
-//! kind. If some are slow for all of their life, because of their memory layout or a neighbor, three
-//! slow ones in a row come by luck; ranks among the processes of the baseline give the chance of it
-//! without a model.
+//! Rank test against the baseline's own processes. A noise model describes processes of one kind.
+//! If some are slow for all of their life, because of their memory layout or a neighbor, three slow
+//! ones in a row can occur by chance; ranks among the processes of the baseline give the
+//! probability of that without a model.
 
 use rsb_model::{Better, ReasonCode, Verdict};
 
 use super::{Candidate, Pair, Shift, log_of_change, orient};
 use crate::conclusion::Doubt;
 
-/// What is Regressed and may well come by luck is Inconclusive: with a chance above this.
+/// Probability above which a Regressed that may be chance becomes Inconclusive.
 const MAX_RANK_CHANCE: f64 = 0.005;
 
-/// Withdraws Regressed if so many processes of the baseline, or of earlier runs, are as slow as the
-/// current side that all of the current side would be by chance too often.
+/// Withdraws Regressed if enough processes of the baseline, or of earlier runs, are as slow as the
+/// current side that its slowness is too likely to be chance.
 pub(super) fn doubt(candidate: &Candidate<'_>) -> Option<Doubt> {
     let &Candidate { pair, found, shift, .. } = candidate;
     if found.verdict != Verdict::Regressed || pair.ratios.is_some() {
@@ -26,24 +26,26 @@ pub(super) fn doubt(candidate: &Candidate<'_>) -> Option<Doubt> {
     Some(Doubt {
         reason: ReasonCode::BaselineAsSlow,
         detail: format!("{slow} of {processes} earlier processes were as slow"),
-        consequence: "which may be luck: measure again, or both sides at once with `gate --against`",
+        consequence: "which may be chance: measure again, or both sides at once with `gate \
+                      --against`",
     })
 }
 
-/// Number of processes of the baseline, and of earlier runs, that are as slow as those that are
-/// judged, within half of the threshold.
+/// Number of processes of the baseline, and of earlier runs, that are as slow as the judged ones,
+/// within half of the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct BaselineRankTest {
-    /// As slow.
+    /// Number of processes that are as slow.
     slow: usize,
-    /// All of them.
+    /// Number of all processes of the baseline and earlier runs.
     processes: usize,
-    /// Processes that are judged.
+    /// Number of processes that are judged.
     judged: usize,
 }
 
 impl BaselineRankTest {
-    /// `None` where none is as slow: ranks of a few processes say nothing more then.
+    /// Counts the slow processes. `None` if no process is as slow: ranks of a few processes carry
+    /// no further evidence then.
     fn of(pair: &Pair, shift: Shift) -> Option<Self> {
         let before = oriented_logs(pair.baseline.replicates(), pair.better);
         let after: Vec<f64> = oriented_logs(pair.current.replicates(), pair.better)
@@ -66,13 +68,14 @@ impl BaselineRankTest {
         (slow > 0).then_some(Self { slow, processes: all.len(), judged: after.len() })
     }
 
-    /// Chance that all that are judged would lie there, were all of one kind.
+    /// Returns the probability that all judged processes fall in the slow range if all processes
+    /// are of one kind.
     fn chance(self) -> f64 {
         (1..=self.judged).map(|at| (self.slow + at) as f64 / (self.processes + at) as f64).product()
     }
 }
 
-/// The logarithms of `values`, up being worse.
+/// Returns the logarithms of `values`, larger being worse.
 fn oriented_logs(values: &[f64], better: Better) -> Vec<f64> {
     values.iter().map(|value| orient(value.ln(), better)).collect()
 }
@@ -96,7 +99,7 @@ mod tests {
         }
     }
 
-    /// One process in three is 1.3 times as long, in the baseline and in earlier runs.
+    /// One process in three takes 1.3 times as long, in the baseline and in earlier runs.
     #[test]
     fn what_the_baseline_does_by_luck_is_no_regression() {
         let steady = [100.0, 101.0, 100.5, 100.2, 100.7, 100.1, 100.4, 100.6, 100.3];

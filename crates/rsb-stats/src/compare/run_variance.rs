@@ -1,19 +1,19 @@
-//! How far all cases of a run move together from one run to the next, as earlier runs tell it: what
-//! the machine did to a whole run is in all of its processes, so that these cannot show it.
+//! Variance between runs that all cases share, estimated from earlier runs. A disturbance of a
+//! whole run affects all of its processes, so the processes of one run cannot show it.
 
 use super::{Pair, orient};
 use crate::estimate::{median, median_absolute_deviation};
 use crate::noise_model::MIN_CASES;
 
-/// Fewest steps from one run to the next that tell it.
+/// Minimum number of steps from one run to the next.
 const FEWEST: usize = 3;
 
-/// Variance of the median of normal figures over that of their mean: π/2.
+/// Variance of the median of normal values over that of their mean: π/2.
 const VARIANCE_OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 
-/// The variance that this adds to a change between two runs; 0 where fewer than three earlier runs,
-/// or fewer than ten cases, tell it. Single cases whose code changed do not: a step is where most
-/// of the cases went.
+/// Returns the variance that shared movement adds to a change between two runs; 0 if there are
+/// fewer than three usable steps between runs, or fewer than ten cases. Code changes of single
+/// cases do not affect it, because a step is the median over all cases.
 pub(super) fn run_variance(pairs: &[Pair]) -> f64 {
     let apart: Vec<&Pair> = pairs.iter().filter(|pair| pair.ratios.is_none()).collect();
     let runs = apart.iter().map(|pair| pair.baseline.past().len()).max().unwrap_or_default();
@@ -32,8 +32,8 @@ pub(super) fn run_variance(pairs: &[Pair]) -> f64 {
     (steps.iter().sum::<f64>() / steps.len() as f64).max(0.0)
 }
 
-/// The square of how far the cases went together from one run to the next, less what their own
-/// noise adds to it.
+/// Returns the squared common step of the cases from one run to the next, less the part that their
+/// own noise contributes.
 fn squared_step(levels: &[Vec<Option<f64>>], run: usize) -> Option<f64> {
     let steps: Vec<f64> = levels
         .iter()
@@ -47,8 +47,8 @@ fn squared_step(levels: &[Vec<Option<f64>>], run: usize) -> Option<f64> {
     Some(median(&steps)?.powi(2) - noise)
 }
 
-/// The least of the processes: the law of a run's level does not matter, that it is the same for
-/// all does.
+/// Returns the minimum of the processes. The noise model of a run's level does not matter, as long
+/// as all runs use the same.
 fn level(pair: &Pair, values: &[f64]) -> Option<f64> {
     values.iter().map(|value| orient(value.ln(), pair.better)).min_by(f64::total_cmp)
 }
@@ -60,8 +60,8 @@ mod tests {
     use super::*;
     use crate::compare::Side;
 
-    /// Cases whose runs lie at `runs`, the last of them the baseline; the first case was made
-    /// faster before the last.
+    /// Builds cases whose runs are at the levels `runs`, the last of them the baseline; the first
+    /// case became faster before the last run.
     fn pairs(cases: usize, runs: &[f64]) -> Vec<Pair> {
         let (last, earlier) = runs.split_last().unwrap();
         let mut pairs = Vec::new();

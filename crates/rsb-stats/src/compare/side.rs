@@ -1,14 +1,14 @@
-//! The figures of one side: what each fresh process shows at its best, and in its middle.
+//! Values of one side of a comparison: the low value and the median of each fresh process.
 
 use rsb_model::BenchmarkResult;
 use rsb_model::samples::share_of_sorted;
 
 use crate::estimate::{median, sorted};
 
-/// How many of the processes may lie further apart than what is called their spread, at each end.
+/// Share of the processes at each end that the spread of the medians leaves out.
 const FAR: f64 = 0.1;
 
-/// The values of one side, one for each fresh process, in the metric's unit: finite and above zero.
+/// Values of one side, one per fresh process, in the metric's unit: finite and above zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
     replicates: Vec<f64>,
@@ -17,10 +17,10 @@ pub struct Side {
     facts: SideFacts,
 }
 
-/// Facts about a side besides its values, for the checks of a verdict.
+/// Additional facts about a side for the checks of a verdict.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SideFacts {
-    /// Number of samples, over all processes.
+    /// Number of samples of all processes.
     pub samples: usize,
 }
 
@@ -32,14 +32,15 @@ impl SideFacts {
 }
 
 impl Side {
-    /// `None` when there is no value, or one is not finite or not above zero: a ratio would mean
-    /// nothing.
+    /// Creates a side. `None` if there is no value, or if one is not finite or not above zero, as
+    /// its ratios would be meaningless.
     pub fn new(replicates: Vec<f64>) -> Option<Self> {
         let medians = replicates.clone();
         Self::with_medians(replicates, medians)
     }
 
-    /// As [`Side::new`], where the median of a process is another than its value.
+    /// Creates a side like [`Side::new`], with medians of the processes that differ from their
+    /// values.
     pub fn with_medians(replicates: Vec<f64>, medians: Vec<f64>) -> Option<Self> {
         let complete = !replicates.is_empty() && replicates.len() == medians.len();
         let usable = complete && replicates.iter().chain(&medians).all(|value| is_usable(*value));
@@ -51,7 +52,7 @@ impl Side {
         })
     }
 
-    /// As [`Side::with_medians`], with the facts in the results of the side.
+    /// Creates a side like [`Side::with_medians`], with the facts from its results.
     pub fn of_results(
         results: &[&BenchmarkResult],
         replicates: Vec<f64>,
@@ -61,9 +62,9 @@ impl Side {
         Some(Self { facts: SideFacts::of(results), ..side })
     }
 
-    /// With what processes of earlier runs gave, run by run, oldest first; the same runs for every
-    /// case, and nothing for a run that has not measured this one. They tell how far processes lie
-    /// apart, and nothing of where the side lies: the code may have been another.
+    /// Adds the values of the processes of earlier runs, run by run, oldest first: the same runs
+    /// for every case, with an empty list for a run that did not measure this one. They are used
+    /// for the spread between processes only, not for the location: the code may have changed.
     #[must_use]
     pub fn with_past(mut self, runs: Vec<Vec<f64>>) -> Self {
         self.past = runs
@@ -73,33 +74,33 @@ impl Side {
         self
     }
 
-    /// The values.
+    /// Returns the values.
     pub fn replicates(&self) -> &[f64] {
         &self.replicates
     }
 
-    /// The processes of earlier runs, run by run.
+    /// Returns the values of the processes of earlier runs, run by run.
     pub(super) fn past(&self) -> &[Vec<f64>] {
         &self.past
     }
 
-    /// Facts besides the values. Without any if the side was not made from results.
+    /// Returns the additional facts; the default if the side was not created from results.
     pub const fn facts(&self) -> &SideFacts {
         &self.facts
     }
 
-    /// Whether a single process gave it.
+    /// Returns whether the side has a single process.
     pub fn is_lone(&self) -> bool {
         self.replicates.len() == 1
     }
 
-    /// The logarithm of the median over the processes of each one's median.
+    /// Returns the logarithm of the median over the processes' medians.
     pub(super) fn median_log(&self) -> f64 {
         median(&self.median_logs()).unwrap_or(f64::NAN) // Never empty.
     }
 
-    /// How far the medians of the processes lie apart, on the logarithm; of more than five, the
-    /// outermost tenth at each end does not count. `None` of a single process.
+    /// Returns the spread of the processes' medians, as a difference of logarithms. With more than
+    /// five processes, the outermost tenth at each end is left out. `None` for a single process.
     pub(super) fn medians_apart(&self) -> Option<f64> {
         let logs = sorted(&self.median_logs());
         let (low, high) = (share_of_sorted(&logs, FAR)?, share_of_sorted(&logs, 1.0 - FAR)?);

@@ -16,16 +16,16 @@ pub(super) struct Cases<'a> {
     results: HashMap<&'a CaseId, Entry<'a>>,
 }
 
-/// Every result of one case on one side.
+/// All results of one case on one side.
 #[derive(Default)]
 pub(super) struct Entry<'a> {
     measured: Vec<&'a BenchmarkResult>,
-    /// The places of the runs that measured it.
+    /// Positions of the runs that measured it.
     measured_in: Vec<usize>,
     others: Vec<&'a BenchmarkResult>,
 }
 
-/// How a case stands on the side that is judged.
+/// Status of a case on one side.
 pub(super) enum CaseStatus<'a> {
     /// Measured in every run.
     Measured(Vec<&'a BenchmarkResult>),
@@ -42,7 +42,7 @@ pub(super) enum CaseStatus<'a> {
 }
 
 impl<'a> Cases<'a> {
-    /// Those of `runs` that the policy does not leave out.
+    /// Collects the cases of `runs`, except those that the policy ignores.
     pub(super) fn of(runs: &'a [Run], policy: &Policy) -> Self {
         let mut cases = Self { runs, order: Vec::new(), results: HashMap::new() };
         let each = runs
@@ -68,14 +68,14 @@ impl<'a> Cases<'a> {
         cases
     }
 
-    /// The cases that a run judged against this side must have: those measured, and those that
-    /// failed, cannot be read or were only simulated here, which get no verdict. What was skipped
-    /// here promised nothing.
+    /// Returns the cases that a run judged against this side must have: those that were measured
+    /// here, and those that failed, cannot be read or were only simulated here, which get no
+    /// verdict. Skipped cases are not expected.
     pub(super) fn expected_cases(&self) -> impl Iterator<Item = &'a CaseId> {
         self.order.iter().copied().filter(|id| self.expects(id))
     }
 
-    /// Whether `id` is among [`Cases::expected_cases`].
+    /// Returns whether `id` is among [`Cases::expected_cases`].
     pub(super) fn expects(&self, id: &CaseId) -> bool {
         self.find(id).is_some_and(|entry| {
             !entry.measured.is_empty()
@@ -84,41 +84,41 @@ impl<'a> Cases<'a> {
         })
     }
 
-    /// Whether `result`, of a baseline, holds samples of one of these runs because a person
-    /// accepted them.
+    /// Returns whether `result`, of a baseline, contains samples of one of these runs because a
+    /// person accepted them.
     pub(super) fn was_accepted(&self, result: &BenchmarkResult) -> bool {
         let from = result.metadata.get(ACCEPTED_FROM).and_then(|id| id.as_str());
         from.is_some_and(|from| self.runs.iter().any(|run| run.run_id.0 == from))
     }
 
-    /// The cases that ran here, whatever came of it.
+    /// Returns the cases that ran here, whatever their outcome.
     pub(super) fn present(&self) -> impl Iterator<Item = &'a CaseId> {
         self.order.iter().copied().filter(|id| !matches!(self.standing(id), CaseStatus::Skipped(_)))
     }
 
-    /// The cases that were planned here and did not run.
+    /// Returns the cases that were planned here and did not run.
     pub(super) fn skipped_cases(&self) -> impl Iterator<Item = &'a CaseId> {
         self.order.iter().copied().filter(|id| matches!(self.standing(id), CaseStatus::Skipped(_)))
     }
 
-    /// Every result of `id`.
+    /// Returns the results of `id`.
     pub(super) fn find(&self, id: &CaseId) -> Option<&Entry<'a>> {
         self.results.get(id)
     }
 
-    /// The measured results of `id`; `None` when there is none.
+    /// Returns the measured results of `id`; `None` if there are none.
     pub(super) fn measured_results(&self, id: &CaseId) -> Option<&[&'a BenchmarkResult]> {
         self.find(id).map(|entry| entry.measured.as_slice()).filter(|measured| !measured.is_empty())
     }
 
-    /// The factors of each measured result of `id`.
+    /// Returns the factors of each measured result of `id`.
     pub(super) fn factors(&self, id: &CaseId) -> Vec<Cow<'a, Factors>> {
         let Some(entry) = self.find(id) else { return Vec::new() };
         let each = entry.measured.iter().zip(&entry.measured_in);
         each.map(|(result, &at)| result.factors_in(&self.runs[at].environment)).collect()
     }
 
-    /// How `id` stands, the worst of all runs first.
+    /// Returns the status of `id`; the worst outcome of all runs takes precedence.
     pub(super) fn standing(&self, id: &CaseId) -> CaseStatus<'a> {
         let Some(entry) = self.find(id) else { return CaseStatus::Missing };
         if let Some(failed) = entry.has(Outcome::Failed) {
@@ -130,8 +130,8 @@ impl<'a> Cases<'a> {
                 entry.has(Outcome::Skipped).and_then(|result| result.reason.as_ref()),
             )
         } else {
-            // What a person accepted stands in one run of a baseline, in place of what all of them
-            // held.
+            // An accepted result is in one run of a baseline only and replaces those of all its
+            // runs.
             let is_accepted =
                 entry.measured.iter().any(|result| result.metadata.contains_key(ACCEPTED_FROM));
             let without = self
@@ -159,7 +159,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// How a result ended. What ran on a fake GPU is simulated, whatever it claims.
+/// Returns the outcome of a result. A result of a fake GPU is simulated, regardless of its recorded
+/// outcome.
 fn outcome(result: &BenchmarkResult) -> Outcome {
     if result.outcome == Outcome::Measured && result.device_type == Some(DeviceType::Simulated) {
         Outcome::Simulated

@@ -1,8 +1,8 @@
-//! What textbook statistics say of each case, for a reader who knows them. They are added to a
-//! comparison that is already judged: no verdict follows from them.
+//! Textbook statistics of each case, for readers who know them. They are added to a comparison that
+//! is already judged: no verdict depends on them.
 //!
-//! Tests and effect sizes rest on the median of each process, as the samples of one process are not
-//! independent of each other; outliers and percentiles on all samples of a side.
+//! Tests and effect sizes use the median of each process, because the samples of one process are
+//! not independent of each other; outliers and percentiles use all samples of a side.
 
 use rsb_model::record::{
     BothSides, ComparisonResult, ComparisonStatistics, OutlierCounts, PercentileChanges, TTest,
@@ -16,14 +16,14 @@ use crate::estimate::{OutlierRule, median, outliers, quantile};
 use crate::hypothesis::{TestResult, mann_whitney, paired_t, welch_t};
 use crate::interval::{Interval, difference_interval, mean_interval};
 
-/// Error rate of the intervals beside the t tests.
+/// Error rate of the intervals reported with the t tests.
 const ALPHA: f64 = 0.05;
 /// Tukey's inner fences.
 const IQR: OutlierRule = OutlierRule::Iqr(1.5);
 const MAD: OutlierRule = OutlierRule::Mad(3.5);
 
-/// `result`, which compares these runs, with the statistics of every case whose times both sides
-/// measured.
+/// Returns `result`, a comparison of these runs, with the statistics of every case whose times both
+/// sides measured.
 pub fn with_statistics(
     result: ComparisonResult,
     baseline: &[Run],
@@ -43,15 +43,15 @@ pub fn with_statistics(
     result
 }
 
-/// The times of one iteration on one side, in milliseconds.
+/// Times of one iteration on one side, in milliseconds.
 struct Times {
     all: Vec<f64>,
-    /// One for each process.
+    /// One median per process.
     medians: Vec<f64>,
 }
 
 impl Times {
-    /// `None` when there is none, or one cannot be read.
+    /// Collects the times of a case. `None` if there are none, or if one cannot be read.
     fn of(runs: &[Run], id: &CaseId) -> Option<Self> {
         let mut times = Self { all: Vec::new(), medians: Vec::new() };
         let measured = runs
@@ -104,15 +104,14 @@ fn statistics(before: &Times, after: &Times) -> Option<ComparisonStatistics> {
     })
 }
 
-/// A test as the document has it; `None` where figures at the edge of what a number can hold made
-/// it meaningless.
+/// Converts a test to its form in the document; `None` if values overflowed or are not finite.
 fn t_test(test: TestResult, Interval { low, high }: Interval) -> Option<TTest> {
     let (t, p, degrees_of_freedom) = (test.statistic, test.p_value, test.degrees_of_freedom?);
     let known = [t, p, degrees_of_freedom, low, high].iter().all(|figure| figure.is_finite());
     known.then_some(TTest { t, degrees_of_freedom, p, confidence_interval: [low, high] })
 }
 
-/// The change of the quantile `share` in percent.
+/// Returns the change of the quantile `share` in percent.
 fn change(before: &Times, after: &Times, share: f64) -> Option<f64> {
     let percent = 100.0 * (quantile(&after.all, share)? / quantile(&before.all, share)? - 1.0);
     percent.is_finite().then_some(percent)

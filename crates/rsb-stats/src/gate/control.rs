@@ -1,5 +1,5 @@
-//! Whether the machine moved between the two sides, by the control set, and what that leaves of the
-//! verdicts.
+//! Detection of a machine that changed between the two sides, by the control set, and its effect on
+//! the verdicts.
 
 use rsb_model::{CaseId, ReasonCode, Verdict};
 
@@ -8,18 +8,18 @@ use crate::compare::{ErrorRates, Pair, Shift, compare, compare_less};
 use crate::conclusion::CaseConclusion;
 use crate::policy::{Policy, WhenMoved};
 
-/// One question that was asked: its case and its two sides.
+/// A case and the two sides to compare.
 pub(super) type ControlQuestion<'a> = (&'a CaseId, &'a Pair);
 
-/// What came of a question.
+/// Verdict of a question after the control set was applied.
 pub(crate) struct ControlAnswer {
-    /// The finding, its verdict after the control set was heard.
+    /// Conclusion, with its verdict after the control set was applied.
     pub(crate) finding: CaseConclusion,
-    /// What the control set adds to the reason, where it has something to say.
+    /// Text that the control set adds to the reason, if any.
     pub(crate) remark: Option<String>,
 }
 
-/// Judges every question, and hears the control set.
+/// Judges every question and applies the control set.
 pub(super) fn judge(asked: &[ControlQuestion<'_>], policy: &Policy) -> Vec<ControlAnswer> {
     let pairs: Vec<Pair> = asked.iter().map(|(_, pair)| (*pair).clone()).collect();
     let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
@@ -44,13 +44,13 @@ pub(super) fn judge(asked: &[ControlQuestion<'_>], policy: &Policy) -> Vec<Contr
     .collect()
 }
 
-/// Pairs were measured on one machine at one time: what it did is in both sides, and the control
-/// set is cases as any.
+/// Returns whether the case is in the control set. Paired sides were measured on one machine at the
+/// same time, so its changes affect both, and control cases are treated like any other.
 fn is_control(id: &CaseId, pair: &Pair, policy: &Policy) -> bool {
     pair.ratios.is_none() && policy.is_control(id.as_str())
 }
 
-/// The control cases that clearly moved.
+/// Control cases with a clear change.
 #[derive(Default)]
 pub(crate) struct ControlDrift {
     slower: Vec<String>,
@@ -77,7 +77,7 @@ impl ControlDrift {
         all.join(", ")
     }
 
-    /// The mean move of all control cases, when the policy wants it taken out.
+    /// Returns the mean change of all control cases, if the policy subtracts it.
     pub(crate) fn correction(
         &self,
         controls: &[(&CaseId, CaseConclusion)],
@@ -96,7 +96,8 @@ impl ControlDrift {
             .collect();
         let count = known.len() as f64;
         let log = known.iter().map(|(log, _)| log).sum::<f64>() / count;
-        // Cases move unlike far: how unlike the control cases moved is part of what is not known.
+        // Cases respond differently to the machine, so the spread of the control cases is part of
+        // the uncertainty.
         let apart = known.iter().map(|(each, _)| (each - log).powi(2)).sum::<f64>()
             / (count - 1.0).max(1.0);
         let own = known.iter().map(|(_, reach)| (reach / 2.0).powi(2)).sum::<f64>() / count;
@@ -113,10 +114,10 @@ impl ControlDrift {
             let taken = reason::signed_percent(shift.log.exp_m1());
             return ControlAnswer {
                 finding,
-                remark: Some(format!("{taken} of the control set taken out")),
+                remark: Some(format!("{taken} of the control set subtracted")),
             };
         }
-        // A slower machine may explain what looks slower; a faster one may hide what became slower.
+        // A slower machine may explain what looks slower; a faster one may hide a slowdown.
         let explained = finding.verdict == Verdict::Regressed && !self.slower.is_empty();
         let hidden = matches!(finding.verdict, Verdict::Unchanged | Verdict::Improved)
             && !self.faster.is_empty();
@@ -138,9 +139,9 @@ impl ControlDrift {
     }
 }
 
-/// A control case of this product is not what is judged: it is steady, or the machine moved. Any
-/// other is code as well, and what it shows is its own verdict, which no move of the control set
-/// excuses.
+/// Judges a control case. This product's own control cases are not under test: each is steady, or
+/// the machine changed. Any other control case is code under test as well and keeps its own
+/// verdict, which no change of the control set excuses.
 pub(crate) fn of_control(id: &CaseId, finding: CaseConclusion, policy: &Policy) -> ControlAnswer {
     let Some(_) = direction(&finding, policy) else {
         let finding = if policy.is_own_control(id.as_str()) {
@@ -160,7 +161,7 @@ pub(crate) fn of_control(id: &CaseId, finding: CaseConclusion, policy: &Policy) 
         WhenMoved::Correct => (
             Verdict::Unchanged,
             ReasonCode::WithinNoise,
-            "the machine changed; its move is taken out of every case",
+            "the machine changed; its change is subtracted from every case",
         ),
         _ => (
             Verdict::Inconclusive,
@@ -174,7 +175,7 @@ pub(crate) fn of_control(id: &CaseId, finding: CaseConclusion, policy: &Policy) 
     }
 }
 
-/// Where a control case clearly moved.
+/// Direction of a clear change of a control case.
 enum Direction {
     Slower,
     Faster,

@@ -1,13 +1,13 @@
-//! On how little verdicts rest, as far as no single row says it well enough.
+//! A note on comparisons with weak evidence, for what no single row shows.
 
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 
 use super::Row;
 use crate::compare::Pair;
 
-/// A note where comparisons rest on one process of a side: it cannot tell code from how it lay in
-/// memory, nor from what disturbed it for life. Pairs that were measured interleaved have rules of
-/// their own on how many are enough.
+/// Returns a note if comparisons rest on one process of a side: one process cannot distinguish the
+/// code from its memory layout, or from a disturbance for all of its life. Pairs that were measured
+/// interleaved have their own minimum number.
 pub(super) fn note(rows: &[Row]) -> Option<ComparisonNote> {
     let pairs: Vec<&Pair> = rows
         .iter()
@@ -21,8 +21,8 @@ pub(super) fn note(rows: &[Row]) -> Option<ComparisonNote> {
     };
     let weak = pairs.iter().filter(is_weak).count();
     let text = format!(
-        "{weak} of {} comparisons rest on one process of a side, which cannot tell a code change \
-         from memory layout or a disturbance: measure with replicates (`--replicates 3`, or \
+        "{weak} of {} comparisons rest on one process of a side, which cannot distinguish a code \
+         change from memory layout or a disturbance: measure with replicates (`--replicates 3`, or \
          several runs of a side)",
         pairs.len()
     );

@@ -1,4 +1,4 @@
-//! Metrics that one run tells as well as ten: errors, memory, counts. They are compared by value,
+//! Metrics for which one run is as good as ten: errors, memory, counts. They are compared by value,
 //! with a floor below which a change does not count.
 
 use rsb_model::field::FIELDS;
@@ -28,18 +28,19 @@ const EXACT: [&str; 13] = [
     "occupancy_percent",
 ];
 
-/// The largest error of a result against its reference, relative to the largest element of that.
+/// Largest error of a result against its reference, relative to the largest element of the
+/// reference.
 const ACCURACY_ERROR: &str = "accuracy_error";
 
-/// That nothing failed, neither then nor now, is no finding.
+/// Share of failed runs. It is left out if nothing failed on either side.
 const FAILED_RUNS: &str = "failed_runs_percent";
 
-/// Whether `metric` is compared by value.
+/// Returns whether `metric` is compared by value.
 pub(super) fn is_exact(metric: &str) -> bool {
     EXACT.contains(&metric)
 }
 
-/// One comparison for each such metric that the baseline has.
+/// Returns one comparison for each such metric that the baseline has.
 pub(super) fn rows<'a>(
     id: &'a CaseId,
     baseline: &'a [&'a BenchmarkResult],
@@ -114,8 +115,8 @@ fn row(
     })
 }
 
-/// How much of an error may be the rounding of the output alone: half a step of its data type. An
-/// error that grows by less may be one of another element. 0 for other metrics.
+/// Returns the largest error that rounding of the output can explain: half a step of its data type.
+/// If the error grows by less, it may come from another element. 0 for other metrics.
 fn rounding(metric: &str, sides: [&[&BenchmarkResult]; 2]) -> f64 {
     if metric != ACCURACY_ERROR {
         return 0.0;
@@ -127,14 +128,14 @@ fn rounding(metric: &str, sides: [&[&BenchmarkResult]; 2]) -> f64 {
     dtypes.map(|dtype| dtype.epsilon() / 2.0).fold(0.0, f64::max)
 }
 
-/// What the results of one side say of one metric.
+/// Values of one metric in the results of one side.
 #[derive(Debug, Clone, PartialEq)]
 enum Values {
-    /// No result has it.
+    /// No result has the metric.
     Absent,
-    /// A result has something that is no figure of at least zero.
+    /// A result has something other than a number of at least zero.
     Unreadable,
-    /// One figure for each result that has it.
+    /// One value for each result that has the metric.
     Known(Vec<f64>),
 }
 
@@ -163,7 +164,7 @@ impl Values {
     }
 }
 
-/// What is concluded of two lists of values.
+/// Conclusion from two lists of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ValuesConclusion {
     /// Relative change in the bad direction; `None` against a value of zero.
@@ -180,7 +181,7 @@ impl ValuesConclusion {
     }
 }
 
-/// What two lists of values are held to.
+/// Criteria for comparing two lists of values.
 struct Question {
     better: Better,
     threshold: f64,
@@ -188,8 +189,8 @@ struct Question {
 }
 
 impl Question {
-    /// By the medians. Where several runs a side overlap, a change above the threshold is not
-    /// decided.
+    /// Compares the medians. If the values of both sides overlap, a change above the threshold is
+    /// Inconclusive.
     fn judge(&self, before: &[f64], after: &[f64]) -> ValuesConclusion {
         let sign = match self.better {
             Better::Lower => 1.0,

@@ -1,21 +1,22 @@
-//! A slower time beside a slower clock: the machine, not the code. The verdict stays; its reason
-//! says so first.
+//! Slowdowns explained by a slower GPU clock: the machine, not the code. The verdict stays; its
+//! reason starts with the explanation.
 
 use rsb_model::record::Comparison;
 use rsb_model::telemetry::{self, GpuTelemetry, Spread};
 use rsb_model::{BenchmarkResult, Better};
 
-/// A clock that fell by less is the usual to and fro of a GPU that manages its power.
+/// Smallest relative fall of a clock that counts; smaller ones are usual for a GPU that manages its
+/// power.
 const LEAST_FALL: f64 = 0.1;
 
-/// What the sensors of a side told of one case.
+/// Sensor readings of one side for one case.
 #[derive(Default)]
 struct SensorSummary {
     /// Mean clock of the compute units in MHz.
     clock_mhz: Option<f64>,
     /// Mean clock of the memory in MHz.
     memory_clock_mhz: Option<f64>,
-    /// What held the GPU back; none where no process knows.
+    /// Throttle reasons of the GPU; `None` if no process reports them.
     held_back: Option<Vec<String>>,
 }
 
@@ -39,14 +40,14 @@ impl SensorSummary {
     }
 }
 
-/// The mean over all processes that report this clock.
+/// Returns the mean over all processes that report this clock.
 fn mean_clock(known: &[GpuTelemetry], clock: fn(&GpuTelemetry) -> Option<Spread>) -> Option<f64> {
     let clocks: Vec<f64> = known.iter().filter_map(clock).map(|clock| clock.mean).collect();
     (!clocks.is_empty()).then(|| clocks.iter().sum::<f64>() / clocks.len() as f64)
 }
 
-/// What about the GPU accounts for the regression `row`, where anything does: a clock whose fall is
-/// at least half of the slow-down, or something that held the GPU back on this side alone.
+/// Returns the state of the GPU that explains the regression `row`, if any: a clock whose fall is
+/// at least half of the slowdown, or throttling on this side only.
 pub(super) fn cause(row: &Comparison, [before, after]: [&[&BenchmarkResult]; 2]) -> Option<String> {
     let [before, after] = [before, after].map(SensorSummary::of);
     let mut said = Vec::new();
@@ -72,7 +73,7 @@ pub(super) fn cause(row: &Comparison, [before, after]: [&[&BenchmarkResult]; 2])
     (!said.is_empty()).then(|| format!("machine, not code: {}", said.join("; ")))
 }
 
-/// By which share of the baseline's time the case takes longer.
+/// Returns the slowdown as a share of the baseline's time.
 fn slow_down(row: &Comparison) -> Option<f64> {
     let ratio = row.current_value? / row.baseline_value?;
     Some(if row.better == Better::Lower { ratio } else { ratio.recip() } - 1.0)

@@ -1,4 +1,4 @@
-//! Instructions beside the time: what forbids comparing them, and what the two say together.
+//! Instruction counts: when they cannot be compared, and their meaning together with the time.
 
 use itertools::Itertools as _;
 use rsb_model::record::Comparison;
@@ -7,13 +7,13 @@ use rsb_model::{BenchmarkResult, ReasonCode, Verdict};
 use super::reason::signed_percent;
 use super::timed::TIME;
 
-/// The metric.
+/// Name of the metric.
 pub(super) const INSTRUCTIONS: &str = "instructions";
-/// What counted them.
+/// Field that names the counter.
 const SOURCE: &str = "instructions_source";
 
-/// Why the instructions of a case are not compared: a side could not count them, or another thing
-/// counted them.
+/// Returns the reason why the instructions of a case are not compared: a side could not count them,
+/// or the sides used different counters.
 pub(super) fn refusal(sides: [&[&BenchmarkResult]; 2]) -> Option<(Verdict, ReasonCode, String)> {
     for (results, side) in sides.into_iter().zip(["the baseline", "the run"]) {
         if let Some(reason) = results.iter().find_map(|result| result.instructions_not_counted()) {
@@ -29,19 +29,18 @@ pub(super) fn refusal(sides: [&[&BenchmarkResult]; 2]) -> Option<(Verdict, Reaso
     let together = before.iter().chain(after).copied().sorted_unstable().dedup().collect_vec();
     (together.len() > 1 && !before.is_empty() && !after.is_empty()).then(|| {
         let sentence = format!(
-            "the instructions were counted by {}, which count unlike code: measure both sides \
-             alike",
+            "the instructions were counted by {}, which do not count the same code: measure both \
+             sides with the same counter",
             together.join(" and ")
         );
         (Verdict::NotComparable, ReasonCode::UnlikeUnit, sentence)
     })
 }
 
-/// Says on the rows of a case what its time and its instructions mean together, where they
-/// disagree.
+/// Adds a remark to the rows of a case whose time and instructions disagree.
 pub(super) fn beside_time(rows: &mut [Comparison]) {
     for at in (0..rows.len()).filter(|&at| rows[at].metric == INSTRUCTIONS).collect::<Vec<_>>() {
-        // The time of a case comes before what is compared beside it.
+        // The time of a case precedes the metrics that are compared with it.
         let time = rows[..at].iter().rposition(|row| row.metric == TIME);
         let Some(time) = time.filter(|&time| rows[time].id == rows[at].id) else { continue };
         for (row, other) in [(time, at), (at, time)] {
@@ -52,7 +51,7 @@ pub(super) fn beside_time(rows: &mut [Comparison]) {
     }
 }
 
-/// What `other`, which is the other of the two, adds to `row`.
+/// Returns the remark that `other`, the other one of the two metrics, adds to `row`.
 fn remark(row: &Comparison, other: &Comparison) -> Option<String> {
     use Verdict::{Improved, Inconclusive, Regressed, Unchanged};
     let change =
@@ -61,9 +60,9 @@ fn remark(row: &Comparison, other: &Comparison) -> Option<String> {
         (TIME, Regressed | Inconclusive, Unchanged | Improved) => Some(format!(
             "it executes no more instructions ({change}): look at layout, memory or the machine"
         )),
-        (INSTRUCTIONS, Regressed, Unchanged | Improved) => Some(format!(
-            "its time is not worse ({change}): here something else hides the added work"
-        )),
+        (INSTRUCTIONS, Regressed, Unchanged | Improved) => {
+            Some(format!("its time is not worse ({change}): something else hides the added work"))
+        }
         _ => None,
     }
 }

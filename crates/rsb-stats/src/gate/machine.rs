@@ -1,5 +1,5 @@
-//! Whether the two sides are comparable: the hardware of all runs, and the software that a case
-//! depends on.
+//! Comparability of the two sides: the hardware of all runs, and the software that a case depends
+//! on.
 
 use std::borrow::Cow;
 
@@ -51,7 +51,7 @@ fn add_new(found: &mut Vec<Difference>, more: Vec<Difference>) {
     }
 }
 
-/// `rocm (7.1 before, 7.2 now), python (3.11 before, 3.12 now) differ`.
+/// Returns a list such as `rocm (7.1 before, 7.2 now), python (3.11 before, 3.12 now) differ`.
 fn list_differences(found: &[Difference]) -> String {
     let each: Vec<String> = found
         .iter()
@@ -65,8 +65,8 @@ fn list_differences(found: &[Difference]) -> String {
     format!("{} differ{}", each.join(", "), if each.len() == 1 { "s" } else { "" })
 }
 
-/// The sentence for a case that ran on another kind of device under the same name, such as a CPU
-/// driver of Vulkan.
+/// Returns the sentence for a case that ran on another kind of device under the same name, such as
+/// a CPU driver of Vulkan.
 pub(super) fn device_difference(
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],

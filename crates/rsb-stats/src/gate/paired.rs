@@ -1,5 +1,5 @@
-//! Verdicts of pairs in place of verdicts against a record: the program that made the record ran
-//! beside today's.
+//! Replacement of verdicts against a stored baseline with paired verdicts, after the baseline's
+//! program ran interleaved with the current one.
 
 use rsb_model::record::{Comparison, ComparisonResult};
 use rsb_model::{ReasonCode, Verdict};
@@ -7,9 +7,9 @@ use rsb_model::{ReasonCode, Verdict};
 use super::{reason, summary};
 use crate::policy::Policy;
 
-/// `result`, with what `paired` says wherever both answer the same question. The pairs were
-/// measured at one time on one machine, so they tell what the code did, and the record tells what
-/// the machine did.
+/// Returns `result`, with the verdicts of `paired` for all cases and metrics that both have. The
+/// pairs were measured at the same time on one machine, so they show the effect of the code; the
+/// stored baseline also shows changes of the machine.
 pub fn with_paired(
     result: ComparisonResult,
     paired: &ComparisonResult,
@@ -17,7 +17,7 @@ pub fn with_paired(
 ) -> ComparisonResult {
     let mut result = result;
     for row in &mut result.comparisons {
-        // What has no interval was not timed: it is the same question as before, or none.
+        // Without an interval a row was not timed: it is a comparison by value, or has no values.
         let beside = paired.comparisons.iter().find(|other| {
             other.id == row.id && other.metric == row.metric && other.confidence_interval.is_some()
         });
@@ -30,7 +30,7 @@ pub fn with_paired(
     result
 }
 
-/// What the pairs found, and what of the change against the record was the machine's.
+/// Combines the paired verdict with the part of the change that the machine explains.
 fn settle(record: &Comparison, beside: &Comparison) -> Comparison {
     let reason =
         format!("{}; measured interleaved with the program that made the baseline", beside.reason);
@@ -39,8 +39,8 @@ fn settle(record: &Comparison, beside: &Comparison) -> Comparison {
         Some(percent) if beside.verdict.is_decided() && beside.verdict != Verdict::Regressed => {
             let moved = reason::signed_percent(percent / 100.0);
             let reason = format!(
-                "{reason}, which is {moved} off its own record by now: the machine changed, not \
-                 the code"
+                "{reason}, which now differs from its stored result by {moved}: the machine \
+                 changed, not the code"
             );
             Comparison { reason, reason_code: ReasonCode::MachineMoved, ..beside.clone() }
         }
@@ -89,7 +89,7 @@ mod tests {
         );
         assert_eq!(settled.verdict, Regressed);
         assert!(
-            settled.comparisons[0].reason.contains("+21 % off its own record"),
+            settled.comparisons[0].reason.contains("differs from its stored result by +21 %"),
             "{}",
             settled.comparisons[0].reason
         );

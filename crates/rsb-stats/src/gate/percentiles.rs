@@ -1,5 +1,5 @@
-//! Percentiles of the samples' times, each a question of its own, where the policy asks for them: a
-//! tail that grew while the fast half stayed as it was.
+//! Percentiles of the samples' times, each compared separately, if the policy requests them. They
+//! show a tail that grew while the fast half stayed the same.
 
 use rsb_model::record::Comparison;
 use rsb_model::{BenchmarkResult, Better, CaseId, ReasonCode, Unit, Verdict};
@@ -9,7 +9,7 @@ use super::{Row, row_without_values};
 use crate::compare::{Pair, Side};
 use crate::policy::{Percentile, Policy};
 
-/// One row for each percentile of the policy.
+/// Returns one row for each percentile of the policy.
 pub(super) fn rows(
     id: &CaseId,
     sides: [&[&BenchmarkResult]; 2],
@@ -69,7 +69,7 @@ fn too_few(id: &CaseId, percentile: Percentile, policy: &Policy) -> Row {
     }
 }
 
-/// One figure in milliseconds for each fresh process; `None` where one has too few samples.
+/// Returns one value in milliseconds for each fresh process; `None` if one has too few samples.
 fn values(results: &[&BenchmarkResult], percentile: Percentile) -> Option<Side> {
     let processes = results.iter().flat_map(|result| by_process(&result.samples));
     let figures: Option<Vec<f64>> = processes

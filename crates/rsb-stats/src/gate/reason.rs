@@ -1,8 +1,8 @@
-//! One sentence for each verdict, such as
-//! `12.3 % slower (95 % interval 10.1 to 14.6 %), above the threshold of 10 %`.
+//! One sentence for each verdict, such as `12.3 % slower (95 % interval 10.1 to 14.6 %), above the
+//! threshold of 10 %`.
 //!
-//! A sentence with figures begins with all of them and then gives a reason that many cases share:
-//! tables have columns for the figures and print the rest once (`Comparison::why`).
+//! A sentence with values begins with all of them and then gives a reason that many cases share:
+//! tables have columns for the values and print the reason once (`Comparison::why`).
 
 use rsb_model::record::Comparison;
 use rsb_model::unit::figure;
@@ -14,7 +14,7 @@ use crate::compare::{Pair, Side};
 use crate::conclusion::CaseConclusion;
 use crate::wording::{describe_change, percent};
 
-/// Context of a sentence, besides the finding.
+/// Context of a sentence, in addition to the conclusion.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReasonContext {
     /// Number of comparisons judged together.
@@ -23,7 +23,7 @@ pub(super) struct ReasonContext {
     pub(super) alpha: f64,
 }
 
-/// The sentence for a finding.
+/// Returns the sentence for a conclusion.
 pub(super) fn of_finding(pair: &Pair, finding: &CaseConclusion, context: ReasonContext) -> String {
     let threshold = percent(pair.threshold);
     let Some(interval) = finding.interval else {
@@ -73,12 +73,12 @@ pub(super) fn of_finding(pair: &Pair, finding: &CaseConclusion, context: ReasonC
         }
         ReasonCode::WithinNoise => format!("{}, within the noise{}", change(""), caution(pair)),
         ReasonCode::MachineMoved => change(""), // The control set adds the reason.
-        // No reason is without a sentence: `cause` matches every code.
+        // Unreachable for a code without a sentence: `cause` matches every code.
         other => format!("{}, {}", change(""), other.cause()),
     }
 }
 
-/// The sentence for a case that is Regressed by a `statistic` of its samples other than the
+/// Returns the sentence for a case that is Regressed by a `statistic` of its samples other than the
 /// fastest.
 pub(super) fn of_statistic(
     pair: &Pair,
@@ -95,7 +95,8 @@ pub(super) fn of_statistic(
     )
 }
 
-/// The code and the sentence for a time that is much slower or faster in each of so many `pairs`.
+/// Returns the code and the sentence for a time that is much slower or faster in each of `pairs`
+/// pairs.
 pub(super) fn of_large_change(
     change: f64,
     [low, high]: [f64; 2],
@@ -118,14 +119,13 @@ pub(super) fn of_large_change(
     (code, sentence)
 }
 
-/// `12.3 %`, of a fraction.
+/// Returns a fraction as text, such as `12.3 %`.
 pub(super) fn percent_of(fraction: f64) -> String {
     format!("{} %", percent(fraction))
 }
 
-/// The weakness of a verdict on a single process: it cannot tell a code change from a change of
-/// memory layout. Pairs that were measured interleaved have rules of their own on how many are
-/// enough.
+/// Returns the caveat of a verdict on a single process, which cannot distinguish a code change from
+/// a change of memory layout. Pairs that were measured interleaved have their own minimum number.
 fn caution(pair: &Pair) -> &'static str {
     if pair.ratios.is_some() {
         return "";
@@ -138,8 +138,9 @@ fn caution(pair: &Pair) -> &'static str {
     }
 }
 
-/// `12.3 % slower (95 % interval 10.1 to 14.6 %; MORE)`, from a change in the bad direction. An
-/// interval on both sides of zero has its directions in words: `3 % faster to 1 % slower`.
+/// Returns `12.3 % slower (95 % interval 10.1 to 14.6 %; MORE)`, from a change in the bad
+/// direction. An interval on both sides of zero has its directions in words: `3 % faster to 1 %
+/// slower`.
 fn with_interval(
     pair: &Pair,
     change: f64,
@@ -160,14 +161,14 @@ fn with_interval(
     format!("{} ({level} % interval {interval}{more})", describe(change))
 }
 
-/// The sentence for a metric that is compared by value: before, then after.
+/// Returns the sentence for a metric that is compared by value; `values` are before, then after.
 pub(super) fn of_values(
     field: &Field,
     values: [Option<f64>; 2],
     judged: ValuesConclusion,
     threshold_percent: f64,
 ) -> String {
-    let [before, after] = values.map(|value| value.map_or_else(|| "no figure".to_owned(), figure));
+    let [before, after] = values.map(|value| value.map_or_else(|| "no value".to_owned(), figure));
     let unit = if field.unit == Unit::One { String::new() } else { format!(" {}", field.unit) };
     let figures = format!("{after}{unit} after {before}{unit}");
     let threshold = percent(threshold_percent / 100.0);
@@ -180,7 +181,7 @@ pub(super) fn of_values(
         }
         ReasonCode::Unreadable => {
             format!(
-                "{figures}: `{}` must be a finite figure of at least zero; measure it again",
+                "{figures}: `{}` must be a finite value of at least zero; measure it again",
                 field.name
             )
         }
@@ -206,7 +207,7 @@ pub(super) fn of_values(
     }
 }
 
-/// The sentence for a case that did not get as far as a figure.
+/// Returns the sentence for a case that ended without a value.
 pub(super) fn not_measured(how: &str, why: Why<'_>) -> String {
     why.map_or_else(
         || format!("it {how} without a reason: run it again"),
@@ -214,7 +215,7 @@ pub(super) fn not_measured(how: &str, why: Why<'_>) -> String {
     )
 }
 
-/// `+12.3 %` or `-4 %`.
+/// Returns a signed percentage such as `+12.3 %` or `-4 %`.
 pub(super) fn signed_percent(change: f64) -> String {
     let sign = if change < 0.0 { "" } else { "+" };
     format!("{sign}{} %", percent(change))

@@ -1,16 +1,18 @@
-//! One measurement that stands for two: the same samples on both sides, or in two runs of one side.
+//! Detection of one measurement used twice: the same samples on both sides, or in two runs of one
+//! side.
 //!
-//! A tool that fails leaves its last result where it was, and that is then judged against itself:
-//! it would always pass.
+//! A tool that fails may leave its last result in place. The result would then be compared with
+//! itself and always pass.
 
 use std::collections::HashSet;
 
 use rsb_model::{BenchmarkResult, Samples};
 
-/// Fewer unlike times than this may agree by chance once they are rounded as a baseline keeps them.
+/// Minimum number of distinct times; fewer may agree by chance once they are rounded as in a
+/// baseline.
 const UNLIKE: usize = 5;
 
-/// The sentence for a case of which two results hold the same samples.
+/// Returns the sentence for a case of which two results have the same samples.
 pub(super) fn sentence(
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],
@@ -19,22 +21,21 @@ pub(super) fn sentence(
         .map(|results| results.iter().copied().map(ResultSamples::of).collect::<Vec<_>>());
     let [before, after] = &sides;
     let who = if before.iter().any(|one| after.iter().any(|other| one.is_copy(other))) {
-        "both sides hold"
+        "both sides have"
     } else if has_copies(before) {
-        "two runs of the baseline hold"
+        "two runs of the baseline have"
     } else if has_copies(after) {
-        "two of the runs that are judged hold"
+        "two of the judged runs have"
     } else {
         return None;
     };
     Some(format!(
-        "{who} the same samples of it, so one of them was not measured (Criterion leaves the last \
-         result in `new/` after \
-         --save-baseline, a filter or a panic): measure it again"
+        "{who} the same samples, so one of them was not measured (Criterion leaves the last result \
+         in `new/` after --save-baseline, a filter or a panic): measure it again"
     ))
 }
 
-/// Whether two of the results on one side hold the same samples.
+/// Returns whether two of the results on one side have the same samples.
 fn has_copies(side: &[ResultSamples<'_>]) -> bool {
     side.iter()
         .enumerate()
@@ -49,8 +50,8 @@ impl<'a> ResultSamples<'a> {
         Self(result.samples.iter().map(|samples| (shortest_time(samples), samples)).collect())
     }
 
-    /// Whether a process of several samples is in both, or all processes are, where each has a
-    /// single sample.
+    /// Returns whether both results share a process of several samples, or, if each process has a
+    /// single sample, all processes.
     fn is_copy(&self, other: &Self) -> bool {
         let is_in_both = self.0.iter().any(|(least, one)| {
             one.len() > 1
@@ -74,19 +75,20 @@ impl<'a> ResultSamples<'a> {
     }
 }
 
-/// The shortest time of one iteration, in nanoseconds.
+/// Returns the shortest time of one iteration, in nanoseconds.
 fn shortest_time(samples: &Samples) -> f64 {
     let each =
         samples.times_ns.iter().zip(&samples.iters).map(|(time, iters)| time / *iters as f64);
     each.fold(f64::INFINITY, f64::min)
 }
 
-/// As near as the same time is that was rounded: most that is not the same is told by this alone.
+/// Returns whether two times are equal up to rounding. This cheap check rules out most pairs that
+/// differ.
 fn is_near(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-3 * one
 }
 
-/// Whether these are the same samples, as they were taken or as a baseline keeps them.
+/// Returns whether these are the same samples, either as measured or as a baseline stores them.
 fn is_same(one: &[&Samples], other: &[&Samples]) -> bool {
     if one.iter().zip(other).all(|(one, other)| has_equal_times(one, other)) {
         return true;
@@ -134,10 +136,10 @@ mod tests {
             (vec![&a], vec![&swapped], Some("both sides")),
             (vec![&a], vec![&b], None),
             (vec![&a, &swapped], vec![&b], Some("two runs of the baseline")),
-            (vec![&a], vec![&b, &b], Some("two of the runs")),
+            (vec![&a], vec![&b, &b], Some("two of the judged")),
             (vec![&kept], vec![&result(&[&long])], Some("both sides")),
             (vec![&kept], vec![&result(&[&other])], None),
-            // Runs of a command: one sample a process.
+            // Runs of a command: one sample per process.
             (vec![&first], vec![&first], Some("both sides")),
             (vec![&first], vec![&second], None),
             (vec![&result(&[&[10.0]])], vec![&result(&[&[10.0]])], None),
@@ -151,7 +153,7 @@ mod tests {
         }
     }
 
-    /// A result of one sample a process.
+    /// Builds a result with one sample per process.
     fn result_of_single(times: &[[f64; 1]]) -> BenchmarkResult {
         result(&times.iter().map(<[f64; 1]>::as_slice).collect::<Vec<_>>())
     }

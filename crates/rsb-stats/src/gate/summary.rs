@@ -1,4 +1,4 @@
-//! From comparisons to one verdict, counts, and the changes worth a look.
+//! Overall verdict, counts, and significant changes of a list of comparisons.
 
 use rsb_model::Verdict;
 use rsb_model::record::{
@@ -9,7 +9,7 @@ use super::timed::TIME;
 use crate::compare::LARGEST;
 use crate::policy::Policy;
 
-/// The verdict on all together. Nothing compared is no verdict.
+/// Returns the overall verdict. Without any comparison there is none (Inconclusive).
 pub(crate) fn overall(comparisons: &[Comparison]) -> Verdict {
     let decided = comparisons.iter().filter(|comparison| comparison.verdict.is_decided()).count();
     if has_verdict(comparisons, Verdict::Regressed) {
@@ -32,7 +32,7 @@ fn has_verdict(comparisons: &[Comparison], verdict: Verdict) -> bool {
     comparisons.iter().any(|comparison| comparison.verdict == verdict)
 }
 
-/// Counts and the overall status.
+/// Returns the counts and the overall status.
 pub(crate) fn summarize(
     comparisons: &[Comparison],
     checks: &[ThresholdCheck],
@@ -61,8 +61,8 @@ pub(crate) fn summarize(
     }
 }
 
-/// The geometric mean of the changes of time, each as often as the policy weighs its case. The
-/// control set, which measures the machine, is left out.
+/// Returns the geometric mean of the changes of time, weighted by the policy's weight of each case.
+/// The control set, which measures the machine, is left out.
 fn weighted_change(comparisons: &[Comparison], policy: &Policy) -> Option<f64> {
     let timed =
         comparisons.iter().filter(|row| row.metric == TIME && !policy.is_control(row.id.as_str()));
@@ -75,7 +75,7 @@ fn weighted_change(comparisons: &[Comparison], policy: &Policy) -> Option<f64> {
     (weights > 0.0).then(|| 100.0 * (sum / weights).exp_m1())
 }
 
-/// The change of what was zero, held to what a document can carry.
+/// Returns the change from a baseline of zero, as the largest value that a document can contain.
 fn from_nothing(comparison: &Comparison) -> Option<f64> {
     comparison
         .baseline_value
@@ -84,7 +84,7 @@ fn from_nothing(comparison: &Comparison) -> Option<f64> {
         .map(|_| 100.0 * LARGEST)
 }
 
-/// What regressed, the largest change first, then what improved.
+/// Returns the regressions, the largest change first, then the improvements.
 fn significant(comparisons: &[Comparison], policy: &Policy) -> Vec<SignificantChange> {
     let mut found: Vec<SignificantChange> = comparisons
         .iter()

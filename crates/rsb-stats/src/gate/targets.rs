@@ -1,4 +1,4 @@
-//! Absolute targets: what is asked for, beside what was achieved.
+//! Absolute targets of the policy, compared with the measured values.
 
 use rsb_model::record::{Comparison, ThresholdCheck};
 use rsb_model::{
@@ -10,16 +10,16 @@ use crate::estimate::median;
 use crate::glob;
 use crate::policy::{Policy, Target, TargetEffect, TargetOp};
 
-/// The outcome of every target.
+/// Outcome of all targets.
 pub(super) struct Checks {
-    /// Each target beside what was achieved.
+    /// Each target with the achieved value.
     pub(super) shown: Vec<ThresholdCheck>,
-    /// What fails the gate, or leaves it without a verdict.
+    /// Misses that fail the gate, or leave it without a verdict.
     pub(super) misses: Vec<Comparison>,
 }
 
-/// Holds what was measured to the targets of `policy`, each target to every case whose id it
-/// matches.
+/// Compares the measured values with the targets of `policy`, each target with every case whose id
+/// it matches.
 pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
     let mut checks = Checks { shown: Vec::new(), misses: Vec::new() };
     for target in policy.targets() {
@@ -56,18 +56,18 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
     checks
 }
 
-/// Whether the run has any case of the kind that `pattern` begins with, such as `gpu_performance`.
-/// A machine without a GPU owes nothing to targets for GPUs; a pattern that leaves the kind open
-/// concerns every run.
+/// Returns whether the run has any case of the kind that `pattern` begins with, such as
+/// `gpu_performance`. Targets for GPUs do not apply to a machine without a GPU; a pattern that does
+/// not specify the kind applies to every run.
 fn concerns(current: &Cases<'_>, pattern: &str) -> bool {
     let kind = kind(pattern);
     kind.contains(['*', '?'])
         || current.present().any(|id| self::kind(id.as_str()) == kind && counts(current, id))
 }
 
-/// Whether a case of the benchmark that `pattern` names was planned here, so that one should have
-/// answered. What was skipped was planned too, but on a machine without a GPU nothing is owed to
-/// targets for GPUs.
+/// Returns whether a case of the benchmark that `pattern` names was planned here and should have
+/// produced a value. Skipped cases count as planned, except those for GPUs, which a machine without
+/// a GPU does not have to measure.
 fn is_owed(current: &Cases<'_>, pattern: &str) -> bool {
     let mut wanted = pattern.split('/');
     let (kind, benchmark) = (wanted.next().unwrap_or("*"), wanted.next().unwrap_or("*"));
@@ -82,7 +82,7 @@ fn is_owed(current: &Cases<'_>, pattern: &str) -> bool {
     })
 }
 
-/// Whether targets are meant for `id`: what a driver ran on the CPU is no GPU that could reach
+/// Returns whether targets apply to `id`: a GPU case that a driver ran on the CPU cannot reach
 /// those for GPUs.
 fn counts(current: &Cases<'_>, id: &CaseId) -> bool {
     if kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str() {
@@ -112,13 +112,13 @@ impl Target {
     }
 }
 
-/// The median over all runs; `None` where the case was not measured or one run has no figure.
+/// Returns the median over all runs; `None` if the case was not measured or one run has no value.
 fn achieved_value(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
     let CaseStatus::Measured(results) = current.standing(id) else { return None };
     middle(&results, field)
 }
 
-/// The same of a fake GPU, which is shown and never counts.
+/// Returns the same median for a fake GPU, which is shown but never counts.
 fn simulated_value(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
     let CaseStatus::Simulated(results) = current.standing(id) else { return None };
     middle(&results, field)
@@ -165,8 +165,7 @@ fn miss(
             Verdict::Inconclusive,
             ReasonCode::Missing,
             format!(
-                "the target is {expected}, but there is no figure: measure {}, or take the target \
-                 out",
+                "the target is {expected}, but there is no value: measure {}, or remove the target",
                 field.name
             ),
         ),

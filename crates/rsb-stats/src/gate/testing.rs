@@ -7,7 +7,7 @@ use rsb_model::{
     Verdict,
 };
 
-/// The time of the case `name`, after 1 ms.
+/// Returns the time of the case `name`, compared with 1 ms.
 pub(crate) fn row(name: &str, verdict: Verdict, percent: f64) -> Comparison {
     Comparison {
         id: CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", name]),
@@ -28,7 +28,7 @@ pub(crate) fn row(name: &str, verdict: Verdict, percent: f64) -> Comparison {
     }
 }
 
-/// A document of `comparisons`, its verdict not yet drawn.
+/// Returns a document of `comparisons`, without its overall verdict.
 pub(crate) fn verdicts(comparisons: impl IntoIterator<Item = Comparison>) -> ComparisonResult {
     ComparisonResult {
         format_version: FORMAT_VERSION,
@@ -47,7 +47,7 @@ pub(crate) fn verdicts(comparisons: impl IntoIterator<Item = Comparison>) -> Com
     }
 }
 
-/// A case that was measured, with its `samples`.
+/// Returns a measured case with its `samples`.
 pub(crate) fn measured_case(name: &str, samples: Vec<Samples>) -> BenchmarkResult {
     BenchmarkResult {
         benchmark_id: CaseId::from_segments(&["cpu_performance", name]),

@@ -1,5 +1,5 @@
-//! Metrics that vary from process to process: the time of an iteration, or a rate or latency where
-//! no samples were kept.
+//! Metrics that vary from process to process: the time of an iteration, or a rate or latency if no
+//! samples were kept.
 //!
 //! Every rate of a case is derived from the same time, so it is compared once, as `time_ms`.
 
@@ -15,23 +15,24 @@ use crate::estimate::{location, median};
 use crate::policy::Policy;
 use crate::trimmed::{Cut, trimmed_mean};
 
-/// The name under which the time of an iteration is compared.
+/// Metric name for the time of an iteration.
 pub(super) const TIME: &str = "time_ms";
 
-/// How the processes of the two sides belong together.
+/// Relation between the processes of the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pairing {
-    /// They do not: each side was measured for itself.
+    /// Independent: each side was measured separately.
     Independent,
-    /// The n-th of one side was measured beside the n-th of the other, and so were their samples.
+    /// The n-th process of one side was measured next to the n-th of the other, and their samples
+    /// were interleaved.
     Paired,
-    /// The n-th of one side is several processes that took turns with those of the other; their
-    /// samples do not belong together one by one.
+    /// The n-th replicate of one side consists of several processes that took turns with those of
+    /// the other; their samples do not correspond one by one.
     Turns,
 }
 
-/// The one question about the speed of a case, or why it cannot be asked. Nothing where the policy
-/// leaves it out.
+/// Returns the row for the speed of a case, or the reason why it cannot be compared. Empty if the
+/// policy leaves it out.
 pub(super) fn rows(
     id: &CaseId,
     baseline: &[&BenchmarkResult],
@@ -53,7 +54,7 @@ pub(super) fn rows(
     }
     let sampled =
         [baseline, current].map(|results| results.iter().any(|result| !result.samples.is_empty()));
-    // Samples on one side alone are as readable as samples that are broken.
+    // Samples on one side only are handled like unreadable samples.
     let question = if sampled == [false, false] {
         match common_metric(baseline, current, policy) {
             Ok(found) => found.map(|field| {
@@ -112,14 +113,14 @@ fn unreadable_row(id: &CaseId, side: &str, why: &str, policy: &Policy) -> Row {
     row_without_values(id, Verdict::Inconclusive, ReasonCode::Unreadable, &sentence, policy)
 }
 
-/// Whether nothing was at work: the samples are readings of the sensors of an idle GPU, whose time
-/// says nothing of the GPU.
+/// Returns whether the case was idle: its samples are sensor readings of an idle GPU, whose time is
+/// not a measure of the GPU.
 fn is_idle(result: &BenchmarkResult) -> bool {
     result.fields().is_some_and(|fields| fields.text("load") == Some("idle"))
 }
 
-/// The logarithm of current over baseline for each pair of replicates that were measured side by
-/// side. `None` where the sides do not belong together one by one.
+/// Returns the logarithm of current over baseline for each pair of replicates that were measured
+/// side by side. `None` if the replicates of the sides do not correspond one by one.
 fn ratios(
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],
@@ -137,8 +138,7 @@ fn ratios(
         .collect()
 }
 
-/// From the ratios of neighboring samples: what disturbed the machine for longer than a sample is
-/// in both.
+/// Computes the ratio from neighboring samples: a disturbance longer than a sample affects both.
 fn ratio(before: &Samples, after: &Samples) -> Option<f64> {
     let (before, after) = (before.per_iteration().ok()?, after.per_iteration().ok()?);
     if before.len() != after.len() {
@@ -149,13 +149,13 @@ fn ratio(before: &Samples, after: &Samples) -> Option<f64> {
     trimmed_mean(&ratios, Cut::QUARTERS).map(|found| found.mean)
 }
 
-/// From the least that each side shows: what slowed one of its processes as a whole has spared
-/// another.
+/// Computes the ratio from the floor of each side: if one of its processes was slowed as a whole,
+/// another was not.
 fn ratio_of_floors(before: &Samples, after: &Samples) -> Option<f64> {
     Some((after.floor().ok()? / before.floor().ok()?).ln())
 }
 
-/// The comparison of a pair about which `found` was concluded.
+/// Creates the comparison of a pair from the conclusion `found`.
 pub(super) fn comparison(
     id: CaseId,
     metric: &str,
@@ -184,35 +184,35 @@ pub(super) fn comparison(
     row
 }
 
-/// Fewer samples than this say little beside [`MANY`] times as many.
+/// Number of samples below which a side with [`MANY`] times fewer samples than the other is not
+/// compared.
 const FEW: usize = 10;
 
-/// So many times as many samples on the other side.
+/// Ratio of the numbers of samples from which they are too uneven.
 const MANY: usize = 10;
 
-/// The sentence for a side that has far fewer samples than the other: something was cut off. Where
-/// both have one, as from tools that print a figure a case, the other cases tell how far such
-/// figures vary.
+/// Returns the sentence for a side that has far fewer samples than the other, because it was cut
+/// off. If both have one, as from tools that print one value per case, the other cases show how
+/// much such values vary.
 fn uneven(before: &Side, after: &Side) -> Option<String> {
     let [before, after] = [before, after].map(|side| side.facts().samples);
     let (side, few, many) =
         if before < after { ("the baseline", before, after) } else { ("the run", after, before) };
     match few {
-        1 if many > 1 => Some(format!(
-            "{side} has a single sample of it, which says nothing of its spread: measure it again"
-        )),
+        1 if many > 1 => {
+            Some(format!("{side} has a single sample, which shows no spread: measure it again"))
+        }
         _ if few > 1 && few < FEW && many >= MANY * few => Some(format!(
-            "{side} has {few} samples of it and the other side has {many}: it was cut off, or \
-             measured otherwise; measure \
-             it again in the same way"
+            "{side} has {few} samples and the other side has {many}: it was interrupted, or \
+             measured with other settings; measure both sides the same way"
         )),
         _ => None,
     }
 }
 
-/// One time in milliseconds for each replicate. Of processes that were not measured sample by
-/// sample it is their floor, as what is compared is the least that each side shows. Beside it
-/// stands the median of the process.
+/// Returns the side of a case, with one time in milliseconds for each replicate. If the processes
+/// were not measured sample by sample, this is their floor, because the comparison uses the minimum
+/// of each side. The side also has the median of each process.
 fn times(results: &[&BenchmarkResult], pairing: Pairing) -> Result<Side, String> {
     let (mut times, mut medians) = (Vec::new(), Vec::new());
     for replicate in results.iter().flat_map(|result| by_process(&result.samples)) {
@@ -230,8 +230,8 @@ fn times(results: &[&BenchmarkResult], pairing: Pairing) -> Result<Side, String>
         .ok_or_else(|| SamplesError::Empty.to_string())
 }
 
-/// The samples of one run with those of one process together: two lists of one process are not two
-/// replicates.
+/// Merges the samples of a run that belong to the same process: two lists of one process are not
+/// two replicates.
 pub(super) fn by_process(samples: &[Samples]) -> Vec<Samples> {
     let mut merged: Vec<Samples> = Vec::new();
     for part in samples {
@@ -246,17 +246,20 @@ pub(super) fn by_process(samples: &[Samples]) -> Vec<Samples> {
     merged
 }
 
-/// One value for each run.
+/// Returns one value for each run.
 fn values(field: &Field, results: &[&BenchmarkResult]) -> Result<Side, String> {
     let found: Option<Vec<f64>> =
         results.iter().map(|result| result.fields()?.number(field.name)).collect();
     found
         .and_then(|values| Side::of_results(results, values.clone(), values))
-        .ok_or_else(|| format!("`{}` must be a finite figure above zero", field.name))
+        .ok_or_else(|| format!("`{}` must be a finite value above zero", field.name))
 }
 
-/// The first varying metric in the table that every result has. `Ok(None)` where neither side has
-/// any, and an error that names both where they have no one in common.
+/// Returns the first varying metric in the table that every result has. `Ok(None)` if neither side
+/// has any.
+///
+/// # Errors
+/// If both sides have varying metrics but none in common; the message names both.
 fn common_metric(
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],
@@ -272,11 +275,11 @@ fn common_metric(
         return Ok(None);
     }
     Err(format!(
-        "the baseline has {before} and the run has {after}: there is nothing in common to compare"
+        "the baseline has {before} and the run has {after}: no metric in common to compare"
     ))
 }
 
-/// The metrics that vary from run to run, except those that the policy ignores.
+/// Returns the metrics that vary from run to run, except those that the policy ignores.
 fn varying_fields(policy: &Policy) -> impl Iterator<Item = &'static Field> {
     FIELDS.iter().filter(move |field| {
         field.better().is_some()
@@ -285,14 +288,14 @@ fn varying_fields(policy: &Policy) -> impl Iterator<Item = &'static Field> {
     })
 }
 
-/// Whether all of `results` have `field`.
+/// Returns whether all of `results` have `field`.
 fn is_reported(field: &Field, results: &[&BenchmarkResult]) -> bool {
     results
         .iter()
         .all(|result| result.fields().is_some_and(|fields| fields.get(field.name).is_some()))
 }
 
-/// The names of the varying metrics that all of `results` have.
+/// Returns the names of the varying metrics that all of `results` have.
 fn name_metrics(results: &[&BenchmarkResult], policy: &Policy) -> String {
     let names: Vec<&str> = varying_fields(policy)
         .filter(|field| is_reported(field, results))
@@ -301,7 +304,7 @@ fn name_metrics(results: &[&BenchmarkResult], policy: &Policy) -> String {
     if names.is_empty() { "no time or rate".to_owned() } else { names.join(", ") }
 }
 
-/// The sentence for statistics in another unit.
+/// Returns the sentence for statistics in different units.
 fn unlike_units(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<String> {
     let mut units = baseline
         .iter()

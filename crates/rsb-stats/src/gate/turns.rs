@@ -1,9 +1,9 @@
-//! Pairs whose replicates are whole processes that took turns: the distribution of their samples is
-//! judged, and a slow-down counts once later pairs confirm it.
+//! Pairs whose replicates are whole processes that took turns. The distribution of their samples is
+//! judged, and a slowdown counts once later pairs confirm it.
 //!
 //! The change of a case is that of its fastest samples, which a busy machine disturbs least. Code
 //! that became slower only some of the time keeps its fastest samples, so the median and the upper
-//! quartile are compared too.
+//! quartile are compared as well.
 
 use std::collections::BTreeMap;
 
@@ -16,48 +16,49 @@ use crate::conclusion::CaseConclusion;
 use crate::estimate::{mean, median, quantile, std_dev};
 use crate::policy::Policy;
 
-/// Fewest pairs for a verdict of Regressed or Improved. A host that is slow for a second slows one
-/// process of a pair by two thirds. All pairs then agree by luck, and their spread shows nothing,
-/// one time in two to the power of their number.
+/// Minimum number of pairs for a verdict of Regressed or Improved. A host that is slow for a second
+/// slows one process of a pair by two thirds. With n pairs, all agree by chance, and their spread
+/// shows nothing, with probability 1/2ⁿ.
 const LEAST_PAIRS: usize = 7;
 
-/// Fewest pairs for a verdict of Unchanged.
+/// Minimum number of pairs for a verdict of Unchanged.
 const LEAST_PASSING_PAIRS: usize = 3;
 
-/// Fewest pairs for a verdict if every one of them shows [`LARGE_PERCENT`] and no time of one side
-/// is within those of the other. Nothing else has to confirm it.
+/// Minimum number of pairs for a verdict if every pair shows [`LARGE_PERCENT`] and the times of the
+/// sides do not overlap. Such a change needs no confirmation.
 const LEAST_LARGE_PAIRS: usize = 5;
 
-/// The least change, in percent, that each pair of a large one must show, and never less than the
-/// threshold. Chosen, not measured: how often unchanged code shows it in five pairs is not studied.
+/// Minimum change, in percent, of each pair of a large change; never less than the threshold.
+/// Chosen, not measured: the probability that unchanged code shows it in five pairs has not been
+/// studied.
 const LARGE_PERCENT: f64 = 50.0;
 
 /// Pairs measured after a case was first called Regressed that must confirm it.
 const CONFIRMING_PAIRS: usize = 5;
 
-/// Fewest samples per side of a pair whose quartiles are compared.
+/// Minimum number of samples per side of a pair whose quartiles are compared.
 const LEAST_SAMPLES: usize = 3;
 
-/// A sample of more than this many times the fastest of its side was interrupted: a neighbor's time
-/// slice makes it several times as long.
+/// Multiple of the fastest sample of its side above which a sample was interrupted: a neighbor's
+/// time slice makes it several times as long.
 const INTERRUPTED: f64 = 1.5;
 
 /// Growth of the share of interrupted samples, less two standard errors, from which a case cannot
-/// pass; of a few pairs twice as much.
+/// pass. With few pairs, twice this value without the standard errors.
 const SHARE_GROWN: f64 = 0.1;
 
-/// The share of interrupted samples from which a pass needs [`LEAST_PAIRS`].
+/// Share of interrupted samples above which a pass needs [`LEAST_PAIRS`].
 const MOSTLY_INTERRUPTED_SHARE: f64 = 0.4;
 
-/// A change of the median or a quartile is Regressed from this many thresholds on.
+/// Multiple of the threshold from which a change of the median or a quartile is Regressed.
 const CLEAR_CHANGE_FACTOR: f64 = 1.5;
 
-/// A pass needs the interval of the median and the upper quartile to end below this many
-/// thresholds.
+/// Multiple of the threshold below which the intervals of the median and the upper quartile must
+/// end for a pass.
 const EXCLUDED_CHANGE_FACTOR: f64 = 2.0;
 
 /// Compares two runs whose replicates took turns on one machine, the n-th of one with the n-th of
-/// the other. Regressed is not confirmed yet.
+/// the other. Verdicts of Regressed are not confirmed yet.
 pub fn gate_in_turns(
     baseline: &Run,
     current: &Run,
@@ -67,19 +68,19 @@ pub fn gate_in_turns(
     first_sight(baseline, current, policy, now).0
 }
 
-/// When a case was first called slower or faster.
+/// First time that a case was called slower or faster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FirstCall {
     /// Regressed or Improved.
     pub verdict: Verdict,
-    /// How many pairs had been measured then.
+    /// Number of pairs measured by then.
     pub pairs: usize,
 }
 
-/// As [`gate_in_turns`], but a case is Regressed or Improved only if the pairs measured after its
-/// first call confirm it, by half of the threshold or more. By then, what disturbed the first pairs
-/// is over or affects both sides; and looking often enough finds a change by chance. A large change
-/// in every pair needs no confirmation.
+/// Compares like [`gate_in_turns`], but a case is Regressed or Improved only if the pairs measured
+/// after its first call confirm it, by at least half of the threshold. By then, a disturbance of
+/// the first pairs is over or affects both sides. Without confirmation, repeated looks would find
+/// changes by chance. A large change in every pair needs no confirmation.
 pub fn gate_in_turns_confirmed(
     baseline: &Run,
     current: &Run,
@@ -109,8 +110,8 @@ fn is_called(row: &Comparison) -> bool {
     matches!(row.verdict, Verdict::Regressed | Verdict::Improved) && row.metric == timed::TIME
 }
 
-/// Takes the verdict of `row` back, for lack of evidence that `doubt` describes. What looks faster
-/// passes all the same: its interval excludes a slow-down.
+/// Withdraws the verdict of `row` for lack of evidence, as described by `doubt`. A case that looks
+/// faster still passes: its interval excludes a slowdown.
 fn withhold(row: &mut Comparison, code: ReasonCode, doubt: &str) {
     if row.verdict == Verdict::Improved {
         row.verdict = Verdict::Unchanged;
@@ -122,8 +123,8 @@ fn withhold(row: &mut Comparison, code: ReasonCode, doubt: &str) {
     row.reason.push_str(doubt);
 }
 
-/// Regressed or Improved if every pair shows a large change in the same direction, and the times of
-/// the two sides do not overlap; otherwise `None`.
+/// Returns Regressed or Improved if every pair shows a large change in the same direction and the
+/// times of the two sides do not overlap; otherwise `None`.
 fn large_change(pairs: &[PairTimes], threshold_percent: f64) -> Option<Verdict> {
     let fastest: Option<Vec<[f64; 2]>> =
         pairs.iter().map(|pair| pair.values(Statistic::Fastest)).collect();
@@ -143,7 +144,7 @@ fn large_change(pairs: &[PairTimes], threshold_percent: f64) -> Option<Verdict> 
     }
 }
 
-/// Gives `row` a `verdict` by its pairs, with the range of their changes as its interval.
+/// Sets the `verdict` of `row` from its pairs, with the range of their changes as its interval.
 fn take_large_change(row: &mut Comparison, verdict: Verdict, pairs: &[PairTimes]) {
     let ratios: Vec<f64> =
         pairs.iter().filter_map(|pair| pair.log_ratio(Statistic::Fastest)).collect();
@@ -158,8 +159,8 @@ fn take_large_change(row: &mut Comparison, verdict: Verdict, pairs: &[PairTimes]
     (row.reason_code, row.reason) = reason::of_large_change(middle, [low, high], pairs.len(), row);
 }
 
-/// Why the pairs that were measured later do not confirm a change of at least `least_change`
-/// percent, or at most if that is negative; `None` if they do.
+/// Returns the reason why the pairs that were measured later do not confirm a change of at least
+/// `least_change` percent, or of at most that if it is negative; `None` if they do.
 fn unconfirmed_reason(
     later: &[PairTimes],
     statistic: Statistic,
@@ -181,7 +182,7 @@ fn unconfirmed_reason(
     }
 }
 
-/// What of the samples of a pair is compared.
+/// Statistic of the samples of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Statistic {
     /// The fastest sample.
@@ -195,11 +196,12 @@ enum Statistic {
 }
 
 impl Statistic {
-    /// Those that are compared beyond the fastest sample.
+    /// Statistics that are compared in addition to the fastest sample.
     const OF_DISTRIBUTION: [Self; 3] =
         [Self::Median, Self::UninterruptedUpperQuartile, Self::UpperQuartile];
 
-    /// Its value of one side of a pair, in nanoseconds; `None` if there are too few samples.
+    /// Returns the statistic for one side of a pair, in nanoseconds; `None` if there are too few
+    /// samples.
     fn of(self, times: &[f64]) -> Option<f64> {
         let fastest = times.iter().copied().reduce(f64::min)?;
         if self == Self::Fastest {
@@ -220,9 +222,9 @@ impl Statistic {
         }
     }
 
-    /// Why a `finding` denies a pass, if it does. The upper quartile of all samples follows every
-    /// neighbor: a change of it alone asks for [`LEAST_PAIRS`], and denies a pass then only if it
-    /// is clear.
+    /// Returns the reason why `finding` denies a pass, if it does. The upper quartile of all
+    /// samples reacts to every neighbor: a change in it without others requires [`LEAST_PAIRS`]
+    /// pairs, and then denies a pass only if it is clear.
     fn doubt(self, finding: &CaseConclusion, threshold: f64, pairs: usize) -> Option<String> {
         let [low, high] = finding.interval?;
         let counts = self != Self::UpperQuartile || pairs < LEAST_PAIRS || low > 0.0;
@@ -252,7 +254,7 @@ impl Statistic {
     }
 }
 
-/// Nanoseconds of an iteration in each sample of a pair, baseline and current.
+/// Times of an iteration in nanoseconds for each sample of a pair, baseline and current.
 struct PairTimes([Vec<f64>; 2]);
 
 impl PairTimes {
@@ -265,7 +267,7 @@ impl PairTimes {
         Some((after / before).ln())
     }
 
-    /// The shares of interrupted samples, baseline and current.
+    /// Returns the shares of interrupted samples, baseline and current.
     fn interrupted_shares(&self) -> [f64; 2] {
         self.0.each_ref().map(|times| {
             let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -275,7 +277,7 @@ impl PairTimes {
     }
 }
 
-/// The pairs of a case; `None` if a side has none, or they do not belong together.
+/// Returns the pairs of a case; `None` if a side has none, or their numbers differ.
 fn pairs_of(id: &CaseId, runs: [&Run; 2]) -> Option<Vec<PairTimes>> {
     let [before, after] =
         runs.map(|run| run.benchmarks.iter().find(|known| known.benchmark_id == *id));
@@ -290,8 +292,8 @@ fn pairs_of(id: &CaseId, runs: [&Run; 2]) -> Option<Vec<PairTimes>> {
     .collect()
 }
 
-/// The judgment before confirmation, and the statistic of each case that something else than its
-/// fastest samples made Regressed.
+/// Returns the verdicts before confirmation, and the statistic for each case that is Regressed by a
+/// statistic other than its fastest samples.
 fn first_sight(
     baseline: &Run,
     current: &Run,
@@ -318,7 +320,7 @@ fn first_sight(
     (refresh_summary(result, policy), statistics)
 }
 
-/// Takes a verdict back that rests on too few pairs, and gives one if every pair shows a large
+/// Withdraws a verdict that rests on too few pairs, and sets one if every pair shows a large
 /// change.
 fn require_pairs(row: &mut Comparison, pairs: &[PairTimes]) {
     let count = pairs.len();
@@ -351,22 +353,23 @@ struct MeanWithError {
     error: f64,
 }
 
-/// How the distribution of a case changed.
+/// Change of the distribution of a case.
 struct Shape {
-    /// The place of its row.
+    /// Position of its row.
     row: usize,
     findings: Vec<(Statistic, Pair, CaseConclusion)>,
     /// Growth of the share of interrupted samples: the mean over the pairs and its standard error.
     share_grown: MeanWithError,
-    /// Whether so many samples were interrupted that a few pairs of the rest agree by chance.
+    /// Whether the share of interrupted samples is so large that a few pairs of the rest may agree
+    /// by chance.
     is_mostly_interrupted: bool,
-    /// How many pairs there are.
+    /// Number of pairs.
     pairs: usize,
-    /// Comparisons that were judged together.
+    /// Number of comparisons that were judged together.
     questions: usize,
 }
 
-/// Judges the distribution of every case of which a time was compared, all of them together.
+/// Judges the distributions of all cases with a compared time together.
 fn shapes(result: &ComparisonResult, runs: [&Run; 2], policy: &Policy) -> Vec<Shape> {
     let mut shapes = Vec::new();
     let mut asked: Vec<(usize, Statistic, Pair)> = Vec::new();
@@ -409,7 +412,7 @@ fn shapes(result: &ComparisonResult, runs: [&Run; 2], policy: &Policy) -> Vec<Sh
     shapes
 }
 
-/// The values of both sides, in nanoseconds, as a question.
+/// Returns the values of both sides, in nanoseconds, as a pair to compare.
 fn pair_of(values: &[[f64; 2]], threshold: f64) -> Option<Pair> {
     let [baseline, current] =
         [0, 1].map(|side| Side::new(values.iter().map(|pair| pair[side] / 1e6).collect()));
@@ -425,14 +428,14 @@ fn pair_of(values: &[[f64; 2]], threshold: f64) -> Option<Pair> {
 }
 
 impl Shape {
-    /// Whether a larger share of samples is interrupted on the current side: clearly, or by the
-    /// first few pairs.
+    /// Returns whether a larger share of samples is interrupted on the current side: clearly, or by
+    /// the first few pairs.
     fn has_more_interrupted(&self) -> bool {
         let MeanWithError { mean, error } = self.share_grown;
         mean - 2.0 * error > SHARE_GROWN || (self.pairs < LEAST_PAIRS && mean > 2.0 * SHARE_GROWN)
     }
 
-    /// Changes `row` if the distribution of its samples became slower; returns the statistic that
+    /// Changes `row` if the distribution of its samples became slower. Returns the statistic that
     /// made it Regressed.
     fn judge(&self, row: &mut Comparison, policy: &Policy) -> Option<Statistic> {
         if row.verdict == Verdict::Regressed {
@@ -461,7 +464,7 @@ impl Shape {
         } else if self.has_more_interrupted() {
             format!("more of its samples take over {INTERRUPTED} times as long as the fastest")
         } else if self.is_mostly_interrupted && self.pairs < LEAST_PAIRS {
-            "most of its samples were interrupted, and the pairs are few".to_owned()
+            "most of its samples were interrupted, and there are few pairs".to_owned()
         } else {
             return None;
         };

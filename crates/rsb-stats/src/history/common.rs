@@ -1,10 +1,10 @@
-//! What the cases of a run have in common, and what a case has for itself.
+//! The common change of the cases of a run, and the change of each case beyond it.
 //!
-//! A slower machine slows every case of a run; a change of the code mostly slows some. How far the
-//! middle one of all cases lies above its level is the common mode of the run, a metric of its own
-//! with a history of its own. What a case changed beyond the others varies far less from run to run
-//! than the case itself does, so a slow-down shows in it that the case's own history would take for
-//! noise. Neither ever makes a slower case pass.
+//! A slower machine slows every case of a run; a change of the code mostly slows some. The median
+//! distance of all cases from their levels is the common change of the run, a separate metric with
+//! its own history. The change of a case beyond the others varies far less from run to run than the
+//! case itself, so it shows slowdowns that the case's own history would attribute to noise. Neither
+//! ever makes a slower case pass.
 
 use super::figures::Figures;
 use super::{Question, QuestionRole, Rule};
@@ -12,22 +12,23 @@ use crate::estimate::median;
 use crate::noise_model::MIN_CASES;
 use rsb_model::Better;
 
-/// Fewest others that a case is compared with: a change of one of four hardly moves their median.
+/// Minimum number of other cases to compare a case with: one changed case of four hardly moves
+/// their median.
 const OTHERS: usize = 4;
 
-/// What a case changed beyond the others: logarithms of the earlier runs that tell it, and of every
-/// run judged.
+/// Change of a case beyond the others, as logarithms: for the earlier runs that have it, and for
+/// every judged run.
 #[derive(Debug, Clone)]
 pub(super) struct OwnPart {
     pub(super) before: Vec<f64>,
     pub(super) now: Vec<f64>,
 }
 
-/// The cases of a run beside each other.
+/// Matrix of the cases of each run.
 pub(super) struct RunMatrix {
-    /// The position of each among the questions.
+    /// Position of each case among the questions.
     at: Vec<usize>,
-    /// Run by run, how far each lies above its level: of the runs before, and of those judged.
+    /// Distance of each case from its level, by run: of the runs before, and of the judged runs.
     runs: [Vec<Vec<Option<f64>>>; 2],
     threshold: f64,
     slack: f64,
@@ -68,8 +69,8 @@ impl RunMatrix {
         }
     }
 
-    /// The common mode as a question: how many times as long as at their levels the cases took.
-    /// `None` with few cases.
+    /// Returns the common change as a question: the time of the cases relative to their levels.
+    /// `None` if there are few cases.
     pub(super) fn question(&self) -> Option<Question> {
         let [before, now] = self
             .runs
@@ -86,7 +87,8 @@ impl RunMatrix {
         })
     }
 
-    /// What the question at `at` changed beyond the others; `None` where they are too few.
+    /// Returns the change of the question at `at` beyond the others; `None` if there are too few
+    /// others or runs.
     pub(super) fn own_part(&self, at: usize, rule: &Rule) -> Option<OwnPart> {
         let case = self.at.iter().position(|known| *known == at)?;
         let [before, now] = &self.runs;
@@ -101,18 +103,18 @@ impl RunMatrix {
     }
 }
 
-/// How many earlier and judged runs a question has.
+/// Returns the numbers of earlier and judged runs of a question.
 fn run_counts(question: &Question) -> (usize, usize) {
     (question.before.len(), question.now.len())
 }
 
-/// How many times as long as at their levels the cases of a run took; NaN with few cases.
+/// Returns the time of the cases of a run relative to their levels; NaN if there are few cases.
 fn common_factor(run: &[Option<f64>]) -> f64 {
     let known: Vec<f64> = run.iter().flatten().copied().collect();
     if known.len() < MIN_CASES { f64::NAN } else { median(&known).unwrap_or(f64::NAN).exp() }
 }
 
-/// How far `case` lies above the median of the others in a run.
+/// Returns the distance of `case` from the median of the others in a run.
 fn beyond_others(run: &[Option<f64>], case: usize) -> Option<f64> {
     let others: Vec<f64> = run
         .iter()

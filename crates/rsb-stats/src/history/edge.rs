@@ -1,14 +1,14 @@
-//! How far out the next runs may lie when nothing has changed: by rank among the runs seen, and
-//! beyond the outermost of them by an exponential tail.
+//! Limits of the next runs if nothing changed: by rank among the runs seen, and beyond the
+//! outermost of them by an exponential tail.
 //!
-//! Ranks hold for noise of any shape, one-sided or of two levels. Only how fast runs thin out
-//! beyond all that were seen must be supposed.
+//! Ranks are valid for noise of any shape, one-sided or with two levels. Only the decay of the
+//! density beyond all runs seen must be assumed.
 
-/// How many runs of one code are looked at.
+/// Number of runs of one revision that are examined.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Looks {
     runs: usize,
-    /// The least number that is more than half of them.
+    /// Smallest number that is more than half of them.
     most: usize,
 }
 
@@ -17,11 +17,11 @@ impl Looks {
         Self { runs, most: runs / 2 + 1 }
     }
 
-    /// Chance that more than half of these runs lie beyond the `rank`-th outermost of `seen`
-    /// others, all of one kind.
+    /// Returns the probability that more than half of these runs are beyond the `rank`-th outermost
+    /// of `seen` others, if all are of one kind.
     ///
-    /// They do when at least `most` of the outermost `rank − 1 + most` of all are these: a
-    /// hypergeometric tail, for one run `rank / (seen + 1)`.
+    /// This happens if at least `most` of the outermost `rank − 1 + most` of all runs are these: a
+    /// hypergeometric tail, which is `rank / (seen + 1)` for one run.
     fn chance_beyond(self, rank: usize, seen: usize) -> f64 {
         let outermost = rank - 1 + self.most;
         let ways = choose(seen + self.runs, outermost);
@@ -31,11 +31,11 @@ impl Looks {
     }
 }
 
-/// The outer end of the runs seen.
+/// Outer end of the runs seen.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Edge {
     outermost_first: Vec<f64>,
-    /// Distance over which runs beyond the outermost thin out by a factor of e.
+    /// Distance over which the density of runs beyond the outermost falls by a factor of e.
     reach: f64,
 }
 
@@ -46,7 +46,8 @@ impl Edge {
         Self { outermost_first, reach }
     }
 
-    /// What more than half of the next runs lie beyond with a chance of `level` at most.
+    /// Returns the limit that more than half of the next runs exceed with a probability of at most
+    /// `level`.
     pub(crate) fn limit(&self, looks: Looks, level: f64) -> f64 {
         let seen = self.outermost_first.len();
         let allowed = self
@@ -59,7 +60,7 @@ impl Edge {
             .map_or_else(|| self.outermost() + self.tail(looks, level), |(value, _)| *value)
     }
 
-    /// Chance that more than half of the next runs lie at `value` or beyond.
+    /// Returns the probability that more than half of the next runs are at `value` or beyond.
     pub(crate) fn chance(&self, looks: Looks, value: f64) -> f64 {
         let seen = self.outermost_first.len();
         let beyond = value - self.outermost();
@@ -74,14 +75,14 @@ impl Edge {
         self.outermost_first.first().copied().unwrap_or(f64::NAN)
     }
 
-    /// Repeats of one hour share what the machine does then: they thin out no faster than one run
-    /// does.
+    /// Returns the distance of the limit beyond the outermost run. Repeats of one hour share the
+    /// state of the machine, so their density falls no faster than that of a single run.
     fn tail(&self, looks: Looks, level: f64) -> f64 {
         self.reach * (looks.chance_beyond(1, self.outermost_first.len()) / level).ln()
     }
 }
 
-/// The number of ways to choose `some` of `all`.
+/// Returns the number of ways to choose `some` of `all`.
 fn choose(all: usize, some: usize) -> f64 {
     if some > all {
         return 0.0;
@@ -105,7 +106,8 @@ mod tests {
         }
     }
 
-    /// By `scipy.stats.hypergeom.sf(most - 1, seen + runs, runs, rank - 1 + most)`, SciPy 1.17.1.
+    /// Expected: `scipy.stats.hypergeom.sf(most - 1, seen + runs, runs, rank - 1 + most)`, SciPy
+    /// 1.17.1.
     #[test]
     fn repeats_exceed_as_the_hypergeometric_tail_says() {
         for (runs, rank, chance) in [

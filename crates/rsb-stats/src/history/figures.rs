@@ -1,22 +1,22 @@
-//! The figures of one question by run, on the logarithm: what an accepted level moves is moved.
+//! Values of one question by run, as logarithms, aligned to an accepted level.
 
 use super::scale::Scale;
 use super::{Question, Rule};
 use crate::estimate::median;
 
-/// The logarithms of one metric of one case, run by run, and the level of the last runs.
+/// Logarithms of one metric of one case by run, and the level of the last runs.
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
     pub(super) scale: Scale,
-    /// Of each earlier run, where it has one.
+    /// Value of each earlier run, if it has one.
     pub(super) before: Vec<Option<f64>>,
-    /// Of each run judged.
+    /// Value of each judged run.
     pub(super) now: Vec<Option<f64>>,
     pub(super) level: f64,
 }
 
 impl Figures {
-    /// `None` where there are too few runs before, or none to judge.
+    /// Reads the values of a question. `None` if there are too few earlier runs, or none to judge.
     pub(super) fn of(question: &Question, rule: &Rule) -> Option<Self> {
         let scale = Scale(question.better);
         let before = align_to_accepted_level(
@@ -29,25 +29,25 @@ impl Figures {
         now.iter().any(Option::is_some).then_some(Self { scale, before, now, level })
     }
 
-    /// How far each earlier run and each judged one lies above the level.
+    /// Returns the distances of the earlier and the judged runs from the level.
     pub(super) fn deviations(&self) -> [Vec<Option<f64>>; 2] {
         [&self.before, &self.now]
             .map(|logs| logs.iter().map(|log| log.map(|log| log - self.level)).collect())
     }
 }
 
-/// Those that are there.
+/// Returns the values that are present.
 pub(super) fn present(logs: &[Option<f64>]) -> Vec<f64> {
     logs.iter().flatten().copied().collect()
 }
 
-/// The last `count`; `None` where there are fewer.
+/// Returns the last `count` values; `None` if there are fewer.
 pub(super) fn last(values: &[f64], count: usize) -> Option<&[f64]> {
     values.get(values.len().checked_sub(count)?..)
 }
 
-/// `logs`, those before an accepted level moved to it. `None` where no run has shown that level
-/// yet.
+/// Returns `logs`, with those before an accepted level shifted to it. `None` if no run has shown
+/// that level yet.
 fn align_to_accepted_level(
     mut logs: Vec<Option<f64>>,
     accepted_from: Option<usize>,

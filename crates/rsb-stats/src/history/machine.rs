@@ -1,5 +1,5 @@
-//! What the control set says of the machine, in a history: which verdicts a move of it leaves
-//! without one, and what is taken out where the policy says so.
+//! Application of the control set to a history: the verdicts that a change of the machine
+//! withholds, and the correction that the policy may request instead.
 
 use rsb_model::{Better, CaseId};
 
@@ -9,21 +9,21 @@ use crate::conclusion::CaseConclusion;
 use crate::gate::control::{self, ControlAnswer, ControlDrift};
 use crate::policy::Policy;
 
-/// A question and what it is about.
+/// A question with its case.
 pub(super) struct CaseQuestion<'a> {
     pub(super) id: &'a CaseId,
     pub(super) question: Question,
 }
 
-/// What came of all.
+/// Conclusions after the control set was applied.
 pub(super) struct ControlledFindings {
     pub(super) each: Vec<ControlAnswer>,
     pub(super) common: Option<(Question, ControlAnswer)>,
 }
 
-/// Judges every question, and hears the control set, as [`crate::gate()`] does: on a machine that
-/// moved, what looks slower has no verdict, the common mode included, unless the policy takes the
-/// move out of every case.
+/// Judges every question and applies the control set like [`crate::gate()`]. If the machine
+/// changed, whatever looks slower has no verdict, including the common change, unless the policy
+/// subtracts the change of the machine from every case.
 pub(super) fn judge_with_controls(
     asked: &[CaseQuestion<'_>],
     policy: &Policy,
@@ -70,7 +70,7 @@ pub(super) fn judge_with_controls(
     }
 }
 
-/// The role of a metric of a case: whether it tells what the run has in common.
+/// Returns the role of a metric of a case: whether it contributes to the common change of the run.
 pub(super) fn role(id: &CaseId, is_time: bool, policy: &Policy) -> QuestionRole {
     if is_time && !policy.is_control(id.as_str()) {
         QuestionRole::Case
@@ -79,7 +79,7 @@ pub(super) fn role(id: &CaseId, is_time: bool, policy: &Policy) -> QuestionRole 
     }
 }
 
-/// `question` on a machine that is not slower by `log`.
+/// Returns `question` without a slowdown of the machine by `log`.
 fn without(question: &Question, log: f64, slack: f64) -> Question {
     let factor = match question.better {
         Better::Lower => (-log).exp(),

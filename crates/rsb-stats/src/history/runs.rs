@@ -1,5 +1,5 @@
-//! From stored runs to a comparison: what the gate says of everything but speed, and the history's
-//! verdict on speed.
+//! Comparison of a run with stored runs: the gate judges everything except speed, and the history
+//! judges speed.
 
 use std::collections::HashMap;
 
@@ -18,32 +18,32 @@ use crate::policy::Policy;
 /// The runs that a run is judged against.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredRuns<'a> {
-    /// Of the same machine and suite, oldest first; none of them is judged.
+    /// Runs of the same machine and suite, oldest first, without the judged ones.
     pub runs: &'a [Run],
     /// Levels that a person has accepted.
     pub accepted: &'a [AcceptedLevel],
 }
 
-/// Since when a case has a level that a person has accepted.
+/// Start of a level of a case that a person has accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedLevel {
     /// The case.
     pub id: String,
-    /// The metric; `None` for every one.
+    /// The metric; `None` for all of them.
     pub metric: Option<String>,
-    /// When the first run of that level began.
+    /// Start time of the first run at that level.
     pub since: Timestamp,
 }
 
-/// The row about what the cases have in common: its id and its metric.
+/// Id and metric of the row for the common change of the cases.
 pub const COMMON: (&str, &str) = ("all-cases", "relative_time");
 
 /// Judges `current`, one run or repeats of it, against `stored`.
 ///
-/// Metrics that vary from run to run are judged by [`super::judge`], and so is what the cases have
-/// in common: a row of its own, named [`COMMON`]. Whatever else the gate looks at (what is missing,
-/// failed or unreadable, memory and errors, absolute targets) is as in [`gate`] against the last
-/// [`LEVEL`] runs. The control set is heard as it is there.
+/// Metrics that vary from run to run are judged by [`super::judge`], and so is the common change of
+/// the cases, in a separate row named [`COMMON`]. Everything else (missing, failed or unreadable
+/// cases, memory and errors, absolute targets) is judged as by [`gate`] against the last [`LEVEL`]
+/// runs. The control set is applied in the same way.
 pub fn gate_history(
     stored: &StoredRuns<'_>,
     current: &[Run],
@@ -76,17 +76,17 @@ pub fn gate_history(
     result
         .comparisons
         .extend(common.map(|(question, answer)| common_row(&question, &answer, context)));
-    // One figure a run is what a history is made of, however many processes gave it.
+    // A history has one value per run, however many processes produced it.
     result.notes.retain(|note| note.code != ComparisonNoteCode::Evidence);
     result.baseline_run_id = range(stored.runs);
     result.comparison_id =
         comparison_id(&result.baseline_run_id, &RunId(result.current_run_id.clone()), now);
-    // Nothing is one-sided: this counts again.
+    // No case is one-sided: this only updates the summary.
     with_one_sided(result, &[], &[], policy)
 }
 
-/// Whether the gate judged the row by its spread. Metrics compared by value have no interval, and
-/// neither has what could not be compared.
+/// Returns whether the gate judged the row by its spread. Metrics compared by value have no
+/// interval, and neither have rows that could not be compared.
 fn varies(row: &Comparison) -> bool {
     row.confidence_interval.is_some() || row.reason_code == ReasonCode::TooFewSamples
 }
@@ -115,7 +115,7 @@ fn question(
     }
 }
 
-/// The measured results of several runs, by case, each with the position of its run.
+/// Measured results of several runs by case, each with the position of its run.
 struct Figures<'a> {
     runs: usize,
     cases: HashMap<&'a CaseId, Vec<(usize, &'a BenchmarkResult)>>,
@@ -132,7 +132,7 @@ impl<'a> Figures<'a> {
         Self { runs: runs.len(), cases }
     }
 
-    /// The figure of each run, NaN where it has none, in the order of the runs.
+    /// Returns the value of each run in order, NaN if it has none.
     fn of_metric(&self, id: &CaseId, metric: &str) -> Vec<f64> {
         let mut figures = vec![f64::NAN; self.runs];
         for (at, result) in self.cases.get(id).into_iter().flatten() {
@@ -144,7 +144,8 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// What ran on a fake GPU is simulated, whatever it claims.
+/// Returns whether a result was measured on a real device. A result of a fake GPU is simulated,
+/// regardless of its recorded outcome.
 fn is_measured(result: &BenchmarkResult) -> bool {
     result.outcome == Outcome::Measured && result.device_type != Some(DeviceType::Simulated)
 }
@@ -157,8 +158,8 @@ fn rewrite(row: &mut Comparison, answer: &ControlAnswer, reason: String) {
     };
 }
 
-/// What the cases have in common, as a row: its figures are times over those at the levels of the
-/// cases.
+/// Returns the row for the common change of the cases. Its values are times relative to those at
+/// the levels of the cases.
 fn common_row(question: &Question, answer: &ControlAnswer, context: SentenceContext) -> Comparison {
     let (id, metric) = COMMON;
     let mut row = Comparison {
@@ -182,7 +183,7 @@ fn common_row(question: &Question, answer: &ControlAnswer, context: SentenceCont
     row
 }
 
-/// `oldest..newest`, as git names a range.
+/// Returns `oldest..newest`, in the notation of a git range.
 fn range(runs: &[Run]) -> String {
     match (runs.first(), runs.last()) {
         (Some(first), Some(last)) if runs.len() > 1 => format!("{}..{}", first.run_id, last.run_id),

@@ -1,32 +1,33 @@
-//! Between figures and logarithms that are turned so that up is worse.
+//! Conversion between values and logarithms that are oriented so that larger is worse.
 
 use rsb_model::Better;
 
 use crate::compare::{change_of_log, log_of_change, orient};
 
-/// The scale of a metric, by the way in which it improves.
+/// Logarithmic scale of a metric, oriented by its direction of improvement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale(pub(super) Better);
 
 impl Scale {
-    /// Of each figure that has one.
+    /// Returns the logarithm of each value, or `None` if it has none.
     pub(super) fn logs(self, values: &[f64]) -> Vec<Option<f64>> {
         let log =
             |value: &f64| (value.is_finite() && *value > 0.0).then(|| orient(value.ln(), self.0));
         values.iter().map(log).collect()
     }
 
-    /// The figure of a logarithm.
+    /// Returns the value of a logarithm.
     pub(super) fn value(self, log: f64) -> f64 {
         orient(log, self.0).exp()
     }
 
-    /// Δ of a difference of logarithms, held to what a document can carry: JSON has no infinity.
+    /// Returns Δ of a difference of logarithms, clamped because JSON has no infinity.
     pub(super) fn change(self, difference: f64) -> f64 {
         change_of_log(difference, self.0)
     }
 
-    /// The inverse. A throughput cannot fall by 100 % or more: infinite.
+    /// Returns the difference of logarithms of a change, the inverse of `change`. Infinite if a
+    /// throughput falls by 100 % or more.
     pub(super) fn log_of(self, change: f64) -> f64 {
         log_of_change(change, self.0)
     }

@@ -1,5 +1,5 @@
 //! One sentence for each verdict, such as `22.1 % slower than the 15 runs before (95 % interval 18
-//! to 26 %), above the threshold of 10 %`. What is undecided says that a repeat decides.
+//! to 26 %), above the threshold of 10 %`. For an undecided case, the sentence requests a repeat.
 
 use rsb_model::ReasonCode;
 
@@ -7,12 +7,12 @@ use super::{LEVEL, Question};
 use crate::conclusion::{CaseConclusion, Evidence};
 use crate::wording::{describe_change, percent, worse_and_better};
 
-/// What a sentence needs beside the finding.
+/// Context of a sentence, in addition to the conclusion.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SentenceContext {
-    /// How many questions are asked together.
+    /// Number of questions judged together.
     pub(super) questions: usize,
-    /// How many of them are the times of cases.
+    /// Number of questions that are times of cases.
     pub(super) cases: usize,
     /// Error rate of the intervals.
     pub(super) alpha: f64,
@@ -20,7 +20,7 @@ pub(super) struct SentenceContext {
 
 const REPEAT: &str = "repeat the run at this commit, and judge again";
 
-/// The sentence for what was found of a metric in `unit`.
+/// Returns the sentence for the conclusion on a metric in `unit`.
 pub(super) fn sentence(
     unit: &str,
     question: &Question,
@@ -57,21 +57,21 @@ pub(super) fn sentence(
     }
 }
 
-/// The sentence for what `context.cases` cases have in common.
+/// Returns the sentence for the common change of `context.cases` cases.
 pub(super) fn of_common(
     question: &Question,
     found: &CaseConclusion,
     context: SentenceContext,
 ) -> String {
     let said = sentence("ms", question, found, context);
-    format!("the middle one of all {} cases: {said}", context.cases)
+    format!("median of all {} cases: {said}", context.cases)
 }
 
-/// What a pass does not exclude, where that is more than a reader would think.
+/// Returns the change that a pass does not exclude, if it is larger than a reader would expect.
 fn unseen(question: &Question, found: &CaseConclusion) -> String {
     let detectable = found.detectable.filter(|change| *change >= 1.5 * question.threshold);
     detectable.map_or_else(String::new, |change| {
-        format!("; less than {} % may not show", percent(change))
+        format!("; a change below {} % may go undetected", percent(change))
     })
 }
 
@@ -119,7 +119,7 @@ fn doubt(
     }
 }
 
-/// `22.1 % slower than the 15 runs before (95 % interval 18 to 26 %)`.
+/// Returns a text such as `22.1 % slower than the 15 runs before (95 % interval 18 to 26 %)`.
 fn with_interval(
     unit: &str,
     question: &Question,

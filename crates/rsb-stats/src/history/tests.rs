@@ -4,12 +4,12 @@ use rsb_model::{ReasonCode, Verdict};
 use super::*;
 use crate::rng::Rng;
 
-/// `runs` figures around 100 that wobble by `wobble` at most, the same for every test.
+/// Returns `runs` values around 100 that vary by at most `wobble`, the same for every test.
 fn around(runs: usize, wobble: f64) -> Vec<f64> {
     (0..runs).map(|at| 100.0 * (1.0 + wobble * ((at * 7 % 13) as f64 / 6.0 - 1.0))).collect()
 }
 
-/// Every third run came from a runner that is a fifth slower.
+/// Returns a series in which every third run is from a runner that is a fifth slower.
 fn two_runners(runs: usize) -> Vec<f64> {
     around(runs, 0.01)
         .into_iter()
@@ -207,8 +207,8 @@ fn among_many_cases_a_first_look_must_be_clearer() {
     assert_eq!(among(1000, 130.0).verdict, Verdict::Regressed);
 }
 
-/// Share of next runs Regressed, each judged from the 50 before it, where the true change is
-/// `factor`.
+/// Returns the share of next runs that are Regressed if the true change is `factor`, each judged
+/// from the 50 runs before it.
 fn share_regressed(series: &[f64], factor: f64) -> f64 {
     let questions = (LEVEL..series.len())
         .map(|at| question(series[at.saturating_sub(RUNS)..at].to_vec(), &[series[at] * factor]));
@@ -253,7 +253,7 @@ fn figures(runs: std::ops::Range<usize>) -> impl Strategy<Value = Vec<f64>> {
     proptest::collection::vec(1.0..1000.0_f64, runs)
 }
 
-/// From the best verdict to the worst; undecided lies between.
+/// Returns the rank of a verdict from best to worst; undecided is in between.
 fn badness(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Improved => 0,
@@ -278,8 +278,8 @@ proptest! {
     fn slower_is_never_judged_better(
         before in figures(15..60), first in 1.0..1000.0_f64, repeats in figures(0..5), factor in 1.0..3.0_f64,
     ) {
-        // The first of several runs decides which of them count, so it stays as it is where there
-        // are others.
+        // The first of several runs decides which of them count, so it stays the same if there are
+        // others.
         let of_first = if repeats.is_empty() { factor } else { 1.0 };
         let plain = [vec![first], repeats.clone()].concat();
         let slower = [vec![first * of_first], repeats.iter().map(|value| value * factor).collect()].concat();

@@ -1,4 +1,4 @@
-//! One question on the logarithm: the level and the noise of the runs before, and the runs judged.
+//! One question as logarithms: the level and the noise of the runs before, and the judged runs.
 
 use rsb_model::{ReasonCode, Verdict};
 
@@ -11,51 +11,52 @@ use crate::compare::{Clear, ErrorRates, judge};
 use crate::conclusion::{CaseConclusion, Evidence};
 use crate::estimate::{median, quantile, sorted};
 
-/// Fewest runs that a distance from their median says something about.
+/// Minimum number of earlier runs whose median a distance is measured from.
 const FIRST_DISTANCE: usize = 3;
 
-/// The slow-down that a pass must exclude, as a factor of time, however noisy a case is.
+/// Slowdown that a pass must exclude, as a factor of time, however noisy a case is.
 const NEVER_PASSES: f64 = 1.5;
 
-/// What a verdict depends on beside its own question.
+/// Inputs of a verdict besides its own question.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asking {
-    /// How many questions are asked together.
+    /// Number of questions judged together.
     pub(super) questions: usize,
     pub(super) rates: ErrorRates,
-    /// Whether what the cases have in common is judged, too: then a slow-down of all is not for
-    /// each case to exclude.
+    /// Whether the common change is judged as well. If so, each case does not have to exclude a
+    /// slowdown of all cases.
     pub(super) has_common: bool,
 }
 
-/// What a question comes to.
+/// A question with its level, noise and judged runs.
 pub(super) struct View {
     scale: Scale,
     threshold: f64,
     usual: f64,
     judged: Evidence,
     total: Part,
-    /// What the case changed beyond the others, where they are enough.
+    /// Change of the case beyond the others, if there are enough.
     own: Option<Part>,
 }
 
-/// A change and how it varies.
+/// A change and its variation.
 struct Part {
     level: f64,
     noise: f64,
     high: Edge,
-    /// Of the values with their sign turned.
+    /// Low end, from the negated values.
     low: Edge,
-    /// Uncertainty of what was taken out of the change.
+    /// Uncertainty of the correction that was subtracted from the change.
     slack: f64,
     /// The runs that are judged, best first.
     now: Vec<f64>,
-    /// Those, and the one that raised the suspicion.
+    /// All runs, including the one that raised the suspicion.
     all: Vec<f64>,
 }
 
 impl Part {
-    /// `before` has a level; of the runs judged the first `skipped` are left out.
+    /// Creates a part from the earlier runs `before` and the judged runs `all`, the first `skipped`
+    /// of which are left out. `None` if there are too few earlier runs.
     fn of(before: &[f64], all: Vec<f64>, skipped: usize, slack: f64, rule: &Rule) -> Option<Self> {
         let last = last(before, rule.level)?;
         let noise = noise(before, rule)?;
@@ -74,47 +75,49 @@ impl Part {
         Looks::new(self.now.len())
     }
 
-    /// The change of the median run.
+    /// Returns the change of the median run.
     fn change(&self) -> f64 {
         median(&self.now).unwrap_or(f64::NAN) - self.level
     }
 
-    /// Chance of such runs where the change is `less` than it is.
+    /// Returns the probability of such runs if the true change is `less`.
     fn chance(&self, less: f64) -> f64 {
         self.high.chance(self.looks(), self.best_of_most() - self.slack - less)
     }
 
-    /// What unchanged next runs would leave of the change, at worst and at best.
+    /// Returns the interval of the change: the judged runs less the limits of unchanged next runs,
+    /// each at `level`.
     fn interval(&self, level: f64) -> [f64; 2] {
         let looks = self.looks();
         let [highest, lowest] = [self.high.limit(looks, level), -self.low.limit(looks, level)];
         [self.best_of_most() - highest - self.slack, self.worst_of_most() - lowest + self.slack]
     }
 
-    /// The run than which more than half of the runs are no better: the middle one, or the better
-    /// of the two there.
+    /// Returns the median run, or the better of the two in the middle: more than half of the runs
+    /// are no better.
     fn best_of_most(&self) -> f64 {
         self.now.get((self.now.len() - 1) / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// The run than which more than half of the runs are no worse.
+    /// Returns the median run, or the worse of the two in the middle: more than half of the runs
+    /// are no worse.
     fn worst_of_most(&self) -> f64 {
         self.now.get(self.now.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// How far above the level the runs of a slower code must lie to be beyond the edge at `level`.
+    /// Returns the distance from the level at which runs of slower code exceed the edge at `level`.
     fn beyond(&self, level: f64) -> f64 {
         self.high.limit(self.looks(), level) - self.level + self.slack
     }
 
-    /// How far below their own level runs may lie, but for a chance of `level`.
+    /// Returns the distance below their own level that runs exceed with probability `level`.
     fn below(&self, level: f64) -> f64 {
         self.low.limit(self.looks(), level) + self.level + self.slack
     }
 }
 
 impl View {
-    /// `None` where there are too few runs before, or none to judge.
+    /// Creates the view of a question. `None` if there are too few earlier runs, or none to judge.
     pub(super) fn of(
         question: &Question,
         figures: &Figures,
@@ -136,24 +139,24 @@ impl View {
         Some(Self { scale, threshold: question.threshold, usual: rule.usual, judged, total, own })
     }
 
-    /// What tells most about a slow-down: chosen by the runs before, so that it costs no second
-    /// chance of an error.
+    /// Returns the part with the best evidence of a slowdown. It is chosen by the earlier runs, so
+    /// the choice does not add a second chance of an error.
     fn evidence(&self) -> &Part {
         self.own.as_ref().unwrap_or(&self.total)
     }
 
-    /// Whether this is about the repeats of a run that looked slow.
+    /// Returns whether the question is about the repeats of a run that looked slow.
     pub(super) const fn is_repeated(&self) -> bool {
         matches!(self.judged, Evidence::Repeats(_))
     }
 
-    /// Chance of such runs where the code is slower by no more than T/2.
+    /// Returns the probability of such runs if the code is slower by no more than T/2.
     pub(super) fn chance(&self) -> f64 {
         self.evidence().chance(self.scale.log_of(self.threshold / 2.0))
     }
 
-    /// The verdict, where `chance` is that of [`View::chance`] corrected for how many questions are
-    /// asked.
+    /// Returns the conclusion, where `chance` is the result of [`View::chance`] corrected for the
+    /// number of questions.
     pub(super) fn conclude(&self, chance: f64, asking: Asking) -> CaseConclusion {
         let level = asking.rates.alpha / 2.0;
         let log = self.total.change();
@@ -189,9 +192,9 @@ impl View {
         }
     }
 
-    /// Whether a change below T, whose interval reaches beyond 1.5 T, is nothing to ask about:
-    /// below T/2, or no slower than unchanged runs often are. What must never pass is still
-    /// excluded.
+    /// Returns whether a change below T, whose interval extends beyond 1.5 T, needs no repeat: it
+    /// is below T/2, or no slower than unchanged runs often are. A slowdown that must never pass is
+    /// still excluded.
     fn is_usual(&self, change: f64, asking: Asking) -> bool {
         let [half, whole] =
             [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
@@ -201,8 +204,9 @@ impl View {
         is_excluded && change < whole && (change < half || self.total.chance(0.0) >= self.usual)
     }
 
-    /// The smallest change that would have been Regressed, but for the chance of a miss: it must
-    /// reach T, and exceed T/2 by what noise explains, also where these runs happened to be fast.
+    /// Returns the smallest change that would have been Regressed, except with the probability of a
+    /// miss: it must reach T, and exceed T/2 by more than the noise explains, even if these runs
+    /// happened to be fast.
     fn detectable(&self, Asking { questions, rates, .. }: Asking) -> f64 {
         let [half, whole] =
             [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
@@ -212,7 +216,8 @@ impl View {
         self.scale.change(needed.max(whole + self.total.below(rates.miss)))
     }
 
-    /// How many of all runs would be Regressed by themselves, with no other question asked.
+    /// Counts the runs, of all, that would be Regressed by themselves if there were no other
+    /// question.
     fn clearly_slow(&self, level: f64) -> usize {
         let [half, whole] =
             [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
@@ -227,7 +232,7 @@ impl View {
     }
 }
 
-/// How far runs strayed from the level of the runs before them.
+/// Returns the noise: a quantile of the distances of runs from the level of the runs before them.
 fn noise(values: &[f64], rule: &Rule) -> Option<f64> {
     let mut distances = Vec::new();
     for at in FIRST_DISTANCE..values.len() {

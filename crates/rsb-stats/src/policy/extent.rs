@@ -1,5 +1,4 @@
-//! What is compared beside the time of a case, how much each case counts, and how sure a verdict
-//! must be.
+//! Policy settings for percentiles, weights and the miss rate.
 
 use rsb_model::Samples;
 use rsb_model::samples::SamplesError;
@@ -8,21 +7,21 @@ use super::{Policy, PolicyError, check_pattern, in_range};
 use crate::estimate::quantile;
 use crate::glob;
 
-/// A percentile of the samples' times that is compared as a metric of its own.
+/// A percentile of the samples' times that is compared as a separate metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Percentile {
     /// The median.
     P50,
-    /// 90 in 100 stay below it.
+    /// The 90th percentile.
     P90,
-    /// 99 in 100 stay below it.
+    /// The 99th percentile.
     P99,
 }
 
 impl Percentile {
     const ALL: [Self; 3] = [Self::P50, Self::P90, Self::P99];
 
-    /// The metric that it is compared as.
+    /// Returns the name of its metric.
     pub const fn metric(self) -> &'static str {
         match self {
             Self::P50 => "time_p50_ms",
@@ -39,15 +38,17 @@ impl Percentile {
         }
     }
 
-    /// Samples of a process below which the percentile is no more than its slowest sample.
+    /// Returns the number of samples of a process below which the percentile is merely its slowest
+    /// sample.
     pub const fn samples_needed(self) -> usize {
         (100 / (100 - self.percent())) as usize
     }
 
-    /// It, of one process, in nanoseconds an iteration; `None` where there are too few samples.
+    /// Computes the percentile for one process, in nanoseconds per iteration; `None` if there are
+    /// too few samples.
     ///
     /// # Errors
-    /// When the samples cannot be read.
+    /// If the samples cannot be read.
     pub fn of(self, samples: &Samples) -> Result<Option<f64>, SamplesError> {
         let times = samples.per_iteration()?;
         let share = f64::from(self.percent()) / 100.0;
@@ -55,21 +56,21 @@ impl Percentile {
     }
 }
 
-/// How much the cases of a pattern count in the change over all.
+/// Weight of the cases that match a pattern in the overall change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weight {
     /// Pattern on case ids, as in [`glob::matches`].
     pub id: String,
-    /// How often a case counts; 1 where no pattern fits, 0 to leave it out.
+    /// Weight of a case; 1 if no pattern matches, 0 to leave it out.
     pub weight: f64,
 }
 
 impl Policy {
-    /// Compares these percentiles, each 50, 90 or 99, beside the time of every case that has
-    /// samples.
+    /// Sets the percentiles, each 50, 90 or 99, that are compared in addition to the time of every
+    /// case that has samples.
     ///
     /// # Errors
-    /// When one is another figure.
+    /// If one is another number.
     pub fn set_percentiles(&mut self, key: &str, percents: &[f64]) -> Result<(), PolicyError> {
         let mut wanted = Vec::new();
         for (at, &percent) in percents.iter().enumerate() {
@@ -88,26 +89,26 @@ impl Policy {
         Ok(())
     }
 
-    /// Adds a weight; the last one that fits a case decides.
+    /// Adds a weight; the last one that matches a case is used.
     ///
     /// # Errors
-    /// When its pattern is empty, or it is not a finite figure of at least zero.
+    /// If its pattern is empty, or it is not a finite number of at least zero.
     pub fn add_weight(&mut self, key: &str, added: Weight) -> Result<(), PolicyError> {
         check_pattern(&format!("{key}.id"), &added.id)?;
         in_range(
             &format!("{key}.weight"),
             added.weight,
             |weight| weight.is_finite() && weight >= 0.0,
-            "a finite figure of at least 0",
+            "a finite number of at least 0",
         )?;
         self.weights.push(added);
         Ok(())
     }
 
-    /// Sets the chance that a change may be missed at which `detectable_percent` is told.
+    /// Sets the probability, in percent, of missing a change of `detectable_percent`.
     ///
     /// # Errors
-    /// Unless it is from 0.1 to 50 %.
+    /// If it is not from 0.1 to 50 %.
     pub fn set_miss_percent(&mut self, key: &str, percent: f64) -> Result<(), PolicyError> {
         self.miss =
             in_range(key, percent, |percent| (0.1..=50.0).contains(&percent), "from 0.1 to 50")?
@@ -115,18 +116,18 @@ impl Policy {
         Ok(())
     }
 
-    /// The percentiles compared.
+    /// Returns the percentiles to compare.
     pub fn percentiles(&self) -> &[Percentile] {
         &self.percentiles
     }
 
-    /// How often the case called `id` counts in the change over all.
+    /// Returns the weight of the case called `id` in the overall change.
     pub fn weight_of(&self, id: &str) -> f64 {
         let entry = self.weights.iter().rev().find(|entry| glob::matches(&entry.id, id));
         entry.map_or(1.0, |entry| entry.weight)
     }
 
-    /// The chance that a detectable change is missed.
+    /// Returns the probability that a detectable change is missed.
     pub const fn miss(&self) -> f64 {
         self.miss
     }

@@ -1,15 +1,15 @@
-//! The patterns of a policy beside the cases that there are: what fits nothing, and what is wider
-//! than the rest.
+//! Checks of a policy's patterns against the existing cases: patterns that match nothing, and
+//! thresholds that are wider than the default.
 
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 
 use super::{Control, Policy, PolicyError, WhenMoved};
 use crate::glob;
 
-/// A pattern on case ids, and what it is for.
+/// A pattern on case ids, and its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PolicyPattern<'a> {
-    /// The key in the policy, such as `ignore.cases`.
+    /// Key in the policy, such as `ignore.cases`.
     pub key: &'static str,
     /// The pattern.
     pub pattern: &'a str,
@@ -20,13 +20,13 @@ fn kind(id: &str) -> &str {
 }
 
 impl PolicyPattern<'_> {
-    /// Whether it matches one of `ids`.
+    /// Returns whether it matches one of `ids`.
     pub fn fits(&self, ids: &[&str]) -> bool {
         ids.iter().any(|id| glob::matches(self.pattern, id))
     }
 
-    /// Whether it is a target for a kind of benchmark that is not here, as one for GPUs on a
-    /// machine without.
+    /// Returns whether it is a target for a kind of benchmark that was not run, such as one for
+    /// GPUs on a machine without a GPU.
     fn is_of_absent_kind(&self, ids: &[&str]) -> bool {
         let wanted = kind(self.pattern);
         self.key == "target"
@@ -36,13 +36,13 @@ impl PolicyPattern<'_> {
 }
 
 impl Policy {
-    /// Every pattern that somebody wrote, in the order of the keys.
+    /// Returns every user-defined pattern, in the order of the keys.
     pub fn patterns(&self) -> Vec<PolicyPattern<'_>> {
         let thresholds = self.overrides.iter().filter_map(|entry| entry.id.as_deref());
         let ignored = self.ignored_cases.iter().map(String::as_str);
         let weights = self.weights.iter().map(|entry| entry.id.as_str());
         let usual = Control::default();
-        // Nobody wrote the usual ones.
+        // The default patterns are not user-defined.
         let control = self.control.cases.iter().filter(|pattern| !usual.cases.contains(pattern));
         let targets = self.targets.iter().map(|target| target.id_pattern.as_str());
         let all = thresholds
@@ -54,8 +54,8 @@ impl Policy {
         all.map(|(key, pattern)| PolicyPattern { key, pattern }).collect()
     }
 
-    /// What a reader of verdicts on the cases called `ids`, of which those called `ran` did run,
-    /// should know of the policy.
+    /// Returns notes on the policy for a reader of verdicts on the cases called `ids`, of which
+    /// those in `ran` did run.
     pub fn notes(&self, ids: &[&str], ran: &[&str]) -> Vec<ComparisonNote> {
         let unused: Vec<String> = self
             .patterns()
@@ -64,25 +64,25 @@ impl Policy {
             .map(|one| format!("`{}` ({})", one.pattern, one.key))
             .collect();
         let unused = (!unused.is_empty())
-            .then(|| format!("the policy names what is not here: {}", unused.join(", ")));
+            .then(|| format!("policy patterns that match no case: {}", unused.join(", ")));
         let policy = [self.wider(ids), unused].into_iter().flatten();
         let mut notes: Vec<ComparisonNote> =
             policy.map(|text| ComparisonNote::new(ComparisonNoteCode::Policy, text)).collect();
         if self.control.when_moved == WhenMoved::Ignore && !self.control.cases.is_empty() {
-            let text = "the policy ignores whether the machine moved: the control set is judged as \
+            let text = "the policy ignores changes of the machine: the control set is judged like \
                         any other case";
             notes.push(ComparisonNote::new(ComparisonNoteCode::Control, text));
         }
         notes
     }
 
-    /// The thresholds that let more pass than the one for every case.
+    /// Returns the thresholds that are wider than the default one.
     fn wider(&self, ids: &[&str]) -> Option<String> {
         let own = self.own_threshold_percent();
         let asked = self.threshold_percent();
         let mut wider = Vec::new();
         if asked > own {
-            wider.push(format!("{asked} % for every case, as it was asked for"));
+            wider.push(format!("{asked} % for every case, as requested"));
         }
         for entry in self.overrides.iter().filter(|entry| entry.percent > own) {
             let applies =
@@ -102,7 +102,7 @@ impl Policy {
         Some(format!("wider than the policy's threshold of {own} %: {}", wider.join(", ")))
     }
 
-    /// The smallest threshold of a metric that varies as time does.
+    /// Returns the smallest threshold of metrics that vary as time does.
     fn smallest_threshold_percent(&self) -> f64 {
         let timed = self.overrides.iter().filter(|entry| {
             entry.metric.as_deref().is_none_or(|metric| metric.starts_with("time_"))
@@ -110,18 +110,18 @@ impl Policy {
         timed.map(|entry| entry.percent).fold(self.threshold_percent(), f64::min)
     }
 
-    /// A clear change of a control case by at least this much, in percent, means that the machine
-    /// moved.
+    /// Returns the smallest clear change of a control case, in percent, that indicates a change of
+    /// the machine.
     pub fn moved_percent(&self) -> f64 {
         self.control
             .moved_percent
             .unwrap_or_else(|| super::MOVED_PERCENT.min(self.smallest_threshold_percent() / 2.0))
     }
 
-    /// Refuses a control set that would see a move only after cases have passed or failed by it.
+    /// Checks that the control set detects a change of the machine before it can decide verdicts.
     ///
     /// # Errors
-    /// When `moved_percent` was given and is not below every threshold.
+    /// If `moved_percent` is set and is not below every threshold.
     pub fn check_control(&self) -> Result<(), PolicyError> {
         let smallest = self.smallest_threshold_percent();
         match self.control.moved_percent {
@@ -151,7 +151,8 @@ mod tests {
             (
                 "[ignore]\ncases = [\"*/softmax/*\"]\n[[weight]]\nid = \"*/sum/*\"\nweight = 2.0",
                 vec![
-                    "the policy names what is not here: `*/softmax/*` (ignore), `*/sum/*` (weight)",
+                    "policy patterns that match no case: `*/softmax/*` (ignore), `*/sum/*` \
+                     (weight)",
                 ],
             ),
             ("[[threshold]]\nid = \"*/gemm/*\"\npercent = 5.0", vec![]),
@@ -169,13 +170,13 @@ mod tests {
             ),
             (
                 "[[target]]\nid = \"cpu_performance/sum/*\"\nmetric = \"gflops\"\nabove = 1.0",
-                vec!["the policy names what is not here: `cpu_performance/sum/*` (target)"],
+                vec!["policy patterns that match no case: `cpu_performance/sum/*` (target)"],
             ),
             (
                 "[control]\nwhen_moved = \"ignore\"",
                 vec![
-                    "the policy ignores whether the machine moved: the control set is judged as \
-                     any other case",
+                    "the policy ignores changes of the machine: the control set is judged like any \
+                     other case",
                 ],
             ),
         ] {
@@ -190,7 +191,7 @@ mod tests {
         asked.ask_threshold("--threshold", 20.0).unwrap();
         assert_eq!(
             asked.notes(&HERE, &HERE)[0].text,
-            "wider than the policy's threshold of 5 %: 20 % for every case, as it was asked for"
+            "wider than the policy's threshold of 5 %: 20 % for every case, as requested"
         );
     }
 

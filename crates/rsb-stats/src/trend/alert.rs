@@ -1,4 +1,4 @@
-//! What asks for attention in a series, and what to do about it.
+//! Alerts on a series, with a recommendation for each.
 
 use rsb_model::record::{Alert, AlertBasis, ChangePoint, LevelPart, Ramp, Severity};
 use rsb_model::{Better, Timestamp};
@@ -8,7 +8,7 @@ use super::settings::TrendSettings;
 use super::{LEAST_SPAN, SeriesInput, days_between, percent_change};
 use crate::estimate::mean;
 
-/// What alerts are made of.
+/// Input of the alerts.
 pub(super) struct Findings<'a> {
     pub(super) series: &'a SeriesInput,
     pub(super) points: &'a [(Timestamp, f64)],
@@ -20,11 +20,12 @@ pub(super) struct Findings<'a> {
     pub(super) settings: &'a TrendSettings,
 }
 
-/// What happened, where, and what it was before.
+/// Description of an alert before its severity is determined.
 struct AlertDraft {
     basis: AlertBasis,
     change_percent: f64,
-    /// Up to which position it was as before, and since which it holds.
+    /// Position at which the points before the change end, and position since which the change
+    /// holds.
     places: [usize; 2],
     /// Whether only the share of runs at the upper of two levels changed, which other machines
     /// explain.
@@ -34,9 +35,9 @@ struct AlertDraft {
 }
 
 impl Findings<'_> {
-    /// Suspected and confirmed changes, a drift or a ramp, the newest first, where they are
-    /// significant among all series and reach the threshold. Of what lies before the lookback only
-    /// the last change is told, as information.
+    /// Returns the alerts: suspected and confirmed changes, a drift or a ramp, the newest first,
+    /// that are significant among all series and reach the threshold. Of the changes before the
+    /// lookback, only the last one is reported, as information.
     pub(super) fn alerts(&self) -> Vec<Alert> {
         let counts =
             |change: &&ChangePoint| change.q_value.is_none_or(|q| q <= self.settings.significance);
@@ -62,8 +63,8 @@ impl Findings<'_> {
             .collect()
     }
 
-    /// Whether the point lies within the lookback: so many days, or twice as many points as a
-    /// verdict needs where these reach further, so that a weekly series has one, too.
+    /// Returns whether the point is within the lookback: a number of days, or twice as many points
+    /// as a verdict needs if these go back further, so that a weekly series has alerts as well.
     fn is_recent(&self, index: usize) -> bool {
         let fewest = 2 * self.settings.min_data_points.max(self.settings.min_size);
         let (Some(&(time, _)), Some(&(last, _))) = (self.points.get(index), self.points.last())
@@ -74,7 +75,7 @@ impl Findings<'_> {
             || index + fewest >= self.points.len()
     }
 
-    /// That a change lies before the lookback, where it does.
+    /// Returns a remark if a change is before the lookback.
     fn age(&self, index: usize) -> String {
         let days = self.settings.lookback_days;
         if self.is_recent(index) {
@@ -98,7 +99,7 @@ impl Findings<'_> {
             change.change_percent
         );
         let look = if change.points < needed {
-            format!("measure again: a new level is confirmed when {needed} points hold it")
+            format!("measure again: a new level is confirmed after {needed} points")
         } else {
             "measure again: these points do not confirm a change in this much noise".to_owned()
         };
@@ -121,8 +122,7 @@ impl Findings<'_> {
             ),
             Some(LevelPart::Share) => format!(
                 "the share of runs at the upper of two levels changed at {time}: {metric} went \
-                 from {before:.4} to {after:.4} {unit} in the \
-                 mean ({percent:+.1} %)"
+                 from {before:.4} to {after:.4} {unit} on average ({percent:+.1} %)"
             ),
             Some(part) => format!(
                 "the {} of two levels of {metric} went from {before:.4} to {after:.4} {unit} at \
@@ -154,7 +154,7 @@ impl Findings<'_> {
         );
         let description = description + &self.age(ramp.to_index);
         let look = format!(
-            "compare the runs before {from} and after {to}, then those between: more than one \
+            "compare the runs before {from} and after {to}, then those in between: more than one \
              change adds up"
         );
         let places = [ramp.from_index, ramp.to_index];
@@ -180,10 +180,10 @@ impl Findings<'_> {
             )
         };
         let look =
-            "a slow drift is seldom one commit: compare the first run with the last, then those \
+            "a slow drift is rarely one commit: compare the first run with the last, then those in \
              between"
                 .to_owned();
-        // A drift is about now, wherever it began; what it is compared with is its first points.
+        // A drift concerns the present, wherever it began; it is compared with its first points.
         let before = self.settings.recent_points.clamp(1, self.points.len());
         let places = [before, self.points.len() - 1];
         Some(AlertDraft {
@@ -207,7 +207,7 @@ impl Findings<'_> {
         } = happened;
         let threshold = self.settings.alert_threshold_percent;
         let size = change_percent.abs();
-        // Rounding must not take a change of exactly the threshold below it.
+        // Rounding must not put a change of exactly the threshold below it.
         if size < threshold * (1.0 - 1e-9) {
             return None;
         }
@@ -220,15 +220,13 @@ impl Findings<'_> {
                 ("worse", Severity::Critical, look)
             }
             Some(true) => ("worse", Severity::Warning, look),
-            Some(false) if is_proved => (
-                "better",
-                Severity::Info,
-                "save a new baseline, so that the gain is kept".to_owned(),
-            ),
+            Some(false) if is_proved => {
+                ("better", Severity::Info, "save a new baseline to keep the gain".to_owned())
+            }
             Some(false) => ("better", Severity::Info, look),
             None => {
                 let unknown = format!(
-                    "{look} Say which way is better with a column `better` (lower, higher)."
+                    "add a column `better` (lower, higher) to set which direction is better; {look}"
                 );
                 ("changed", Severity::Warning, unknown)
             }

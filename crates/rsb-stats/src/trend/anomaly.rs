@@ -1,16 +1,17 @@
-//! Points far from those before them.
+//! Detection of points far from those before them.
 
 use rsb_model::Timestamp;
 use rsb_model::record::Anomaly;
 
 use crate::estimate::{mean, median, median_absolute_deviation, std_dev};
 
-/// Fewest points before one that it is compared with.
+/// Minimum number of preceding points that a point is compared with.
 const FEWEST: usize = 4;
 
-/// The points that lie `reach` standard deviations or more from the `window` points before them, by
-/// mean and standard deviation and by median and median absolute deviation: a wild point in the
-/// window makes the first blunt, a few equal ones the second sharp. `points` are in order of time.
+/// Returns the points that are at least `reach` standard deviations away from the `window` points
+/// before them, both by mean and standard deviation and by median and median absolute deviation: an
+/// outlier in the window makes the first insensitive, and a few equal values make the second
+/// oversensitive. `points` are in order of time.
 pub fn anomalies(points: &[(Timestamp, f64)], window: usize, reach: f64) -> Vec<Anomaly> {
     let values: Vec<f64> = points.iter().map(|&(_, value)| value).collect();
     points
@@ -22,7 +23,7 @@ pub fn anomalies(points: &[(Timestamp, f64)], window: usize, reach: f64) -> Vec<
                 return None;
             }
             let plain = z(value, mean(before)?, std_dev(before)?);
-            // Near to most by far: nothing to ask of the other.
+            // Near by the first measure, so the second is not needed.
             if plain.is_some_and(|z| z.abs() < reach) {
                 return None;
             }
@@ -40,12 +41,13 @@ pub fn anomalies(points: &[(Timestamp, f64)], window: usize, reach: f64) -> Vec<
         .collect()
 }
 
-/// Whether `value` lies `reach` or more from `center`, by its distance `z` if there is one.
+/// Returns whether `value` is at least `reach` away from `center`, by its distance `z` if there is
+/// one.
 fn is_far(value: f64, z: Option<f64>, center: Option<f64>, reach: f64) -> bool {
     z.map_or_else(|| center.is_some_and(|center| differs(value, center)), |z| z.abs() >= reach)
 }
 
-/// Distance in units of `spread`; `None` where that is none, or rounding.
+/// Returns the distance in units of `spread`; `None` if the spread is zero up to rounding.
 fn z(value: f64, center: f64, spread: f64) -> Option<f64> {
     (spread > 1e-12 * center.abs()).then(|| (value - center) / spread).filter(|z| z.is_finite())
 }

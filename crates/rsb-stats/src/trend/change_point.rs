@@ -1,14 +1,14 @@
-//! Points where the level of a series changed, and what the newest points raise a suspicion of.
+//! Change points of the level of a series, and suspected changes of its newest points.
 //!
-//! Outliers are first brought back towards their neighbors ([`hampel`]). Then the series is cut into
-//! levels so that the sum of squares plus a penalty for each change is least
-//! ([`optimal_partitioning`]; of long series, at the positions that [`screen`] selects). The penalty
-//! is what the best split of a series without a change reaches with the allowed chance
-//! ([`significance`]), in units of the long-run variance: (1 + ρ) / (1 − ρ) times the variance if
-//! neighbors resemble each other by ρ. It begins with the variance of the whole series, as if nothing
-//! had changed, and is estimated again around the levels found until these stay. Each change must
-//! then be significant if noise is a first-order autoregression that is estimated with it and without
-//! it ([`likelihood_ratio`]), and the order of the values must matter ([`permutation_test`]).
+//! Outliers are first moved towards their neighbors ([`hampel`]). The series is then divided into
+//! levels so that the sum of squares plus a penalty for each change is minimal
+//! ([`optimal_partitioning`]; for long series, at the positions that [`screen`] selects). The
+//! penalty is the critical value of the best split of a series without a change ([`significance`]),
+//! in units of the long-run variance: (1 + ρ) / (1 − ρ) times the variance, for a lag-1
+//! autocorrelation ρ. It starts with the variance of the whole series, as if nothing had changed,
+//! and is estimated again around the levels found until these no longer change. Each change must
+//! then be significant under autoregressive noise of first order, estimated with and without the
+//! change ([`likelihood_ratio`]), and the order of the values must matter ([`permutation_test`]).
 
 mod hampel;
 mod likelihood_ratio;
@@ -29,28 +29,28 @@ use likelihood_ratio::ChangeCriterion;
 use segments::{Sums, ends};
 pub use two_levels::LevelPair;
 
-/// Neighbors that resemble each other more than this are no noise: their level wanders, and is cut
-/// where it does.
+/// Largest autocorrelation that is attributed to noise. Above it, the level itself wanders, and the
+/// series is divided accordingly.
 ///
-/// Chosen on the tuning half of the Turing Change Point Dataset, where 0.75 to 0.85 do alike
-/// (docs/trend-study.md).
+/// Chosen on the tuning half of the Turing Change Point Dataset, on which 0.75 to 0.85 give similar
+/// results (docs/trend-study.md).
 pub(super) const MOST_CORRELATION: f64 = 0.8;
 
-/// How often the noise is estimated anew at most. Levels nearly always stay after two or three.
+/// Maximum number of estimates of the noise. Levels nearly always stay the same after two or three.
 const ROUNDS: usize = 10;
 
-/// Both levels and their share are looked at.
+/// Number of parts that are tested for two levels: both levels and their share.
 const PARTS: f64 = 3.0;
 
-/// Chance of one of several changes in a random order of the points between its neighbors, at most.
-/// That the series changed at all is known by then.
+/// Largest p-value of one of several changes, in a permutation test of the points between its
+/// neighbors. At that stage the series is already known to have changed.
 const LOCAL_CHANCE: f64 = 0.01;
 
-/// How much the correlation is underestimated because levels were fitted to the noise, times the
-/// number of points, for up to one change. Each further change adds half as much.
+/// Bias of the estimated correlation, times the number of points, from fitting levels to the noise,
+/// for up to one change. Each further change adds half as much.
 const FIT_BIAS: f64 = 5.0;
 
-/// Variance that no figure of unit size can be told from none.
+/// Variance that is indistinguishable from zero for values of unit size.
 const NO_VARIANCE: f64 = 1e-24;
 
 /// A change of level. The level is the median of its points.
@@ -62,31 +62,32 @@ pub struct DetectedChange {
     pub before: f64,
     /// Level after.
     pub after: f64,
-    /// Points that stand at the new level.
+    /// Number of points at the new level.
     pub points: usize,
-    /// Chance that the points look like this somewhere, where nothing changed.
+    /// Probability of such points at any position if nothing changed.
     pub p_value: f64,
-    /// What changed, if the series alternates between two levels.
+    /// Part that changed, if the series alternates between two levels.
     pub part: Option<LevelPart>,
 }
 
-/// What is known of the levels of a series.
+/// Levels detected in a series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DetectedChanges {
-    /// In order; each new level stands for at least [`TrendSettings::min_size`] points.
+    /// Changes in order; each new level has at least [`TrendSettings::min_size`] points.
     pub confirmed: Vec<DetectedChange>,
-    /// The newest points, where they are fewer and do not fit the level before them.
+    /// The newest points, if there are fewer and they do not fit the level before them.
     pub suspected: Option<DetectedChange>,
-    /// Chance that a series without a change looks as changed as this one; 1 for too few points.
+    /// Probability that a series without a change looks as changed as this one; 1 for too few
+    /// points.
     pub chance: f64,
-    /// How alike neighbors are around the levels: autocorrelation at lag 1, from 0 to 0.8.
+    /// Autocorrelation at lag 1 around the levels, from 0 to 0.8.
     pub correlation: f64,
     /// The two levels that the points since the last change alternate between.
     pub two_levels: Option<LevelPair>,
 }
 
 impl DetectedChanges {
-    /// One level.
+    /// A single level without a change.
     const NONE: Self = Self {
         confirmed: Vec::new(),
         suspected: None,
@@ -96,7 +97,7 @@ impl DetectedChanges {
     };
 }
 
-/// The changes of level in `values`, which are finite and in order of time.
+/// Detects the changes of level in `values`, which are finite and in order of time.
 pub fn detect(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
     let min_size = settings.min_size.max(2);
     if settings.method == ChangeMethod::Off || values.len() < settings.min_data_points.max(min_size)
@@ -109,7 +110,7 @@ pub fn detect(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
     }
 }
 
-/// The changes of a series whose points stand around one level at a time.
+/// Detects the changes of a series that has one level at a time.
 fn in_one_level(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
     let tame = without_outliers(values, settings);
     let mut found = find_steps(values, &tame, settings.change_chance(), settings);
@@ -122,12 +123,12 @@ fn in_one_level(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
     found
 }
 
-/// `values` with outliers brought back to what their neighbors do.
+/// Returns `values` with outliers moved towards their neighbors.
 pub(super) fn without_outliers(values: &[f64], settings: &TrendSettings) -> Vec<f64> {
     hampel::clip_outliers(values, settings.min_size.max(2))
 }
 
-/// The newest points against the whole series before them, as if nothing else had changed.
+/// Compares the newest points with the whole series before them, as if nothing else had changed.
 pub(super) fn suspected_alone(values: &[f64], settings: &TrendSettings) -> Option<DetectedChange> {
     if settings.method == ChangeMethod::Off || LevelPair::find(values).is_some() {
         return None;
@@ -137,13 +138,13 @@ pub(super) fn suspected_alone(values: &[f64], settings: &TrendSettings) -> Optio
 
 /// A change of one part of two levels.
 struct PartChange {
-    /// The earliest position of it: behind the last point of the part that is as before.
+    /// Earliest possible position of the change: after the last point of the part before it.
     from: usize,
     change: DetectedChange,
 }
 
-/// The changes of a series that alternates between two levels: of each level among its own points,
-/// and of the share of points at the upper one.
+/// Detects the changes of a series that alternates between two levels: of each level among its own
+/// points, and of the share of points at the upper one.
 fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) -> DetectedChanges {
     let mut found = DetectedChanges::NONE;
     let bar = settings.change_chance() / 2.0;
@@ -173,7 +174,8 @@ fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) ->
     found.correlation = found.correlation.max(of_share.correlation);
     changes.extend(of_share_in(values, &of_share.confirmed));
     changes.sort_by_key(|one| one.change.index);
-    // Parts that may have changed at once are one change, that of the part with the most to tell.
+    // Parts that may have changed at the same time are one change, that of the most significant
+    // part.
     let apart = settings.min_size.max(2);
     changes.dedup_by(|next, kept| {
         let is_same = next.from < kept.change.index + apart;
@@ -188,7 +190,8 @@ fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) ->
     found
 }
 
-/// `change` of one part, whose points have `positions` in the series, as a change of the series.
+/// Converts `change` of one part, whose points have `positions` in the series, to a change of the
+/// series.
 fn place_in_series(change: DetectedChange, positions: &[usize], part: LevelPart) -> PartChange {
     PartChange {
         from: change.index.checked_sub(1).map_or(0, |before| positions[before] + 1),
@@ -196,8 +199,8 @@ fn place_in_series(change: DetectedChange, positions: &[usize], part: LevelPart)
     }
 }
 
-/// `changes` of the share of points at the upper of two levels, with the means of `values` before
-/// and after.
+/// Returns `changes` of the share of points at the upper of two levels, with the means of `values`
+/// before and after.
 fn of_share_in(values: &[f64], changes: &[DetectedChange]) -> Vec<PartChange> {
     let starts: Vec<usize> = changes.iter().map(|change| change.index).collect();
     let ends = ends(&starts, values.len());
@@ -218,8 +221,8 @@ fn of_share_in(values: &[f64], changes: &[DetectedChange]) -> Vec<PartChange> {
     found
 }
 
-/// The changes in `values` that are found in `tame`, which is `values` without outliers, and that
-/// are as rare as `chance` in a random order of `values`.
+/// Detects changes in `tame`, which is `values` without outliers, and keeps them if the permutation
+/// test on `values` has a p-value of at most `chance`.
 fn find_steps(
     values: &[f64],
     tame: &[f64],
@@ -249,7 +252,7 @@ fn find_steps(
     found
 }
 
-/// Leaves those changes of `cut` that a random order of the points between their neighbors seldom
+/// Removes the changes of `cut` that a random order of the points between their neighbors often
 /// has.
 fn lasting(values: &[f64], cut: &mut Vec<(usize, f64)>, correlation: f64, min_size: usize) {
     if cut.len() < 2 {
@@ -272,18 +275,18 @@ fn lasting(values: &[f64], cut: &mut Vec<(usize, f64)>, correlation: f64, min_si
     }
 }
 
-/// The sums of values without outliers, about 0 and of unit size. `None` where there is one level
-/// and nothing else.
+/// Returns the sums of values without outliers, centered at 0 and scaled to unit size. `None` if
+/// all values are equal.
 fn normalized_sums(tame: &[f64]) -> Option<Sums> {
     let center = middle(tame.to_vec())?;
     let size = tame.iter().map(|value| (value - center).abs()).fold(0.0, f64::max);
-    // What rounding does to equal figures is no change of them.
+    // Rounding of equal values is no change.
     let is_flat = size <= 1e-12 * center.abs();
     (!is_flat && size.is_finite())
         .then(|| Sums::new(tame.iter().map(|value| (value - center) / size).collect()))
 }
 
-/// Where levels begin, the first one left out, each with the logarithm of its chance.
+/// Returns the starts of the levels, except the first, each with the logarithm of its p-value.
 fn cut(sums: &Sums, bar: ChangeCriterion, method: ChangeMethod) -> Vec<(usize, f64)> {
     let n = sums.len();
     if n < 2 * bar.min_size {
@@ -320,8 +323,8 @@ fn cut(sums: &Sums, bar: ChangeCriterion, method: ChangeMethod) -> Vec<(usize, f
     found
 }
 
-/// How alike neighbors are around the levels that begin at `starts`. That their mean was taken out
-/// makes them less so, by (1 + 3 ρ) / m for levels of m points (Kendall, 1954), which is put back.
+/// Returns the autocorrelation at lag 1 around the levels that begin at `starts`. Subtracting the
+/// mean reduces it by (1 + 3 ρ) / m for levels of m points (Kendall, 1954), which is corrected.
 fn correlation(sums: &Sums, starts: &[usize]) -> f64 {
     let share = (starts.len() + 1) as f64 / sums.len() as f64;
     let seen = sums.residual(starts).correlation(1.0);
@@ -333,8 +336,8 @@ fn correlation(sums: &Sums, starts: &[usize]) -> f64 {
 }
 
 /// Returns the `correlation` of `n` points around `changes` + 1 levels plus its standard error and
-/// the bias of the fit: a value that is too low takes the wandering of noise for a change. 0 stays
-/// 0.
+/// the bias of the fit: with a value that is too low, the wandering of noise looks like a change. 0
+/// stays 0.
 pub(super) fn cautious(correlation: f64, n: usize, changes: usize) -> f64 {
     if correlation <= 0.0 {
         return 0.0;
@@ -364,14 +367,14 @@ fn build_changes(values: &[f64], cut: &[(usize, f64)]) -> Vec<DetectedChange> {
     changes.collect()
 }
 
-/// Whether enough points stand at the newest level. A few wild points at the end draw a point
-/// before them in, to be as many as a level needs.
+/// Returns whether enough points are at the newest level. A few outliers at the end may pull in a
+/// preceding point to reach the minimum size of a level.
 fn stands(values: &[f64], last: &DetectedChange, min_size: usize) -> bool {
     values.len() - first_new(values, last.index, last) >= min_size
 }
 
-/// The position of the first point since `from` that lies nearer to the level after `change` than
-/// to that before it.
+/// Returns the position of the first point since `from` that is nearer to the level after `change`
+/// than to the one before it.
 fn first_new(values: &[f64], from: usize, change: &DetectedChange) -> usize {
     let since = values.get(from..).unwrap_or_default();
     let first =
@@ -379,8 +382,8 @@ fn first_new(values: &[f64], from: usize, change: &DetectedChange) -> usize {
     from + first.unwrap_or(since.len())
 }
 
-/// Variance of independent noise, from how far neighbors differ: a change of level is one
-/// difference of many.
+/// Estimates the variance of independent noise from the differences of neighbors, only one of which
+/// is affected by a change of level.
 fn variance_of_steps(values: &[f64]) -> f64 {
     let steps: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     let sigma = middle(steps.clone()).unwrap_or(0.0) * MAD_TO_SIGMA / std::f64::consts::SQRT_2;

@@ -1,4 +1,4 @@
-//! Series that stepped together: one finding, since one cause is likely.
+//! Series that changed together: they are one finding, because one cause is likely.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use rsb_model::{Better, Timestamp};
 
 use super::SeriesInput;
 
-/// How many runs apart changes of several series may lie and be one finding.
+/// Maximum distance, in runs, between changes of several series that are one finding.
 const TOGETHER: usize = 2;
 
-/// Series that are many.
+/// Minimum number of series with a common change.
 const FEWEST: usize = 3;
 
 /// A confirmed change of one series.
@@ -18,11 +18,12 @@ struct Step<'a> {
     series: &'a SeriesTrend,
     change: &'a ChangePoint,
     direction: &'static str,
-    /// Position of its run among those of all series.
+    /// Position of its run among the runs of all series.
     run: usize,
 }
 
-/// The changes that at least three series have in one direction within two runs, in order of time.
+/// Returns the changes that at least three series have in one direction within two runs, in order
+/// of time.
 pub(super) fn common(inputs: &[SeriesInput], trends: &[SeriesTrend]) -> Vec<CommonChange> {
     let runs: BTreeSet<Timestamp> =
         inputs.iter().flat_map(|input| input.points.iter().map(|point| point.0)).collect();

@@ -1,4 +1,4 @@
-//! What the next days are expected to bring, with an interval that holds the next value.
+//! Forecast for the next days, with prediction intervals.
 
 use rsb_model::record::PredictedValue;
 
@@ -6,26 +6,25 @@ use super::line::{Line, fit};
 use crate::distribution::t_exceeded_with;
 use crate::estimate::mean;
 
-/// What is continued.
+/// Input of a forecast.
 #[derive(Debug, Clone, Copy)]
 pub struct ForecastInput<'a> {
-    /// Days since some day, ascending, of the points since the last change of level.
+    /// Days since a reference day, ascending, of the points since the last change of level.
     pub days: &'a [f64],
     /// Their values.
     pub values: &'a [f64],
-    /// How many times as uncertain as that of independent points their mean is: (1 + ρ) / (1 − ρ).
+    /// Variance inflation of the mean relative to independent points: (1 + ρ) / (1 − ρ).
     pub inflation: f64,
-    /// The chance below which their slope is a trend that goes on.
+    /// P-value below which their slope is a trend that continues.
     pub significance: f64,
 }
 
-/// The values expected on each of the `days_ahead` days after the last point, each with the
-/// interval that holds the next value there with `confidence`: by the line where its slope is
-/// significant, else by the mean. Empty with fewer than three points.
+/// Returns the values expected on each of the `days_ahead` days after the last point, each with its
+/// prediction interval at level `confidence`: from the line if its slope is significant, otherwise
+/// from the mean. Empty for fewer than three points.
 ///
 /// The interval is that of ordinary least squares, s √(1 + f/n + f (x − x̄)²/Σ(x − x̄)²) times
-/// Student's t, where f is the inflation. It is about next values of this kind: a new change of
-/// level is not in it.
+/// Student's t, where f is the inflation. It does not allow for another change of level.
 pub fn predict_future(
     past: ForecastInput<'_>,
     days_ahead: u32,
@@ -66,7 +65,7 @@ pub fn predict_future(
     predicted
 }
 
-/// The value at `x` on `line`, or `center` without a line.
+/// Returns the value at `x` on `line`, or `center` without a line.
 fn value_at(line: Option<Line>, center: f64, x: f64) -> f64 {
     line.map_or(center, |line| line.at(x))
 }

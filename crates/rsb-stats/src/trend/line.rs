@@ -6,26 +6,25 @@ use crate::estimate::mean;
 /// A fitted line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
-    /// Rise in one unit of x.
+    /// Slope per unit of x.
     pub slope: f64,
     /// Value at x = 0.
     pub intercept: f64,
     /// Share of the variance that the line explains.
     pub r_squared: f64,
-    /// Chance of such a slope where there is none, by Student's t. It takes the points as
-    /// independent; neighbors in a history resemble each other, so it is a guide rather than an
-    /// error rate.
+    /// P-value of the slope by Student's t, for independent points. Neighbors in a history are
+    /// correlated, so it is a guide rather than an error rate.
     pub p_value: f64,
 }
 
 impl Line {
-    /// Value at `x`.
+    /// Returns the value at `x`.
     pub fn at(&self, x: f64) -> f64 {
         self.intercept + self.slope * x
     }
 
-    /// The chance of such a slope through `n` points whose mean is `inflation` times as uncertain
-    /// as that of independent ones.
+    /// Returns the p-value of the slope through `n` points if the variance of their mean is
+    /// `inflation` times that of independent ones.
     pub(super) fn inflated_chance(&self, n: usize, inflation: f64) -> f64 {
         let freedom = n.saturating_sub(2) as f64;
         let t = (freedom * self.r_squared / (1.0 - self.r_squared) / inflation.max(1.0)).sqrt();
@@ -33,8 +32,7 @@ impl Line {
     }
 }
 
-/// The line through `x` and `y`; `None` with fewer than three points, or where either does not
-/// vary.
+/// Fits a line through `x` and `y`; `None` for fewer than three points, or if either does not vary.
 pub(super) fn fit(x: &[f64], y: &[f64]) -> Option<Line> {
     if x.len() < 3 || x.len() != y.len() {
         return None;
@@ -54,13 +52,13 @@ pub(super) fn fit(x: &[f64], y: &[f64]) -> Option<Line> {
     let slope = xy / xx;
     let r_squared = (xy * xy / xx / yy).min(1.0);
     let degrees_of_freedom = (x.len() - 2) as f64;
-    // A perfect fit makes t infinite and the chance zero.
+    // A perfect fit has an infinite t and a p-value of zero.
     let t = (degrees_of_freedom * r_squared / (1.0 - r_squared)).sqrt();
     let p_value = (2.0 * t_above(t, degrees_of_freedom)).min(1.0);
     Some(Line { slope, intercept: y_mean - slope * x_mean, r_squared, p_value })
 }
 
-/// Whether `squares` around the `mean` of `n` values are more than rounding.
+/// Returns whether the sum of `squares` around the `mean` of `n` values exceeds rounding.
 fn is_varying(squares: f64, mean: f64, n: usize) -> bool {
     squares > (mean * f64::EPSILON).powi(2) * n as f64
 }

@@ -1,29 +1,30 @@
-//! Where a series goes, by order alone: one wild point counts as one point. Theil and Sen's slope,
-//! Mann and Kendall's test.
+//! Monotone trends by ranks, in which an outlier counts as one point: the Theil-Sen slope and the
+//! Mann-Kendall test.
 
 use crate::distribution::normal_above;
 use crate::estimate::median;
 
-/// Up to so many points every pair has a say in the slope.
+/// Number of points up to which the slope uses every pair.
 const EVERY_PAIR_UP_TO: usize = 250;
 
-/// Beyond, the pairs at so many distances, from a third of the series on: near pairs say little
-/// about a slope.
+/// Number of distances at which pairs are used for longer series, starting at a third of the
+/// length: near pairs contribute little to a slope.
 const DISTANCES: usize = 12;
 
-/// The test of whether a series rises or falls.
+/// Result of the test for a rise or a fall.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MannKendall {
-    /// Pairs that rise less pairs that fall.
+    /// Number of rising pairs less the number of falling pairs (S).
     pub s: f64,
-    /// That over all pairs that are not at one value: Kendall's τ, from −1 to 1.
+    /// Kendall's τ-b, from −1 to 1: S over the geometric mean of the number of pairs and the number
+    /// of pairs with different values.
     pub tau: f64,
-    /// Chance of such an S in either direction where the series goes nowhere.
+    /// Probability of an S at least as large in either direction without a trend.
     pub p_value: f64,
 }
 
-/// The median of the slopes between pairs of points, y over x (Theil, 1950; Sen, 1968). `None`
-/// where no two x differ. Beyond 250 points, of the pairs at 12 distances.
+/// Returns the median of the slopes between pairs of points, y over x (Theil, 1950; Sen, 1968).
+/// `None` if all x are equal. For more than 250 points, it uses the pairs at 12 distances.
 pub fn theil_sen(x: &[f64], y: &[f64]) -> Option<f64> {
     let n = x.len().min(y.len());
     let distances: Vec<usize> = if n <= EVERY_PAIR_UP_TO {
@@ -43,7 +44,7 @@ pub fn theil_sen(x: &[f64], y: &[f64]) -> Option<f64> {
     middle(slopes)
 }
 
-/// The median, in linear time.
+/// Returns the median, in linear time.
 pub(super) fn middle(mut values: Vec<f64>) -> Option<f64> {
     let half = values.len() / 2;
     if values.len() < 3 {
@@ -55,10 +56,10 @@ pub(super) fn middle(mut values: Vec<f64>) -> Option<f64> {
     Some(if is_even { f64::midpoint(low, high) } else { high })
 }
 
-/// Mann and Kendall's test of `values` in order of time, with the correction for ties and
-/// continuity. The variance is `inflation` times that of independent points: (1 + ρ) / (1 − ρ)
-/// where neighbors resemble each other by ρ (Yue and Wang, 2004), else 1. `None` with fewer than
-/// three values, or where all are equal.
+/// Runs the Mann-Kendall test on `values` in order of time, with corrections for ties and
+/// continuity. The variance is `inflation` times that of independent points: (1 + ρ) / (1 − ρ) for
+/// a lag-1 autocorrelation ρ (Yue and Wang, 2004), otherwise 1. `None` for fewer than three values,
+/// or if all are equal.
 pub fn mann_kendall(values: &[f64], inflation: f64) -> Option<MannKendall> {
     let n = values.len() as f64;
     if values.len() < 3 {
@@ -83,7 +84,7 @@ pub fn mann_kendall(values: &[f64], inflation: f64) -> Option<MannKendall> {
     Some(MannKendall { s, tau, p_value: (2.0 * normal_above(z)).min(1.0) })
 }
 
-/// How many pairs fall; sorts `values` while it counts.
+/// Counts the falling pairs, sorting `values` in the process.
 fn inversions(values: &mut [f64]) -> f64 {
     let mut scratch = values.to_vec();
     let mut count = 0.0;
@@ -101,7 +102,8 @@ fn inversions(values: &mut [f64]) -> f64 {
     count
 }
 
-/// Merges two sorted lists; how many of `first` are above how many of `second`.
+/// Merges two sorted lists and counts the pairs in which a value of `first` exceeds one of
+/// `second`.
 fn merge(first: &[f64], second: &[f64], merged: &mut [f64]) -> f64 {
     let (mut left, mut right, mut count) = (0, 0, 0_u64);
     for slot in merged {

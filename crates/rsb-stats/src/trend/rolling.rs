@@ -1,6 +1,6 @@
 //! Rolling mean and median.
 
-/// Values in ascending order, of which some come and others go.
+/// A sliding window of values in ascending order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SortedWindow {
     sorted: Vec<f64>,
@@ -15,7 +15,7 @@ impl SortedWindow {
         self.sorted.insert(self.place(value), value);
     }
 
-    /// Takes out one that was inserted.
+    /// Removes a value that was inserted.
     pub(super) fn remove(&mut self, value: f64) {
         let at = self.place(value);
         if at < self.sorted.len() {
@@ -28,7 +28,7 @@ impl SortedWindow {
         f64::midpoint(low, high)
     }
 
-    /// Of the one or two values in the middle the one nearest to `value`.
+    /// Returns the one of the one or two middle values that is nearest to `value`.
     pub(super) fn middle_nearest(&self, value: f64) -> f64 {
         let [low, high] = self.middle();
         if (value - low).abs() <= (value - high).abs() { low } else { high }
@@ -40,8 +40,8 @@ impl SortedWindow {
     }
 }
 
-/// The mean of each value and the `window − 1` before it; of fewer at the beginning. As long as
-/// `values`.
+/// Returns the mean of each value and the `window − 1` before it, or of fewer at the beginning. The
+/// result is as long as `values`.
 pub fn rolling_mean(values: &[f64], window: usize) -> Vec<f64> {
     let window = window.max(1);
     let mut means = Vec::with_capacity(values.len());
@@ -52,8 +52,8 @@ pub fn rolling_mean(values: &[f64], window: usize) -> Vec<f64> {
     means
 }
 
-/// The median of each value and the `window − 1` before it; of fewer at the beginning. As long as
-/// `values`.
+/// Returns the median of each value and the `window − 1` before it, or of fewer at the beginning.
+/// The result is as long as `values`.
 pub fn rolling_median(values: &[f64], window: usize) -> Vec<f64> {
     let window = window.max(1);
     let mut seen = SortedWindow::default();

@@ -1,60 +1,59 @@
-//! What a trend is asked for, in one place, with the defaults that docs/trend-study.md was measured
-//! with.
+//! Settings of a trend analysis, with the defaults that docs/trend-study.md was measured with.
 
-/// How change points are looked for.
+/// Method of change point detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChangeMethod {
     /// [`ChangeMethod::Exact`] up to [`TrendSettings::EXACT_UP_TO`] points,
     /// [`ChangeMethod::Screened`] beyond.
     #[default]
     Auto,
-    /// The best of all segmentations, by dynamic programming: time grows with the square of the
+    /// The best of all segmentations, by dynamic programming: time is quadratic in the number of
     /// points.
     Exact,
-    /// The best among positions where windows of some width differ: time grows with the points.
+    /// The best segmentation at positions where windows of some width differ: time is linear in the
+    /// number of points.
     Screened,
     /// No change points.
     Off,
 }
 
-/// What a trend is asked for.
+/// Settings of a trend analysis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrendSettings {
-    /// How change points are looked for.
+    /// Method of change point detection.
     pub method: ChangeMethod,
-    /// Points that a new level must hold for before it is confirmed; until then it is suspected. At
-    /// least 2.
+    /// Minimum number of points at a new level for it to be confirmed; until then it is suspected.
+    /// At least 2.
     pub min_size: usize,
-    /// The share of false discoveries among all series, and the chance below which a slope is a
-    /// trend.
+    /// False discovery rate over all series, and p-value below which a slope is a trend.
     pub significance: f64,
-    /// Smallest change that an alert is raised for, in percent; from twice of it on, a change for
-    /// the worse is critical.
+    /// Smallest change, in percent, that raises an alert. A change for the worse of at least twice
+    /// this size is critical.
     pub alert_threshold_percent: f64,
-    /// How many days before its last point alerts reach back with their full severity. What is
-    /// fitted is the whole series.
+    /// Number of days before the last point for which alerts have their full severity. The fit
+    /// always uses the whole series.
     pub lookback_days: f64,
-    /// Fewer points than these have no change points, no alerts and no prediction.
+    /// Minimum number of points for change points, alerts and a forecast.
     pub min_data_points: usize,
-    /// How many of the last points the recent trend is about.
+    /// Number of the last points that make up the recent trend.
     pub recent_points: usize,
-    /// Points of a rolling mean and median.
+    /// Number of points of a rolling mean and median.
     pub rolling_window: usize,
-    /// How many days are predicted.
+    /// Number of days to forecast.
     pub days_ahead: u32,
-    /// How often a predicted interval holds the value, as a fraction.
+    /// Coverage of the prediction intervals, as a fraction.
     pub confidence: f64,
-    /// Standard deviations from which on a point is an anomaly.
+    /// Distance, in standard deviations, from which a point is an anomaly.
     pub anomaly_z: f64,
-    /// How many points before it a point is compared with.
+    /// Number of preceding points that a point is compared with.
     pub window_size: usize,
 }
 
 impl TrendSettings {
-    /// Up to so many points every segmentation is considered.
+    /// Number of points up to which every segmentation is considered.
     pub const EXACT_UP_TO: usize = 5000;
 
-    /// What is used where nobody says otherwise.
+    /// Default settings.
     pub const DEFAULT: Self = Self {
         method: ChangeMethod::Auto,
         min_size: 5,
@@ -70,8 +69,8 @@ impl TrendSettings {
         window_size: 10,
     };
 
-    /// The chance below which one series has a change point: a tenth of [`Self::significance`],
-    /// since a series is asked again with each of its points.
+    /// Returns the p-value below which one series has a change point: a tenth of
+    /// [`Self::significance`], because a series is tested again with each new point.
     pub fn change_chance(&self) -> f64 {
         self.significance / 10.0
     }

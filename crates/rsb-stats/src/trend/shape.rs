@@ -1,21 +1,21 @@
-//! What tells a series best: levels, a line, or a climb between two levels.
+//! Selection of the best description of a series: levels, a line, or a climb between two levels.
 //!
-//! Told by absolute distances, which a spike does not rule, and the Bayesian information criterion
-//! for what each has to say: a line two figures, a climb two levels and two places, levels
-//! themselves and the places between.
+//! The selection uses absolute distances, which a spike does not dominate, and the Bayesian
+//! information criterion with the number of parameters: two for a line, two levels and two
+//! positions for a climb, and for levels their values and the positions between them.
 
 use super::change_point::DetectedChange;
 use super::line;
 use super::monotone::theil_sen;
 use crate::estimate::{mean, median};
 
-/// Points that are looked at; of longer series every so many-th.
+/// Maximum number of points that are used; longer series are thinned by a stride.
 const POINTS: usize = 240;
 
-/// Places where a climb may begin or end.
+/// Number of positions at which a climb may begin or end.
 const PLACES: usize = 24;
 
-/// What tells a series best.
+/// Best description of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum BestShape {
     Levels,
@@ -23,10 +23,10 @@ pub(super) enum BestShape {
     Climb { from: usize, to: usize, before: f64, after: f64 },
 }
 
-/// What tells `values` best, and whether levels tell them better than a line, where `changes` were
-/// found in them. A climb takes more than `min_size` points: what takes fewer is a step. Levels and
-/// climbs must also tell better than a line by `margin` or more in squares of `tame`, which is
-/// `values` without outliers: a drift in noise resembles a step.
+/// Selects the best description of `values`, in which `changes` were found, and returns whether
+/// levels fit better than a line. A climb takes more than `min_size` points: a shorter one is a
+/// step. Levels and climbs must also fit `tame`, which is `values` without outliers, better than a
+/// line by at least `margin` in squares: a drift in noise resembles a step.
 pub(super) fn best_shape(
     values: &[f64],
     tame: &[f64],
@@ -58,7 +58,7 @@ pub(super) fn best_shape(
     (best, has_levels)
 }
 
-/// Squares around the line of least squares.
+/// Returns the sum of squares around the least-squares line.
 fn squares_around_line(values: &[f64]) -> f64 {
     let x: Vec<f64> = (0..values.len()).map(|at| at as f64).collect();
     let line = line::fit(&x, values);
@@ -66,7 +66,7 @@ fn squares_around_line(values: &[f64]) -> f64 {
     squares(&rest.collect::<Vec<f64>>())
 }
 
-/// Squares around the means between `changes`.
+/// Returns the sum of squares around the means between `changes`.
 fn squares_around_levels(values: &[f64], changes: &[DetectedChange]) -> f64 {
     let ends = changes.iter().map(|change| change.index).chain([values.len()]);
     let mut from = 0;
@@ -78,7 +78,7 @@ fn squares_around_levels(values: &[f64], changes: &[DetectedChange]) -> f64 {
     all
 }
 
-/// Squares around a climb.
+/// Returns the sum of squares around a climb.
 fn squares_around_climb(values: &[f64], climb: BestShape) -> f64 {
     let BestShape::Climb { from, to, before, after } = climb else { return f64::INFINITY };
     values
@@ -88,13 +88,13 @@ fn squares_around_climb(values: &[f64], climb: BestShape) -> f64 {
         .sum()
 }
 
-/// The value at the position `at` of a climb from `before` to `after`.
+/// Returns the value at position `at` of a climb from `before` to `after`.
 fn climbing(at: usize, climb: std::ops::Range<usize>, before: f64, after: f64) -> f64 {
     let share = (at as f64 - climb.start as f64 + 1.0) / (climb.len() + 1) as f64;
     before + (after - before) * share.clamp(0.0, 1.0)
 }
 
-/// Squares around the mean.
+/// Returns the sum of squares around the mean.
 fn squares(values: &[f64]) -> f64 {
     let center = mean(values).unwrap_or(0.0);
     values.iter().map(|value| (value - center).powi(2)).sum()
@@ -133,7 +133,7 @@ impl Thinned {
         )
     }
 
-    /// The best climb, and how far the points lie from it.
+    /// Returns the best climb, and the sum of the distances of the points from it.
     fn climb(&self, min_size: usize) -> Option<(f64, BestShape)> {
         let n = self.values.len();
         let shortest = min_size.div_ceil(self.stride).max(2);
@@ -166,7 +166,7 @@ impl Thinned {
     }
 }
 
-/// How far `values` lie from their median, all together.
+/// Returns the sum of the distances of `values` from their median.
 fn around(values: &[f64]) -> f64 {
     median(values).map_or(0.0, |center| values.iter().map(|value| (value - center).abs()).sum())
 }

@@ -1,4 +1,4 @@
-//! Synthetic runs with known noise. Each test file uses its own part of this.
+//! Synthetic runs with known noise. Each test file uses a part of this module.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,12 +10,12 @@ use rsb_model::{
 };
 use rsb_stats::rng::Rng;
 
-/// A moment that never changes.
+/// Returns a constant time.
 pub fn now() -> Timestamp {
     Timestamp::from_second(1_790_000_000).unwrap()
 }
 
-/// A run called `name` of `benchmarks`.
+/// Builds a run called `name` of `benchmarks`.
 pub fn run(name: &str, benchmarks: Vec<BenchmarkResult>) -> Run {
     let mut run =
         Run::begin(RunId(name.to_owned()), now(), "quick", "quick", Environment::default());
@@ -23,12 +23,12 @@ pub fn run(name: &str, benchmarks: Vec<BenchmarkResult>) -> Run {
     run
 }
 
-/// The id of the case called `name`.
+/// Returns the id of the case called `name`.
 pub fn id(name: &str) -> CaseId {
     CaseId::from_segments(&["cpu_performance", name, "cpu:0"])
 }
 
-/// A case that ended as `outcome` and has neither samples nor fields.
+/// Builds a case that ended as `outcome` and has neither samples nor fields.
 pub fn bare(name: &str, outcome: Outcome) -> BenchmarkResult {
     let reason = (outcome != Outcome::Measured)
         .then(|| Reason::new("rocBLAS", "it is not here", "install it"));
@@ -49,8 +49,8 @@ pub fn bare(name: &str, outcome: Outcome) -> BenchmarkResult {
     }
 }
 
-/// A measured case with one list of samples for each of `times_ns`, all of them the same; no two
-/// cases have the very same samples, as no two measurements do.
+/// Builds a measured case with one list of equal samples for each of `times_ns`. No two cases have
+/// exactly the same samples, like no two measurements do.
 pub fn steady(name: &str, times_ns: &[f64]) -> BenchmarkResult {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let own = 1.0 + f64::from(MADE.fetch_add(1, Ordering::Relaxed)) * 1e-12;
@@ -62,23 +62,24 @@ pub fn steady(name: &str, times_ns: &[f64]) -> BenchmarkResult {
     BenchmarkResult { samples: samples.collect(), ..bare(name, Outcome::Measured) }
 }
 
-/// A measured case with `fields` alone.
+/// Builds a measured case with `fields` only.
 pub fn valued(name: &str, fields: Fields) -> BenchmarkResult {
     BenchmarkResult { results: vec![fields], ..bare(name, Outcome::Measured) }
 }
 
-/// How a synthetic machine disturbs what runs on it.
+/// Noise of a synthetic machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Noise {
     /// Standard deviation from process to process, as a fraction.
     pub between: f64,
     /// Standard deviation from sample to sample within a process.
     pub within: f64,
-    /// Share of samples that something else makes longer.
+    /// Share of samples that a disturbance lengthens.
     pub spikes: f64,
 }
 
-/// A measured case of `replicates` processes with 30 samples each, whose true time is `time_ns`.
+/// Builds a measured case of `replicates` processes with 30 samples each, whose true time is
+/// `time_ns`.
 pub fn noisy(
     rng: &mut Rng,
     name: &str,

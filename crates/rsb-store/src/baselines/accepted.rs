@@ -1,5 +1,4 @@
-//! Regressions that a person has accepted: what a baseline keeps of them, and how their samples
-//! become its own.
+//! Regressions that a user accepted: their records in a baseline, and taking over their samples.
 
 use rsb_model::record::ACCEPTED_FROM;
 use rsb_model::{CaseId, Fingerprint, Run, Timestamp};
@@ -9,50 +8,50 @@ use super::Baseline;
 use crate::compact::compact_run;
 use crate::error::StoreError;
 
-/// A regression that a person has accepted.
+/// A regression that a user accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
-    /// The case.
+    /// Case id.
     pub id: String,
-    /// The metric that got worse.
+    /// Metric that got worse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
-    /// Why it is accepted.
+    /// Reason for accepting it.
     #[serde(alias = "why")]
     pub because: String,
-    /// When.
+    /// Time of acceptance.
     #[serde(alias = "since")]
     pub when: Timestamp,
-    /// Who accepted it, as git knows them.
+    /// User who accepted it, as configured in git.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The run whose samples the baseline holds since then.
+    /// Run whose samples the baseline has used since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The commit that run measured.
+    /// Commit that this run measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The figure before, in the metric's unit.
+    /// Value before, in the metric's unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_value: Option<f64>,
-    /// The figure since.
+    /// Value since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_value: Option<f64>,
-    /// The new figure less the old one, over the old one.
+    /// Change from the old to the new value, relative to the old one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_percent: Option<f64>,
 }
 
-/// What the metadata of an accepted case call the program that measured it, which need not be that
-/// of its run.
+/// Metadata key of an accepted case for the program that measured it, which may differ from the
+/// program of its run.
 pub const OF_ANOTHER_PROGRAM: &str = "program";
 
 impl Baseline {
-    /// Takes the case `id` from `run` in place of what it held of it. Every replicate of the run
-    /// counts, made compact as all others are; no older one stays.
+    /// Replaces the case `id` with the one in `run`. Every replicate of the run is taken over in
+    /// compact form, and all older ones are removed.
     ///
     /// # Errors
-    /// When the run is of another machine, or has no such case.
+    /// If the run is from another machine, or has no such case.
     pub fn replace(&mut self, id: &CaseId, run: &Run) -> Result<(), StoreError> {
         let differences = self.fingerprint.differences(&Fingerprint::of(&run.environment));
         if let Some(found) = differences.first() {

@@ -84,7 +84,7 @@ fn the_processes_of_the_last_earlier_runs_stay_with_each_case() {
     let kept = past(&read, "a");
     assert_eq!((kept.len(), kept), (PAST_RUNS, past(&saved, "a")));
     assert!(past(&read, "b").is_empty(), "it was never measured");
-    // What is measured in place of a baseline takes over what that knew, and the baseline itself.
+    // A baseline that replaces another takes over its past, plus the replaced baseline itself.
     let next = Baseline::new("quick", moment(200), &[of(2)]).unwrap().with_past(&read.runs[..1]);
     let of_next = past(&next, "a");
     assert_eq!(of_next[..PAST_RUNS - 1], past(&read, "a")[1..]);
@@ -205,11 +205,11 @@ fn a_baseline_that_does_not_fit_its_place_or_itself_is_refused() {
         let listed = &baselines.list()[0].contents;
         assert!(listed.as_ref().is_err_and(|problem| problem.contains(word)), "{listed:?}");
     };
-    refused(&|document| document["name"] = "other".into(), "it is the baseline `other`");
-    refused(&|document| document["runs"][1]["suite"] = "other".into(), "unlike suites");
+    refused(&|document| document["name"] = "other".into(), "it contains the baseline `other`");
+    refused(&|document| document["runs"][1]["suite"] = "other".into(), "different suites");
     refused(
         &|document| document["environment"]["cpu"]["usable_cores"] = 64.into(),
-        "usable_cores is 2",
+        "usable_cores 2",
     );
     refused(
         &|document| {
@@ -224,7 +224,7 @@ fn a_baseline_that_does_not_fit_its_place_or_itself_is_refused() {
     )
     .unwrap();
     let edited = baselines.load("quick", Some(&here)).unwrap_err().to_string();
-    assert!(edited.contains("was changed since it was written"), "{edited}");
+    assert!(edited.contains("was changed after it was written"), "{edited}");
 }
 
 #[test]
@@ -246,8 +246,8 @@ fn a_baseline_under_the_former_name_of_its_machine_is_found_and_moved() {
 proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config { failure_persistence: None, ..Default::default() })]
 
-    /// Whatever became of the file, the reader names it or gives a baseline that can be written
-    /// again.
+    /// After any mutation, reading fails with the file's name or returns a baseline that can be
+    /// written again.
     #[test]
     fn no_mutation_of_a_baseline_panics(
         steps in proptest::collection::vec(0_usize..40, 1..8),

@@ -10,7 +10,7 @@ use crate::testing::{DAY, keep, measured_case, run, skipped_case, with_runs};
 
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// A directory with some runs, and its export; none where there is no DuckDB.
+/// Creates a directory with some runs and its export; returns `None` if DuckDB is not installed.
 fn exported() -> Option<(DuckdbLibrary, tempfile::TempDir, Store, PathBuf)> {
     let library = match library() {
         Ok(library) => library,
@@ -48,7 +48,8 @@ fn exported() -> Option<(DuckdbLibrary, tempfile::TempDir, Store, PathBuf)> {
     Some((library, dir, store, path))
 }
 
-/// Sorted, and with numbers in as many digits as two ways to add them agree on.
+/// Sorts an answer and rounds its numbers, because different orders of summation differ in the last
+/// digits.
 fn comparable(answer: SqlAnswer) -> (Vec<String>, Vec<String>) {
     let digits = |value: &Value| match value.as_f64() {
         Some(number) => format!("{number:.9e}"),
@@ -101,7 +102,7 @@ fn values_of_every_kind_are_read() {
         2
     ]]);
     assert_eq!(json!(answer.rows), expected);
-    // More than one chunk, in the order asked for.
+    // More than one chunk, in the requested order.
     let many = "SELECT i, CASE WHEN i % 3 = 0 THEN NULL ELSE i::VARCHAR END FROM range(10000) t(i) \
                 ORDER BY i DESC";
     let rows = select(&library, &path, many, LIMIT).unwrap().rows;
@@ -120,19 +121,19 @@ fn only_what_reads_the_export_is_answered_and_in_time() {
         (theirs.display().to_string(), path.display().to_string().replace('\'', "''"));
     for (sql, part) in [
         ("SELECT 1; SELECT 2".to_owned(), "these are several"),
-        (String::new(), "this is none"),
-        ("DROP VIEW samples".to_owned(), "only one SELECT"),
-        ("CREATE TABLE t (a INT)".to_owned(), "only one SELECT"),
-        (format!("COPY (SELECT 1) TO '{export}'"), "only one SELECT"),
-        (format!("EXPLAIN ANALYZE COPY (SELECT 1) TO '{export}'"), "only one SELECT"),
-        (format!("ATTACH '{file}' AS other"), "only one SELECT"),
-        ("INSTALL httpfs".to_owned(), "only one SELECT"),
-        ("SET enable_external_access = true".to_owned(), "only one SELECT"),
-        ("PRAGMA database_list".to_owned(), "only one SELECT"),
-        (format!("SELECT * FROM '{file}'"), "only one SELECT"),
-        (format!("SELECT * FROM read_text('{file}')"), "only one SELECT"),
-        ("SELECT * FROM glob('/etc/*')".to_owned(), "only one SELECT"),
-        ("SELECT * FROM read_csv('/proc/self/environ')".to_owned(), "only one SELECT"),
+        (String::new(), "this is not a SELECT"),
+        ("DROP VIEW samples".to_owned(), "only a single SELECT"),
+        ("CREATE TABLE t (a INT)".to_owned(), "only a single SELECT"),
+        (format!("COPY (SELECT 1) TO '{export}'"), "only a single SELECT"),
+        (format!("EXPLAIN ANALYZE COPY (SELECT 1) TO '{export}'"), "only a single SELECT"),
+        (format!("ATTACH '{file}' AS other"), "only a single SELECT"),
+        ("INSTALL httpfs".to_owned(), "only a single SELECT"),
+        ("SET enable_external_access = true".to_owned(), "only a single SELECT"),
+        ("PRAGMA database_list".to_owned(), "only a single SELECT"),
+        (format!("SELECT * FROM '{file}'"), "only a single SELECT"),
+        (format!("SELECT * FROM read_text('{file}')"), "only a single SELECT"),
+        ("SELECT * FROM glob('/etc/*')".to_owned(), "only a single SELECT"),
+        ("SELECT * FROM read_csv('/proc/self/environ')".to_owned(), "only a single SELECT"),
         ("SELECT absent FROM samples".to_owned(), "absent"),
         (
             "SELECT * FROM nowhere".to_owned(),

@@ -1,11 +1,11 @@
-//! What rocblas-bench and hipblaslt-bench have in common: lines of names, each followed by lines of
-//! values.
+//! Shared parsing of rocblas-bench and hipblaslt-bench: lines of column names, each followed by
+//! lines of values.
 //!
-//! The names are not the same for every function and version, and a row may be shorter than its
-//! names. Rate times time must then be the operations of the product; where it is not, the row was
-//! cut or shifted.
+//! The columns differ between functions and versions, and a row may have fewer values than columns.
+//! In that case rate times time must equal the operations of the product; otherwise the row was cut
+//! or shifted.
 //!
-//! What the names call GB/s is not in the same unit in both tools.
+//! The unit that the columns call GB/s differs between the two tools.
 
 use rsb_model::{Dtype, Fields};
 
@@ -15,14 +15,15 @@ use super::sink::{ImportedCase, Sink};
 pub(super) struct Tool {
     pub(super) gflops: &'static str,
     pub(super) bandwidth: &'static str,
-    /// What one of its GB/s is in 10⁹ bytes a second.
+    /// Number of 10⁹ bytes in one of its GB.
     pub(super) gigabyte: f64,
-    /// Further columns that tell what was measured, not what was asked for; those that end with `*`
-    /// begin so.
+    /// Further columns with measured values, as opposed to parameters; a name that ends with `*` is
+    /// a prefix.
     pub(super) measured: &'static [&'static str],
 }
 
-/// How far rate times time may be from the operations, as a fraction: both are rounded in print.
+/// Maximum relative deviation of rate times time from the operations, because both are printed
+/// rounded.
 const ROUNDING: f64 = 0.05;
 
 struct Header<'a> {
@@ -38,7 +39,7 @@ pub(super) fn read(tool: Tool, text: &str, sink: &mut Sink) {
     for (index, line) in text.lines().enumerate() {
         if let Some(next) = header_of(tool, line, index + 1) {
             without_rows(header.as_ref(), sink);
-            // Which solution is the best varies from run to run; that there is a best one does not.
+            // Which solution is the best varies between runs, so it is named `best`.
             let solution = if is_winner { Some("best") } else { next.solution };
             header = Some(Header { solution, ..next });
             is_winner = false;
@@ -54,8 +55,8 @@ pub(super) fn read(tool: Tool, text: &str, sink: &mut Sink) {
     without_rows(header.as_ref(), sink);
 }
 
-/// The names in `line`, which end with the figures; `[0]:`, or `[0]` once, before them is the
-/// number of a solution.
+/// Parses the column names in `line`, which must include the rate. `[0]:`, or once `[0]`, before
+/// them is the number of a solution.
 fn header_of(tool: Tool, line: &str, number: usize) -> Option<Header<'_>> {
     let line_names = line.trim();
     let (solution, names) = match line_names.strip_prefix('[').and_then(|rest| rest.split_once(']'))
@@ -71,7 +72,7 @@ fn header_of(tool: Tool, line: &str, number: usize) -> Option<Header<'_>> {
 fn without_rows(header: Option<&Header<'_>>, sink: &mut Sink) {
     if let Some(header) = header.filter(|header| header.rows == 0) {
         let line = format!("line {}", header.line);
-        let problem = "names columns, and no values follow: the output was cut off";
+        let problem = "has column names, but no values follow: the output was cut off";
         sink.unreadable(&line, &format!("{line} {problem}"));
     }
 }
@@ -80,7 +81,7 @@ fn add(tool: Tool, header: &Header<'_>, line: &str, sink: &mut Sink) {
     let values: Vec<&str> = line.split(',').map(str::trim).collect();
     let Some(columns) = align_columns(tool, &header.names, &values) else {
         let (names, values) = (header.names.len(), values.len());
-        let problem = format!("`{}` has {values} values for {names} names", line.trim());
+        let problem = format!("`{}` has {values} values for {names} columns", line.trim());
         return sink.unreadable(&format!("line {} row {}", header.line, header.rows), &problem);
     };
     let row = Row { tool, columns };
@@ -91,8 +92,8 @@ fn add(tool: Tool, header: &Header<'_>, line: &str, sink: &mut Sink) {
     sink.put(&name.join(","), row.to_case(is_short));
 }
 
-/// Each value with its name: where some are missing, parameters count from the left and figures
-/// from the right.
+/// Pairs values with names. If values are missing, parameters are counted from the left and
+/// measured values from the right.
 fn align_columns<'a>(
     tool: Tool,
     names: &[&'a str],
@@ -123,7 +124,8 @@ impl Tool {
 
 const COMMON: &[&str] = &["us", "cpu-gflops", "cpu-us", "atol", "rtol", "norm_error*"];
 
-/// The type of a factor, such as `bf16_r`; both kinds of 8-bit floats are one here.
+/// Returns the data type of a factor, such as `bf16_r`; both kinds of 8-bit floats map to the same
+/// type.
 fn factor(text: &str) -> Option<Dtype> {
     let name = text.strip_suffix("_r")?;
     if ["f8", "bf8"].iter().any(|kind| name == *kind || name.starts_with(&format!("{kind}_"))) {
@@ -138,7 +140,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// What was asked for.
+    /// Returns the parameters of the call.
     fn shape(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.columns.iter().copied().filter(|(name, _)| !self.tool.is_figure(name))
     }
@@ -158,7 +160,7 @@ impl<'a> Row<'a> {
         self.check(gflops * time_us * 1e3, is_short)?;
         let mut fields = self.parameters()?;
         fields.set("time_us", time_us);
-        // A function without arithmetic, or with too little to show, has a rate of zero in print.
+        // Functions without arithmetic, or with very little, have a printed rate of zero.
         let bandwidth = self.number(self.tool.bandwidth)?.map(|rate| rate * self.tool.gigabyte);
         for (field, value) in [("gflops", Some(gflops)), ("bandwidth_gb_s", bandwidth)] {
             if let Some(value) = value.filter(|value| *value != 0.0) {
@@ -184,9 +186,9 @@ impl<'a> Row<'a> {
         Ok(fields)
     }
 
-    /// What is multiplied: the type of both factors, or that which they are converted to. The type
-    /// of the result says nothing of it (f8 gives f16, i8 gives i32), and unlike factors have no
-    /// one type; the id names them all.
+    /// Returns the data type of the product: that of both factors, or the one that they are
+    /// converted to. The type of the result is not used (f8 gives f16, i8 gives i32), and different
+    /// factors have no common type; the id contains all types.
     fn dtype(&self) -> Option<Dtype> {
         let (a, b) = (factor(self.text("a_type")?)?, factor(self.text("b_type")?)?);
         let computed = self.text("compute_type").unwrap_or_default().to_ascii_lowercase();
@@ -201,16 +203,19 @@ impl<'a> Row<'a> {
         (a == b).then_some(a)
     }
 
-    /// Whether `operations`, from the figures, are those of the matrix product (or four times as
-    /// many: complex).
+    /// Checks that `operations`, computed from the measured values, match the matrix product, or
+    /// four times as many for complex numbers.
     fn check(&self, operations: f64, is_short: bool) -> Result<(), String> {
         let is_product =
             ["transA", "transB", "m", "n", "k"].iter().all(|name| self.text(name).is_some())
                 && self.text("uplo").is_none()
                 && self.text("grouped_gemm").is_none_or(|grouped| grouped == "0");
         if !is_product {
-            let problem =
-                || "it has fewer values than names, and nothing to check them with".to_owned();
+            let problem = || {
+                "it has fewer values than columns, and they cannot be checked against a matrix \
+                 product"
+                    .to_owned()
+            };
             return if is_short { Err(problem()) } else { Ok(()) };
         }
         let mut expected = 2.0 * self.number("batch_count")?.unwrap_or(1.0);
@@ -224,8 +229,8 @@ impl<'a> Row<'a> {
             return Ok(());
         }
         Err(format!(
-            "rate and time are {operations:.3e} operations, and the product has {expected:.3e}: \
-             the row was cut"
+            "rate × time is {operations:.3e} operations, but the product has {expected:.3e}: the \
+             row was cut off"
         ))
     }
 }

@@ -1,42 +1,42 @@
-//! When a tool says that it ran. Some write a time of day and no time zone.
+//! Times recorded by tools. Some record a local time without a time zone.
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use rsb_model::{Timestamp, calendar};
 
-/// What a time without a zone means.
+/// Meaning of a time without a zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unzoned {
-    /// UTC, as the tool's source says.
+    /// UTC, according to the tool's source.
     Utc,
-    /// The zone of the machine that ran the tool, which nothing tells.
+    /// The unknown zone of the machine that ran the tool.
     Local,
 }
 
-/// A time that a tool has written.
+/// A time recorded by a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dated {
     pub(super) time: Timestamp,
-    /// Whether its time zone is not known; then it is read as UTC.
+    /// Whether its time zone is unknown; it is read as UTC then.
     pub(super) is_guess: bool,
 }
 
-/// How vLLM and old versions of Google Benchmark write a time.
+/// Time formats of vLLM and old versions of Google Benchmark.
 const FORMS: [&str; 2] = ["%Y%m%d-%H%M%S", "%Y/%m/%d-%H:%M:%S"];
-/// Seconds between the offsets of time zones.
+/// Granularity of time zone offsets, in seconds.
 const QUARTER: i64 = 15 * 60;
-/// The offsets that there are, in seconds: from 12 hours behind UTC to 14 before it.
+/// Existing time zone offsets, in seconds: from 12 hours behind UTC to 14 hours ahead.
 const OFFSETS: std::ops::RangeInclusive<i64> = -12 * 3600..=14 * 3600;
-/// How many seconds after its date a tool has written its file.
+/// Maximum delay between the recorded time and writing the file, in seconds.
 const DELAY: i64 = 30;
 
-/// The time that `text` says, in a file that was last written at `written`; `None` if it is no time
-/// that a calendar has.
+/// Parses the time in `text`, in a file that was last written at `written`. Returns `None` if it is
+/// not a valid calendar time.
 ///
-/// A tool writes its file when it is done. Where the file's own time is the date but for an offset
-/// that a time zone may have, that is the offset, and nothing is guessed. A copy has the time of
-/// its copying, which tells nothing.
+/// A tool writes its file when it is done. If the file's own time differs from the recorded one by
+/// an offset that a time zone can have, that is the offset. A copied file has the time of the copy,
+/// from which no offset can be derived, so the time is read as UTC.
 pub(super) fn read(text: &str, unzoned: Unzoned, written: Timestamp) -> Option<Dated> {
     let dated = read_any(text, unzoned, written)?;
     calendar::second_exists(text, dated.time).then_some(dated)
@@ -59,7 +59,8 @@ fn read_any(text: &str, unzoned: Unzoned, written: Timestamp) -> Option<Dated> {
     Some(Dated { time, is_guess: offset.is_none() })
 }
 
-/// The offset of a time zone that is `ahead` seconds, but for the delay of writing.
+/// Returns the time zone offset for a time that is `ahead` seconds, allowing for the delay of
+/// writing.
 fn offset(ahead: i64) -> Option<i64> {
     let offset = ahead.checked_add(DELAY)?.div_euclid(QUARTER).checked_mul(QUARTER)?;
     let near = (ahead - offset).abs() <= DELAY;
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn a_local_time_has_the_offset_that_the_files_time_tells_or_is_a_guess() {
         for (written, time, is_guess) in [
-            // Berlin, India, Newfoundland in summer, the machine of UTC.
+            // Berlin, India, Newfoundland in summer, a machine in UTC.
             ("2026-01-02T02:04:07Z", "2026-01-02T02:04:05Z", false),
             ("2026-01-01T21:34:05Z", "2026-01-01T21:34:05Z", false),
             ("2026-01-02T05:34:30Z", "2026-01-02T05:34:05Z", false),

@@ -1,75 +1,76 @@
-//! Why an output of another tool cannot be read. The text is whole: file, place, cause and cure.
+//! Errors from importing the output of another tool. Each message is complete: file, position,
+//! cause and cure.
 
 use std::path::{Path, PathBuf};
 
 use super::Format;
 use crate::error::ReadError;
 
-/// A name that no importer has.
+/// An import format that is not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a supported import format; supported are {}", format_names())]
 pub struct UnknownFormat {
     pub(super) text: String,
 }
 
-/// Why an output cannot be read.
+/// Error from importing an output.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("`{}` is empty; run the tool again and save its output", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// No tool is known to write such a file.
+    /// The tool that wrote the file is unknown.
     #[error(
-        "`{}` is the output of no known tool{}; name the tool with --format: {}",
+        "`{}` is not the output of a supported tool{}; name the tool with --format: {}",
         path.display(), cut_off(syntax.as_deref()), format_names()
     )]
     Undetected {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it as JSON, where it begins like JSON.
+        /// The JSON error, if the file begins like JSON.
         syntax: Option<String>,
     },
-    /// It is not JSON, or was cut off.
+    /// Not valid JSON, or cut off.
     #[error("`{}`, line {line}, column {column}: {problem} in the output of {format}; {cure}", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// What it was read as.
+        /// Format as which it was read.
         format: Format,
-        /// From 1; 0 when it is empty.
+        /// Line from 1; 0 if the file is empty.
         line: usize,
-        /// From 1; 0 at the start of a line.
+        /// Column from 1; 0 at the start of a line.
         column: usize,
-        /// What is wrong there.
+        /// Problem at that position.
         problem: String,
-        /// What the reader can do about it.
+        /// Suggested remedy.
         cure: &'static str,
     },
-    /// It is not what the tool writes.
+    /// Not an output of the tool.
     #[error("`{}` is not output of {format}: {problem}; name the right tool with --format, or run \
              it again", path.display())]
     Shape {
         /// The file.
         path: PathBuf,
-        /// What it was read as.
+        /// Format as which it was read.
         format: Format,
-        /// What is missing or wrong.
+        /// Missing or wrong parts.
         problem: String,
     },
-    /// It is what a tool writes, and cannot be taken in.
+    /// An output of a tool that cannot be imported.
     #[error("`{}` was refused: {problem}; {cure}", path.display())]
     Refused {
         /// The file.
         path: PathBuf,
-        /// What it is, and what is in the way.
+        /// Description of the file, and why it is not imported.
         problem: String,
-        /// What the reader can do about it.
+        /// Suggested remedy.
         cure: String,
     },
 }
@@ -82,7 +83,7 @@ fn cut_off(syntax: Option<&str>) -> String {
     syntax.map(|syntax| format!(" ({syntax})")).unwrap_or_default()
 }
 
-/// What an importer finds wrong with a whole file, before the file is named.
+/// A problem with a whole file, before its path is known.
 #[derive(Debug)]
 pub(super) enum Problem {
     Syntax(serde_json::Error),
@@ -95,7 +96,7 @@ impl Problem {
         Self::Shape(problem.into())
     }
 
-    /// It is the tool's, and this is in the way.
+    /// Creates the problem of a tool's output that cannot be imported.
     pub(super) fn refusal(problem: impl Into<String>, cure: impl Into<String>) -> Self {
         Self::Refused { problem: problem.into(), cure: cure.into() }
     }

@@ -1,8 +1,8 @@
-//! Google Benchmark's JSON: the time of one iteration in the unit of each entry; repetitions are
+//! Google Benchmark's JSON: the time per iteration in the unit of each entry; repetitions are
 //! samples of one case.
 //!
-//! What it fits to the times of several sizes (`_BigO`, `_RMS`) are coefficients, not times, and so
-//! no cases.
+//! Fits over several sizes (`_BigO`, `_RMS`) are coefficients, not times, and are therefore not
+//! imported.
 
 use rsb_model::{BenchmarkType, DeviceType, Fields, Samples};
 use serde_json::Value;
@@ -13,10 +13,10 @@ use super::json;
 use super::sink::{ImportedCase, SECOND, Sink, median};
 use super::{Importer, Input};
 
-/// How aggregates are called; older versions say so only at the end of the name.
+/// Names of aggregates. Older versions have them only as suffixes of the benchmark name.
 const AGGREGATES: [&str; 7] = ["mean", "median", "stddev", "cv", "min", "max", "statistics"];
 
-/// Every entry that has one name, in the order of the file.
+/// All entries with the same name, in file order.
 struct Group<'a> {
     name: &'a str,
     repetitions: Vec<&'a Value>,
@@ -78,7 +78,7 @@ fn group_entries(entries: &[Value]) -> Vec<Group<'_>> {
     groups
 }
 
-/// Whether `entry` is fitted to others: older versions tell it by its keys alone.
+/// Returns whether `entry` is a fit over other entries. In older versions only its keys show it.
 fn is_complexity(entry: &Value) -> bool {
     let named =
         json::text(entry, "aggregate_name").is_some_and(|name| ["BigO", "RMS"].contains(&name));
@@ -96,7 +96,7 @@ fn aggregate_of<'a>(entry: &'a Value, name: &'a str) -> Option<&'a str> {
     }
 }
 
-/// What the tool says in place of figures.
+/// A failure or skip that the tool reports instead of values.
 enum ReportedFailure<'a> {
     Failed(&'a str),
     Skipped(&'a str),
@@ -137,8 +137,8 @@ fn figures(group: &Group<'_>) -> Result<ImportedCase, String> {
     Ok(found)
 }
 
-/// With `--benchmark_report_aggregates_only` there are no repetitions: the median stands for them,
-/// else the mean.
+/// Creates a case from aggregates. With `--benchmark_report_aggregates_only` there are no
+/// repetitions, so the median is used, or else the mean.
 fn aggregate_case(group: &Group<'_>) -> Result<ImportedCase, String> {
     let (kind, entry) = ["median", "mean"]
         .into_iter()
@@ -155,7 +155,7 @@ fn aggregate_case(group: &Group<'_>) -> Result<ImportedCase, String> {
     Ok(found)
 }
 
-/// The median of each rate that every entry has.
+/// Returns the median of each rate that every entry has.
 fn rates(entries: &[&Value]) -> Result<Fields, String> {
     let mut fields = Fields::new();
     let named = [

@@ -1,8 +1,7 @@
-//! `hipblaslt-bench`: as rocblas-bench, each line of names with the number of its solution before
-//! it.
+//! `hipblaslt-bench`: as rocblas-bench, with the number of the solution before each line of names.
 //!
-//! Its GB/s are GiB/s: `testing_matmul.hpp` divides the bytes by 1024³, `argument_model.hpp` prints
-//! that.
+//! Its GB/s are GiB/s: `testing_matmul.hpp` divides the bytes by 1024³, and `argument_model.hpp`
+//! prints the result.
 
 use rsb_model::{BenchmarkType, DeviceType};
 
@@ -31,14 +30,14 @@ const TOOL: Tool = Tool {
         "mem_read_bytes",
         "mem_write_bytes",
         "efficiency",
-        // Timing that goes on until it is steady.
+        // Timing that continues until it is steady.
         "batch",
         "samples",
         "hot_iters",
         "min_us",
         "cv",
         "status",
-        // A file of HIPBLASLT_TUNING_FILE.
+        // From a file of HIPBLASLT_TUNING_FILE.
         "solution_index",
         "soulution_index",
         "gcnarchname",
@@ -65,7 +64,8 @@ mod tests {
 
     const HEAD: &str = "transA,transB,grouped_gemm,batch_count,m,n,k,alpha,a_type,b_type,c_type,d_type,compute_type";
 
-    /// A table of one product of 1000 in each direction, with what stands behind its types.
+    /// Returns a table of one product of size 1000 in each dimension, with the given columns after
+    /// its types.
     fn table(types: &str, names: &str, values: &str) -> String {
         format!(
             "[0]:{HEAD},{names}\n    N,T,0,1,1000,1000,1000,1,{types},{values}\n    --Solution \
@@ -95,7 +95,8 @@ mod tests {
 
     #[test]
     fn gigabytes_are_counted_in_powers_of_ten() {
-        // 8 MB of f64 in each matrix, in 100 us: 24 MB are 240 GB/s, which the tool prints in GiB.
+        // 8 MB of f64 in each matrix, in 100 us: 24 MB are 240 GB/s, which the tool prints in
+        // GiB/s.
         let text = table(
             "f64_r,f64_r,f64_r,f64_r,f64_r",
             "hipblaslt-Gflops,hipblaslt-GB/s,us",
@@ -129,7 +130,8 @@ mod tests {
                 "{types}: {run:?}"
             );
         }
-        // Once only the type of the result was printed, which tells nothing of the factors.
+        // An old version printed only the type of the result, which does not determine that of the
+        // factors.
         let text = "[0]transA,transB,m,n,k,d_type,compute_type,hipblaslt-Gflops,us\nN,N,1000,1000,1000,f16_r,f32_r,20000,100\n";
         let run = read(Format::HipblasltBench, text).unwrap();
         assert_eq!(run.benchmarks[0].fields().unwrap().text("dtype"), None);

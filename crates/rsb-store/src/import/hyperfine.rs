@@ -1,5 +1,5 @@
 //! `hyperfine --export-json`: the wall time of each run of each command, in seconds. Each run is a
-//! fresh process, and so a replicate of its own.
+//! fresh process and therefore a separate replicate.
 
 use rsb_model::{BenchmarkType, DeviceType, Fields};
 use serde_json::Value;
@@ -25,8 +25,7 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
         if was_killed(result) {
             sink.put_failed(
                 name,
-                "a run of the command was ended by a signal, so its time is not \
-                                   that of the command",
+                "a run of the command was ended by a signal, so its time does not count",
             );
         } else {
             sink.put(name, command(result));
@@ -35,7 +34,7 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     Ok(())
 }
 
-/// An exit code of null: the command did not exit by itself.
+/// Returns whether a run was killed, which hyperfine records as an exit code of null.
 fn was_killed(result: &Value) -> bool {
     result
         .get("exit_codes")
@@ -53,7 +52,7 @@ fn command(result: &Value) -> Result<ImportedCase, String> {
     if let Some(peak) =
         json::numbers(result, "memory_usage_byte")?.and_then(|all| all.into_iter().reduce(f64::max))
     {
-        // Zero is what hyperfine writes where the system does not tell.
+        // hyperfine writes zero if the system does not report memory usage.
         if peak != 0.0 {
             found.fields.set("memory_used_mb", peak / 1e6);
         }
@@ -64,8 +63,8 @@ fn command(result: &Value) -> Result<ImportedCase, String> {
     Ok(found)
 }
 
-/// The share of runs that failed, where the file says how each ended. It is a share because one
-/// file may hold more runs than another; a command that fails is often the faster for it.
+/// Returns the percentage of failed runs, if the file has exit codes. A percentage is used because
+/// the number of runs differs between files; a command that fails is often faster.
 fn failed_percent(result: &Value) -> Option<f64> {
     let codes = result.get("exit_codes")?.as_array().filter(|codes| !codes.is_empty())?;
     let failed = codes.iter().filter(|code| code.as_i64() != Some(0)).count();

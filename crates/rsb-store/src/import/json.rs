@@ -1,10 +1,10 @@
-//! Small helpers for documents whose fields may be missing, of another type, or null.
+//! Helpers for JSON documents whose fields may be missing, null, or of another type.
 
 use serde_json::Value;
 
 use super::error::Problem;
 
-/// Every document in `text`: one, or several after each other where a tool appends to its file.
+/// Parses every document in `text`: one, or several in sequence if a tool appends to its file.
 pub(super) fn documents(text: &str) -> Result<Vec<Value>, Problem> {
     let all = serde_json::Deserializer::from_str(text)
         .into_iter()
@@ -31,7 +31,7 @@ pub(super) fn list<'a>(document: &'a Value, key: &str) -> Result<&'a [Value], Pr
     list.ok_or_else(|| Problem::shape(format!("it has no list `{key}`")))
 }
 
-/// The number `key`; `Ok(None)` where it is absent or null.
+/// Returns the number `key`; `Ok(None)` if it is absent or null.
 pub(super) fn number(document: &Value, key: &str) -> Result<Option<f64>, String> {
     match document.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -41,12 +41,12 @@ pub(super) fn number(document: &Value, key: &str) -> Result<Option<f64>, String>
     }
 }
 
-/// As [`number`], where the case means nothing without it.
+/// Returns the number `key`, which the case requires.
 pub(super) fn required_number(document: &Value, key: &str) -> Result<f64, String> {
     number(document, key)?.ok_or_else(|| format!("it has no `{key}`"))
 }
 
-/// The count `key`, at least one; `None` where it is absent or null.
+/// Returns the count `key`, at least one; `None` if it is absent or null.
 pub(super) fn count(document: &Value, key: &str) -> Result<Option<u64>, String> {
     let Some(number) = number(document, key)? else { return Ok(None) };
     if (1.0..=1e18).contains(&number) && number.fract() == 0.0 {
@@ -56,25 +56,28 @@ pub(super) fn count(document: &Value, key: &str) -> Result<Option<u64>, String> 
     }
 }
 
-/// The text `key`, unless it is empty.
+/// Returns the text `key`, unless it is empty.
 pub(super) fn text<'a>(document: &'a Value, key: &str) -> Option<&'a str> {
     document.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-/// Every number of the list `key`; `Ok(None)` where it is absent or null.
+/// Returns the numbers of the list `key`; `Ok(None)` if it is absent or null.
 pub(super) fn numbers(document: &Value, key: &str) -> Result<Option<Vec<f64>>, String> {
     match document.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Array(values)) => {
-            let each =
-                |value: &Value| value.as_f64().ok_or_else(|| format!("`{key}` holds {value}"));
+            let each = |value: &Value| {
+                value
+                    .as_f64()
+                    .ok_or_else(|| format!("`{key}` contains {value}, which is not a number"))
+            };
             values.iter().map(each).collect::<Result<_, _>>().map(Some)
         }
         Some(value) => Err(format!("`{key}` is {value}, not a list")),
     }
 }
 
-/// Where a text that begins like JSON stops being JSON.
+/// Returns the line and cause of the error in a text that begins like JSON but is not valid.
 pub(super) fn cut_off(text: &str) -> Option<String> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;

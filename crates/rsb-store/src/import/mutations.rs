@@ -1,5 +1,5 @@
-//! A small output of each tool, and what damage of any kind may never do: panic, or give a figure
-//! that cannot be.
+//! Small outputs of each tool, and tests that damaged outputs never cause a panic or an impossible
+//! value.
 
 use std::path::Path;
 
@@ -132,13 +132,12 @@ pub(super) fn sample(format: Format) -> &'static str {
     SAMPLES.iter().find(|(own, _)| *own == format).map_or("", |(_, text)| text)
 }
 
-/// What `text` is as an output of `format`.
+/// Reads `text` as an output of `format`.
 pub(super) fn read(format: Format, text: &str) -> Result<Run, ImportError> {
     import_text(Path::new("dir/out.json"), text, Some(format), Timestamp::UNIX_EPOCH)
 }
 
-/// Panics where a measured case has a figure that no device can give, an id stands twice, or a
-/// reason is missing.
+/// Panics if a measured case has an impossible value, an id is not unique, or a reason is missing.
 fn check(run: &Run) {
     let mut ids: Vec<&str> = run.benchmarks.iter().map(|case| case.benchmark_id.as_str()).collect();
     ids.sort_unstable();
@@ -189,7 +188,7 @@ fn a_cut_anywhere_before_the_last_figure_is_told() {
         for at in 0..end {
             let Ok(run) = read(*format, &text[..at]) else { continue };
             check(&run);
-            // A list of calls that says nowhere how long it is may lack whole calls at its end.
+            // A list of calls without a length may lack whole calls at its end.
             let is_open_ended = matches!(
                 format,
                 Format::RocblasBench

@@ -1,13 +1,13 @@
-//! A log of nccl-tests or rccl-tests taken apart: a section for each program that ran, with its
-//! ranks and its table.
+//! Splits a log of nccl-tests or rccl-tests into sections: one per program that ran, with its ranks
+//! and its table.
 //!
-//! Lines may carry the tag of `mpirun --tag-output`, of hydra or of `srun --label`, and the log of
-//! NCCL stands between them.
+//! Lines may have a tag from `mpirun --tag-output`, hydra or `srun --label`, and log lines of NCCL
+//! may be in between.
 
 use std::collections::HashSet;
 use std::path::Path;
 
-/// What the programs measure; each is called so, with `_perf` behind it.
+/// Collectives that the programs measure. A program's name is that of its collective plus `_perf`.
 const COLLECTIVES: [&str; 11] = [
     "reduce_scatter",
     "all_reduce",
@@ -22,40 +22,42 @@ const COLLECTIVES: [&str; 11] = [
     "reduce",
 ];
 
-/// Columns that tell what was measured, behind the time.
+/// Columns of measured values after the time.
 const FIGURES: [&str; 8] =
     ["algbw", "busbw", "#wrong", "error", "i_min", "i_max", "i_p99", "i_cv%"];
 
 #[derive(Debug, Default)]
 pub(super) struct Section<'a> {
-    /// As in `all_reduce_perf`, where the log says it.
+    /// Program name, such as `all_reduce_perf`, if the log has it.
     pub(super) name: Option<&'a str>,
-    /// The group and the number of each rank.
+    /// Group and number of each rank.
     ranks: Vec<(u64, u64)>,
-    /// Ranks of one process.
+    /// Number of ranks per process.
     ranks_each: usize,
     pub(super) columns: Option<Columns<'a>>,
-    /// The rows of its table, by their lines.
+    /// Rows of its table, with their line numbers.
     pub(super) rows: Vec<(usize, &'a str)>,
-    /// Values that the checks of all rows together found wrong.
+    /// Number of wrong values over all rows.
     pub(super) wrong: u64,
-    /// Whether it came to its average.
+    /// Whether the average at the end was printed.
     pub(super) is_ended: bool,
 }
 
 impl Section<'_> {
-    /// Ranks of one group. One process lists no more of them than fit into 2048 characters.
+    /// Returns the number of ranks in one group. The list of one process may be incomplete, because
+    /// it is limited to 2048 characters.
     pub(super) fn ranks(&self) -> usize {
         let first = self.ranks.first().map(|(group, _)| *group);
         self.ranks.iter().filter(|(group, _)| Some(*group) == first).count().max(self.ranks_each)
     }
 
-    /// Groups of ranks that ran beside each other.
+    /// Returns the number of rank groups that ran concurrently.
     pub(super) fn groups(&self) -> usize {
         self.ranks.iter().map(|(group, _)| group).collect::<HashSet<_>>().len()
     }
 
-    /// Whether a rank is listed twice: programs that were built without MPI each measure alone.
+    /// Returns whether a rank is listed twice, which happens if programs built without MPI each
+    /// measure separately.
     pub(super) fn has_repeated_rank(&self) -> bool {
         self.ranks.iter().collect::<HashSet<_>>().len() < self.ranks.len()
     }
@@ -63,26 +65,27 @@ impl Section<'_> {
 
 #[derive(Debug)]
 pub(super) struct Columns<'a> {
-    /// The line that names them.
+    /// Line number of the column names.
     pub(super) line: usize,
     parameters: Vec<&'a str>,
-    /// How many columns each part has, and where it was measured: out of place, in place.
+    /// Placement (out of place, in place) and number of columns of each part.
     parts: Vec<(&'static str, usize)>,
-    /// Whether errors are counted.
+    /// Whether wrong values are counted.
     pub(super) counts_wrong: bool,
-    /// Words of a row behind the parts.
+    /// Number of words in a row after the parts.
     rest: usize,
 }
 
 pub(super) struct Row<'a> {
-    /// Names and values before the figures: size, count, type and, by version, redop and root.
+    /// Names and values before the measured ones: size, count, type and, depending on the version,
+    /// redop and root.
     pub(super) parameters: Vec<(&'a str, &'a str)>,
-    /// Where it was measured, and the figures.
+    /// Placement and measured values of each part.
     pub(super) parts: Vec<(&'static str, Vec<&'a str>)>,
 }
 
 impl<'a> Columns<'a> {
-    /// The columns that `words` name, below the line `title`.
+    /// Parses the column names in `words`, below the line `title`.
     fn of(words: &[&'a str], title: &str, line: usize) -> Option<Self> {
         let is_header = words.first() == Some(&"size")
             && ["type", "algbw", "busbw"].iter().all(|name| words.contains(name));
@@ -94,7 +97,7 @@ impl<'a> Columns<'a> {
         let figures: Vec<&str> =
             figures.iter().copied().take_while(|name| is_figure(name)).collect();
         let rest = words.len() - parameters.len() - figures.len();
-        // The time and the date that stand behind a row are two words.
+        // The timestamp after a row is two words, a date and a time.
         let rest = rest + words.iter().filter(|name| **name == "timestamp").count();
         let mut parts: Vec<(&'static str, usize)> = Vec::new();
         let mut places =
@@ -109,14 +112,14 @@ impl<'a> Columns<'a> {
         Some(Self { line, parameters: parameters.to_vec(), parts, counts_wrong, rest })
     }
 
-    /// What `line` holds; nothing where it has other columns.
+    /// Parses a row; returns `None` if it does not match the columns.
     pub(super) fn row<'r>(&'r self, line: &'r str) -> Option<Row<'r>> {
         let mut words: Vec<&str> = line.split_whitespace().collect();
         let figures: usize = self.parts.iter().map(|(_, count)| count).sum();
         let parameters = words.len().checked_sub(figures + self.rest)?;
         let mut names = self.parameters.clone();
         if parameters + 1 == names.len() {
-            // A collective that reduces nothing leaves `redop` blank in some versions.
+            // For collectives without a reduction, some versions leave `redop` blank.
             names.retain(|name| *name != "redop");
         }
         if parameters != names.len() {
@@ -131,7 +134,7 @@ impl<'a> Columns<'a> {
         Some(Row { parameters: names.into_iter().zip(words).collect(), parts })
     }
 
-    /// How many words a whole row has.
+    /// Returns the number of words in a complete row.
     pub(super) fn len(&self) -> usize {
         self.parameters.len() + self.parts.iter().map(|(_, count)| count).sum::<usize>() + self.rest
     }
@@ -145,8 +148,8 @@ fn is_time(name: &str) -> bool {
     ["time", "cputime"].contains(&name)
 }
 
-/// Where each of `parts` was measured, by the line above the names. A table of one part says it
-/// there alone.
+/// Returns the placement of each of `parts`, from the line above the names. With a single part,
+/// only that line names it.
 fn places(title: &str, parts: usize) -> Option<Vec<&'static str>> {
     let words: Vec<&str> = title.split_whitespace().collect();
     let out_of_place = words.iter().position(|word| *word == "out-of-place");
@@ -162,7 +165,7 @@ fn places(title: &str, parts: usize) -> Option<Vec<&'static str>> {
     }
 }
 
-/// Whether `text` has a table as nccl-tests printed it in 2017 and 2018.
+/// Returns whether `text` has a table in the format of nccl-tests from 2017 and 2018.
 pub(super) fn is_before_2019(text: &str) -> bool {
     text.lines().any(|line| {
         let Some(names) = strip_tag(line).strip_prefix('#') else { return false };
@@ -171,7 +174,7 @@ pub(super) fn is_before_2019(text: &str) -> bool {
     })
 }
 
-/// The sections of `text`.
+/// Returns the sections of `text`.
 pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     let mut reader = Reader::default();
     for (index, line) in text.lines().enumerate() {
@@ -189,9 +192,9 @@ pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
 struct Reader<'a> {
     closed: Vec<Section<'a>>,
     section: Section<'a>,
-    /// Programs that lines before the table name.
+    /// Programs named in lines before the table.
     programs: Vec<&'a str>,
-    /// The comment before this one.
+    /// The previous comment.
     title: &'a str,
 }
 
@@ -254,7 +257,7 @@ impl<'a> Reader<'a> {
         if is_open
             && line.split_whitespace().next().is_some_and(|first| first.parse::<u64>().is_ok())
         {
-            // Rows begin with the size in bytes; what else stands between them is the log.
+            // Rows begin with the size in bytes; other lines in between are log lines.
             self.section.rows.push((number, line));
         } else if !is_open {
             for program in programs(line) {
@@ -266,7 +269,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Ranks of one process, from the words of `nThread 1 nGpus 8 …`.
+/// Returns the number of ranks per process, from the words of `nThread 1 nGpus 8 …`.
 fn ranks_each(words: &[&str]) -> usize {
     let threads = number_after(words, "nThread").unwrap_or(1);
     threads.saturating_mul(number_after(words, "nGpus").unwrap_or(1))
@@ -277,8 +280,7 @@ fn number_after(words: &[&str], name: &str) -> Option<usize> {
     words.get(at + 1)?.parse().ok()
 }
 
-/// `line` without the tag of whoever started the program: `[1,0]<stdout>:`, `[host:123]`, `[0]`,
-/// `0:`.
+/// Removes the launcher's tag from `line`: `[1,0]<stdout>:`, `[host:123]`, `[0]`, `0:`.
 fn strip_tag(line: &str) -> &str {
     let line = line.trim();
     if let Some((tag, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -301,8 +303,7 @@ fn strip_tag(line: &str) -> &str {
     }
 }
 
-/// The programs of nccl-tests that `line` names, such as `all_reduce_perf` in the command that
-/// started it.
+/// Returns the nccl-tests programs named in `line`, such as `all_reduce_perf` in a command.
 fn programs(line: &str) -> impl Iterator<Item = &str> {
     let words = line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     words.filter(|word| {
@@ -312,11 +313,11 @@ fn programs(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The program that the name of the file tells, where it tells one: `all_reduce_perf` of
+/// Returns the program that the file name indicates, if there is exactly one: `all_reduce_perf` for
 /// `nccl-allreduce-8.log`.
 pub(super) fn program_of(path: &Path) -> Option<String> {
     let mut name = lowercase_letters(&path.file_stem()?.to_string_lossy());
-    // The longer ones first: `reduce` is a part of `all_reduce`.
+    // Longer names come first, because `reduce` is part of `all_reduce`.
     let mut found = COLLECTIVES.iter().filter(|collective| {
         let rest = name.replace(&lowercase_letters(collective), " ");
         let is_in = rest != name;

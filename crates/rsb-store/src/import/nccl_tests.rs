@@ -1,8 +1,8 @@
-//! nccl-tests and rccl-tests: a row for each size, out of place and in place, each with
-//! microseconds and GB/s.
+//! nccl-tests and rccl-tests: one row per size, out of place and in place, each with microseconds
+//! and GB/s.
 //!
-//! The algorithm's bandwidth is size over time; the bus bandwidth is it times a factor of the
-//! collective. They are two fields and never stand for each other.
+//! The algorithm bandwidth is size over time; the bus bandwidth is the same times a factor of the
+//! collective. They have separate fields and never replace each other.
 
 use rsb_model::{BenchmarkType, DeviceType, Dtype, Fields};
 
@@ -24,8 +24,8 @@ pub(super) const IMPORTER: Importer = Importer {
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let sections = nccl_log::sections(input.text);
     if sections.is_empty() && nccl_log::is_before_2019(input.text) {
-        let problem = "it is a log of nccl-tests of 2017 or 2018 (with columns `bytes`, `N` and \
-                       `op`), which is not imported";
+        let problem = "it is a log of nccl-tests from 2017 or 2018 (with columns `bytes`, `N` and \
+                       `op`), which cannot be imported";
         return Err(Problem::refusal(problem, "measure with nccl-tests of 2019 or later"));
     }
     let by_file = nccl_log::program_of(input.path).filter(|_| sections.len() == 1);
@@ -44,17 +44,15 @@ fn nameless(columns: Option<&Columns<'_>>) -> Problem {
     let line = columns.map_or(0, |columns| columns.line);
     Problem::refusal(
         format!(
-            "it is a log of nccl-tests or rccl-tests, and nothing says which collective the table \
-             in line {line} is of \
-             (nccl-tests before 2.16.7 and older rccl-tests do not print it)"
+            "it is a log of nccl-tests or rccl-tests that does not name the collective of the \
+             table in line {line} (nccl-tests before 2.16.7 and older rccl-tests do not print it)"
         ),
-        "write the line `# Collective test starting: all_reduce_perf`, or what it was, before the \
-         table, or call a file \
-         with one table by it, as in `all_reduce_perf.log`",
+        "insert a line that names it, such as `# Collective test starting: all_reduce_perf`, \
+         before the table, or name a file with one table after it, such as `all_reduce_perf.log`",
     )
 }
 
-/// What one program printed, under its name.
+/// Output of one program, with its name.
 struct Table<'a> {
     program: String,
     section: Section<'a>,
@@ -68,8 +66,8 @@ impl Table<'_> {
             return sink.unreadable(&self.program, problem);
         };
         if self.section.has_repeated_rank() {
-            let why = "a rank is listed twice: built without MPI, each process measured alone, and \
-                       their rows are mixed";
+            let why = "a rank is listed twice: built without MPI, each process measured \
+                       separately, and the rows are mixed";
             return sink.put_failed(&self.program, why);
         }
         for (number, line) in &self.section.rows {
@@ -77,8 +75,10 @@ impl Table<'_> {
                 self.row(&row, columns, sink);
             } else {
                 let words = line.split_whitespace().count();
-                let problem =
-                    format!("line {number} has {words} columns of {}: it was cut", columns.len());
+                let problem = format!(
+                    "line {number} has {words} of {} columns: it was cut off",
+                    columns.len()
+                );
                 sink.unreadable(&format!("{}/line {number}", self.program), &problem);
             }
         }
@@ -114,7 +114,8 @@ impl Table<'_> {
         parts.join("/")
     }
 
-    /// Values found wrong in this part, or somewhere, where the rows themselves do not tell.
+    /// Returns the wrong values in this part, or those of the whole table if the rows have no
+    /// counts.
     fn wrong_in(&self, columns: &Columns<'_>, figures: &[&str]) -> Option<String> {
         let told = figures.get(3).filter(|_| columns.counts_wrong);
         match told.map(|text| text.parse::<f64>()) {
@@ -123,7 +124,7 @@ impl Table<'_> {
             Some(Err(_)) | None if self.section.wrong > 0 => {
                 let wrong = self.section.wrong;
                 Some(format!(
-                    "{wrong} values of the results are wrong, and the rows do not tell which"
+                    "{wrong} values of the results are wrong, and the rows do not show which"
                 ))
             }
             Some(Err(_)) | None => None,
@@ -136,7 +137,7 @@ impl Table<'_> {
         (place, figures): (&'static str, &[&str]),
     ) -> Result<ImportedCase, String> {
         let [time, algbw, busbw, error, ..] = figures else {
-            return Err("it has no four figures".to_owned());
+            return Err("it has fewer than four values".to_owned());
         };
         let mut fields = Fields::new()
             .with("operation", self.program.as_str())
@@ -153,8 +154,8 @@ impl Table<'_> {
         if self.section.ranks() > 0 {
             fields.set("num_gpus", self.section.ranks());
         }
-        // Small messages show as 0.00 GB/s: too little for the digits in print, not a bandwidth of
-        // zero.
+        // Small messages are printed as 0.00 GB/s because of rounding, which does not mean a
+        // bandwidth of zero.
         for (name, field, text) in
             [("algbw", "throughput_gb_s", algbw), ("busbw", "bandwidth_gb_s", busbw)]
         {
@@ -184,7 +185,7 @@ mod tests {
     use crate::import::mutations::{read, sample};
     use crate::import::{Format, detect, import_text};
 
-    /// The ids in `run` behind what all have.
+    /// Returns the ids in `run` without their common prefix.
     fn ids(run: &Run) -> Vec<&str> {
         let each = run.benchmarks.iter().map(|case| case.benchmark_id.as_str());
         each.map(|id| id.strip_prefix("gpu_performance/nccl-tests/").unwrap()).collect()
@@ -269,7 +270,7 @@ mod tests {
         );
     }
 
-    /// The log of the program `name` with `count` ranks.
+    /// Returns the log of the program `name` with `count` ranks.
     fn program(name: &str, count: usize) -> String {
         let ranks: Vec<String> = (0..count)
             .map(|rank| format!("#  Rank {rank:2} Group  0 Pid 9 on host device {rank} [0x07] GPU"))
@@ -292,7 +293,7 @@ mod tests {
             ["[1,0]<stdout>:", "[prterun-host-9@1,0]<stdout>: ", "[host:123] ", "[0] ", "0: "]
         {
             let lines = sample(Format::NcclTests).lines().map(|line| format!("{tag}{line}\n"));
-            // Another rank logs between them.
+            // Another rank logs in between.
             let text: String = lines
                 .flat_map(|line| [line, "[1,1]<stdout>:host:8:8 [1] NCCL INFO x\n".to_owned()])
                 .collect();
@@ -346,7 +347,7 @@ mod tests {
             let parts = [
                 file,
                 "refused",
-                "which collective",
+                "does not name the collective",
                 "# Collective test starting: ",
                 "all_reduce_perf.log",
             ];
@@ -374,7 +375,7 @@ mod tests {
         let head = "# Collective test starting: x_perf\n# nThread 2 nGpus 4 minBytes 8\n";
         let per_iteration = NAMES.replace("#wrong", "#wrong i_min i_max i_p99 i_cv%");
         for (title, names, row, expected) in [
-            // rccl-tests in place alone.
+            // rccl-tests with only the in-place part.
             ("in-place", ONE_PART, "8 2 float sum -1 8.00 2.00 3.00 0", &[("in-place", 8.0)][..]),
             (
                 TITLE,
@@ -400,7 +401,7 @@ mod tests {
                 "8 2 float sum -1 9.00 1.00 1.50 0 1 2 3 4 8.00 2.00 3.00 0 1 2 3 4",
                 &[("out-of-place", 9.0), ("in-place", 8.0)],
             ),
-            // Nothing is reduced, and the name of the operation is blank.
+            // Nothing is reduced, and the operation name is blank.
             (
                 TITLE,
                 NAMES,

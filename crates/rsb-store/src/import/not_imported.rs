@@ -1,5 +1,5 @@
-//! Documents that are known by what they hold and are not imported: each is refused by its name,
-//! with what to give instead.
+//! Documents that are recognized but not imported. Each is refused by name, with the supported
+//! alternative.
 
 use serde_json::Value;
 
@@ -13,34 +13,35 @@ const ALL: &[NotImported] = &[
     NotImported {
         is: |document| has(document, &["nccl_version", "config", "results"]),
         name: "the JSON of nccl-tests (-J)",
-        cure: "give what the program prints",
+        cure: "import the text that it prints",
     },
     NotImported {
         is: |document| has(document, &["elapsed_time", "num_requests", "requests_per_second"]),
         name: "the JSON of `vllm bench throughput`",
-        cure: "give that of `vllm bench serve --save-result`",
+        cure: "import the JSON of `vllm bench serve --save-result`",
     },
     NotImported {
         is: |document| has(document, &["avg_latency", "latencies", "percentiles"]),
         name: "the JSON of `vllm bench latency`",
-        cure: "give that of `vllm bench serve --save-result`",
+        cure: "import the JSON of `vllm bench serve --save-result`",
     },
     NotImported {
         is: is_list_of_names,
-        name: "a list of Google Benchmark's names (--benchmark_list_tests)",
-        cure: "give what it writes without that flag",
+        name: "a list of Google Benchmark case names (--benchmark_list_tests)",
+        cure: "import the output without that flag",
     },
     NotImported {
         is: |document| has(document, &["iters", "times"]) || is_old_sample(document),
-        name: "the samples of one case of Criterion",
-        cure: "compare the directory that holds them all, such as target/criterion",
+        name: "the samples of one Criterion case",
+        cure: "compare the directory of all cases, such as target/criterion",
     },
 ];
 
-/// Why `document` is refused and the cure, when it is of a format that is known and not imported.
+/// Returns why `document` is refused and the cure, if it has a recognized format that is not
+/// imported.
 pub(super) fn refusal_reason(document: &Value) -> Option<(String, String)> {
     let found = ALL.iter().find(|format| (format.is)(document))?;
-    Some((format!("it is {}, which is not imported", found.name), found.cure.to_owned()))
+    Some((format!("it is {}, which cannot be imported", found.name), found.cure.to_owned()))
 }
 
 fn has(document: &Value, keys: &[&str]) -> bool {
@@ -60,7 +61,7 @@ fn is_list_of_names(document: &Value) -> bool {
         })
 }
 
-/// Two lists of as many numbers: iterations and times.
+/// Returns whether a document is two lists of equal length: iterations and times.
 fn is_old_sample(document: &Value) -> bool {
     let lists: Option<Vec<&Vec<Value>>> =
         document.as_array().and_then(|lists| lists.iter().map(Value::as_array).collect());
@@ -105,7 +106,7 @@ mod tests {
             ),
             ("[[1.0, 2.0], [9.0, 18.0]]", "Criterion", "target/criterion"),
         ] {
-            // Whatever the file is called.
+            // Independent of the file name.
             for file in ["out.json", "vllm.json"] {
                 let error = import_text(Path::new(file), text, None, Timestamp::UNIX_EPOCH)
                     .unwrap_err()

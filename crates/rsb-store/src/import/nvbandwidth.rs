@@ -1,6 +1,6 @@
-//! `nvbandwidth`: a matrix for each test, GB/s between each row and column, or nanoseconds in its
-//! latency tests. A test of both directions prints three, each with a sum of its own name:
-//! `…_read1`, `…_read2`, `…_total`.
+//! `nvbandwidth`: one matrix per test, with GB/s between each row and column, or nanoseconds in its
+//! latency tests. A bidirectional test prints three matrices, each with its own sum: `…_read1`,
+//! `…_read2`, `…_total`.
 
 use rsb_model::{BenchmarkType, DeviceType};
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// Adds each cell of each matrix, and the sum that closes it.
+/// Adds each cell of each matrix, and its sum.
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     if input.text.trim_start().starts_with('{') {
         return read_json(input.text, sink);
@@ -32,7 +32,7 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
             close(test.take(), sink);
             test = Some(Test { name, ..Test::default() });
         } else if let Some(name) = after(line, &["Waiving "]) {
-            // Versions before 0.5 name them.
+            // Versions before 0.5 name the tests that they skip.
             sink.put_skipped(name, CANNOT_RUN);
         } else if line.to_ascii_lowercase().starts_with("waived") {
             match test.take_if(|test| test.matrices.is_empty()) {
@@ -52,11 +52,11 @@ const CANNOT_RUN: &str = "this machine cannot run it";
 
 fn tell_waived(waived: usize, sink: &mut Sink) {
     if waived > 0 {
-        sink.note(format!("nvbandwidth left out {waived} tests that this machine cannot run"));
+        sink.note(format!("nvbandwidth skipped {waived} tests that this machine cannot run"));
     }
 }
 
-/// The name behind one of `words`, as in `Running NAME.`
+/// Returns the name after one of `words`, as in `Running NAME.`
 fn after<'a>(line: &'a str, words: &[&str]) -> Option<&'a str> {
     let name = words.iter().find_map(|word| line.strip_prefix(word))?;
     let name = name.trim().trim_end_matches('.');
@@ -70,7 +70,7 @@ struct Test<'a> {
     error: Option<&'a str>,
 }
 
-/// Adds what a test has printed, and says what is missing of one that did not come to its end.
+/// Adds the results of a test, and reports missing ones if it did not finish.
 fn close(test: Option<Test<'_>>, sink: &mut Sink) {
     let Some(test) = test else { return };
     for matrix in &test.matrices {
@@ -85,7 +85,7 @@ fn close(test: Option<Test<'_>>, sink: &mut Sink) {
     match test.error {
         Some(error) => sink.put_failed(test.name, error),
         None if test.matrices.iter().all(|matrix| matrix.rows.is_empty()) => {
-            let problem = "the test has no figures: it failed, or the output was cut off";
+            let problem = "the test has no values: it failed, or the output was cut off";
             sink.unreadable(&format!("{}/sum", test.name), problem);
         }
         None => {}
@@ -96,7 +96,7 @@ impl<'a> Test<'a> {
     fn take(&mut self, line: &'a str) {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let Some((part, sum)) = self.sum(&words) {
-            // What follows a sum is of the next matrix.
+            // Lines after a sum belong to the next matrix.
             if let Some(matrix) = self.matrices.last_mut().filter(|matrix| matrix.sum.is_none()) {
                 (matrix.part, matrix.sum) = (part.to_owned(), Some(sum.to_owned()));
             }
@@ -122,12 +122,13 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// The part of the test and its sum: `SUM NAME_PART 1.5`, or `&&&& PERF NAME_PART 1.5 GB/s`.
+    /// Parses the part and the sum of a test: `SUM NAME_PART 1.5`, or `&&&& PERF NAME_PART 1.5
+    /// GB/s`.
     fn sum<'w>(&self, words: &[&'w str]) -> Option<(&'w str, &'w str)> {
         let (["SUM", name, sum] | ["&&&&", "PERF", name, sum, ..]) = words else { return None };
         let part = name.strip_prefix(self.name)?;
         let part = if part.is_empty() { part } else { part.strip_prefix('_')? };
-        // The unit may follow the number at once.
+        // The unit may directly follow the number.
         Some((part, sum.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '/')))
     }
 }
@@ -136,7 +137,8 @@ fn is_number(word: &str) -> bool {
     word.parse::<u32>().is_ok()
 }
 
-/// Whether `cells` are a figure for each of `columns`: their label may be no number, as in `0->1`.
+/// Returns whether `cells` have a value for each of `columns`. The row label need not be a number,
+/// as in `0->1`.
 fn is_row(cells: &[&str], columns: usize) -> bool {
     cells.len() == columns
         && cells.iter().all(|cell| cell.parse::<f64>().is_ok() || cell.eq_ignore_ascii_case("n/a"))
@@ -149,7 +151,8 @@ fn is_title(line: &str) -> bool {
         || line.ends_with(" BW")
 }
 
-/// The part that a title tells, as in `… Read1 bandwidth (GB/s)`; the sum tells it too, and better.
+/// Returns the part in a title, as in `… Read1 bandwidth (GB/s)`. The sum has it too, and has
+/// priority.
 fn part_of(title: &str) -> String {
     let before = title
         .split_whitespace()
@@ -169,7 +172,7 @@ fn read_json(text: &str, sink: &mut Sink) -> Result<(), Problem> {
         match (json::list(document, "testcases"), error) {
             (Ok(tests), _) => tests.iter().for_each(|test| add(test, sink)),
             (Err(_), Some(error)) => {
-                let cure = "cure what it reports, and run it again";
+                let cure = "fix the reported error, and run it again";
                 return Err(Problem::refusal(
                     format!("nvbandwidth reports an error: {error}"),
                     cure,
@@ -177,7 +180,7 @@ fn read_json(text: &str, sink: &mut Sink) -> Result<(), Problem> {
             }
             (Err(problem), None) => return Err(problem),
         }
-        // The error of a test stands beside the tests and does not say of which it is.
+        // An error of a test is stored next to the list of tests, without the name of the test.
         if let Some(error) = error {
             sink.put_failed("error", error);
         }
@@ -203,8 +206,8 @@ fn add(test: &Value, sink: &mut Sink) {
     }
 }
 
-/// The matrices of a test. In JSON the three of a test of both directions lie below each other in
-/// one list, and the title and the sum are those of the last, which is the total.
+/// Parses the matrices of a test. In JSON the three matrices of a bidirectional test are
+/// concatenated in one list, and the title and the sum are those of the last one, the total.
 fn matrices<'a>(name: &'a str, test: &'a Value) -> Result<Vec<Matrix<'a>>, String> {
     let rows = test
         .get("bandwidth_matrix")
@@ -223,7 +226,7 @@ fn matrices<'a>(name: &'a str, test: &'a Value) -> Result<Vec<Matrix<'a>>, Strin
         || rows.iter().any(|row| row.len() != columns)
     {
         let (rows, parts) = (rows.len(), parts.len());
-        return Err(format!("its {rows} rows are not those of {parts} whole matrices"));
+        return Err(format!("its {rows} rows do not form {parts} complete matrices"));
     }
     let each = rows.len() / parts.len();
     let mut matrices = Vec::with_capacity(parts.len());
@@ -243,10 +246,15 @@ fn matrices<'a>(name: &'a str, test: &'a Value) -> Result<Vec<Matrix<'a>>, Strin
 }
 
 fn cells(row: &Value) -> Result<Vec<&str>, String> {
-    let cells = row.as_array().ok_or_else(|| format!("`bandwidth_matrix` holds {row}"))?;
+    let cells = row
+        .as_array()
+        .ok_or_else(|| format!("`bandwidth_matrix` contains {row}, which is not a list"))?;
     cells
         .iter()
-        .map(|cell| cell.as_str().ok_or_else(|| format!("`bandwidth_matrix` holds {cell}")))
+        .map(|cell| {
+            cell.as_str()
+                .ok_or_else(|| format!("`bandwidth_matrix` contains {cell}, which is not a string"))
+        })
         .collect()
 }
 
@@ -259,7 +267,7 @@ mod tests {
     use crate::import::mutations::{read, sample};
     use crate::import::{Format, detect};
 
-    /// Each measured case: the end of its id, GB/s and nanoseconds.
+    /// Returns each measured case: the end of its id, GB/s and nanoseconds.
     fn figures(run: &Run) -> Vec<(&str, Option<f64>, Option<f64>)> {
         let measured = run.benchmarks.iter().filter(|case| case.outcome == Outcome::Measured);
         measured
@@ -295,11 +303,11 @@ mod tests {
         );
         assert_eq!(
             run.notes[0].to_string(),
-            "nvbandwidth left out 1 tests that this machine cannot run"
+            "nvbandwidth skipped 1 tests that this machine cannot run"
         );
     }
 
-    /// A matrix of a test of both directions.
+    /// Returns the text of a matrix of a bidirectional test.
     fn direction(part: &str, figures: [f64; 2]) -> String {
         let sum: f64 = figures.iter().sum();
         format!(
@@ -340,7 +348,7 @@ mod tests {
             figures(&run).into_iter().map(|(id, figure, _)| (id.to_owned(), figure.unwrap()));
         assert_eq!(found.collect::<Vec<_>>(), each.collect::<Vec<_>>());
         assert_eq!(run.benchmarks.len(), 9, "a diagonal is no case");
-        // Cut within the second: what was read of it is told apart from what is missing.
+        // Cut within the second: results that were read are kept, and the missing sum is a failure.
         let cut = text(
             both_directions()
                 .split("SUM device_to_device_bidirectional_memcpy_read_ce_read2")

@@ -1,22 +1,22 @@
-//! A matrix of nvbandwidth, printed or in JSON: GB/s between each row and column, or nanoseconds,
-//! with the sum of all.
+//! A matrix of nvbandwidth, from text or JSON: GB/s between each row and column, or nanoseconds,
+//! with their sum.
 
 use rsb_model::Fields;
 
 use super::sink::{ImportedCase, Sink};
 
-/// One matrix of a test. A test of two directions has three: each direction and both together.
+/// One matrix of a test. A bidirectional test has three: each direction and the total.
 #[derive(Debug, Default)]
 pub(super) struct Matrix<'a> {
     pub(super) test: &'a str,
-    /// Which of the three it is, as in `read1`; nothing where a test has one.
+    /// Part of a bidirectional test, such as `read1`; empty if the test has one matrix.
     pub(super) part: String,
-    /// What stands above it.
+    /// Title above the matrix.
     pub(super) title: &'a str,
     pub(super) columns: Vec<String>,
-    /// The label and the cells of each.
+    /// Label and cells of each row.
     pub(super) rows: Vec<(String, Vec<&'a str>)>,
-    /// JSON has it for the last matrix of a test alone.
+    /// Printed sum. JSON has it only for the last matrix of a test.
     pub(super) sum: Option<String>,
 }
 
@@ -37,18 +37,18 @@ impl Matrix<'_> {
     fn row(&self, label: &str, cells: &[&str], field: &'static str, sink: &mut Sink) {
         if cells.len() != self.columns.len() {
             let (cells, columns) = (cells.len(), self.columns.len());
-            let problem = format!("row {label} has {cells} figures for {columns} columns");
+            let problem = format!("row {label} has {cells} values for {columns} columns");
             return sink.unreadable(&self.name(label), &problem);
         }
         for (column, cell) in self.columns.iter().zip(cells) {
             let part = format!("{label}-{column}");
             let is_none = cell.eq_ignore_ascii_case("n/a");
-            // A GPU does not copy to itself here: versions before 0.4 print a zero, later ones N/A.
+            // A GPU does not copy to itself: versions before 0.4 print zero, later ones N/A.
             if self.is_between_gpus() && label == column && (is_none || cell.parse() == Ok(0.0)) {
                 continue;
             }
             if is_none {
-                let why = "nvbandwidth does not measure between these two";
+                let why = "nvbandwidth does not measure this pair";
                 sink.put_skipped(&self.name(&part), why);
             } else {
                 self.put(&part, cell, field, sink);
@@ -56,8 +56,8 @@ impl Matrix<'_> {
         }
     }
 
-    /// Whether rows and columns are the same devices. Some titles of tests between nodes name a CPU
-    /// by mistake.
+    /// Returns whether rows and columns are the same devices. Some titles of multi-node tests name
+    /// a CPU by mistake.
     fn is_between_gpus(&self) -> bool {
         self.test.contains("device_to_device")
             || self.title.contains("GPU(row)") && self.title.contains("GPU(column)")
@@ -77,8 +77,8 @@ impl Matrix<'_> {
     }
 }
 
-/// The field for the unit in a title. One title ends with `BW`, which the source prints in GB/s
-/// like every bandwidth.
+/// Returns the field for the unit in a title. One title ends with `BW`; the tool's source prints it
+/// in GB/s like all bandwidths.
 fn unit(title: &str) -> Option<&'static str> {
     if title.contains("(GB/s)") || title.ends_with(" BW") {
         Some("bandwidth_gb_s")

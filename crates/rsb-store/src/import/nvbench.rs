@@ -1,5 +1,5 @@
-//! nvbench's JSON, schema 1: seconds by the device's clock, cold cache; samples lie in a binary
-//! file beside it where `--jsonbin` was given.
+//! nvbench's JSON, schema 1: seconds by the device's clock, with cold caches. With `--jsonbin`,
+//! samples are in a binary file next to it.
 
 use std::path::{Component, Path};
 
@@ -18,7 +18,8 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "nvbench",
     benchmark_type: BenchmarkType::GpuPerformance,
     device_type: Some(DeviceType::Gpu),
-    // A run of this program has both, too; one of a newer format must not be read as nvbench's.
+    // A run of this program has both keys, too; one in a newer format must not be read as
+    // nvbench's.
     is_document: |document| {
         json::has_keys(document, &["devices", "benchmarks"])
             && !json::has_keys(document, &["run_id"])
@@ -32,8 +33,8 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let benchmarks = json::list(&document, "benchmarks")?;
     match document.pointer("/meta/version/json/major") {
         None => {
-            let problem = "it is nvbench's JSON of before schema 1 (without `meta.version.json`), \
-                           which is not imported";
+            let problem = "it is nvbench JSON from before schema 1 (without `meta.version.json`), \
+                           which cannot be imported";
             return Err(Problem::refusal(
                 problem,
                 "measure again with an nvbench of 2022 or later",
@@ -41,7 +42,7 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
         }
         Some(major) if major.as_u64() != Some(1) => {
             let problem =
-                format!("it is nvbench's JSON of schema {major}, and only schema 1 is known");
+                format!("it is nvbench JSON of schema {major}, and only schema 1 is supported");
             return Err(Problem::refusal(
                 problem,
                 "update rusty-stack-bench, or measure with an nvbench of schema 1",
@@ -61,7 +62,7 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Where the document lies, and the GPUs it names.
+/// Path of the document, and the GPUs that it lists.
 struct Source<'a> {
     path: &'a Path,
     devices: &'a [Value],
@@ -104,7 +105,7 @@ fn figures(source: &Source<'_>, state: &Value) -> Result<ImportedCase, String> {
     if let (Some(cv), Ok(mean)) = (found.fields.number("cv"), mean(&summaries)) {
         found.fields.set("std_dev", cv * mean * 1e3);
     }
-    // Without flushed caches it is another measurement, so it is kept but not compared.
+    // Batch times are measured without flushing caches, so they are kept but not compared.
     if let Some(batch) = summaries.number("nv/batch/time/gpu/mean")? {
         found.note("batch_time_ms", batch * 1e3);
     }
@@ -116,8 +117,8 @@ fn figures(source: &Source<'_>, state: &Value) -> Result<ImportedCase, String> {
     Ok(found)
 }
 
-/// Seconds of one execution: by the device's clock, or the host's for a benchmark that has no
-/// device.
+/// Returns the seconds per execution: by the device's clock, or by the host's for a benchmark
+/// without a device.
 fn mean(summaries: &Summaries<'_>) -> Result<f64, String> {
     for tag in ["nv/cold/time/gpu/mean", "nv/cold/time/cpu/mean", "nv/cpu_only/time/cpu/mean"] {
         if let Some(seconds) = summaries.number(tag)? {
@@ -146,23 +147,23 @@ impl Summaries<'_> {
     }
 }
 
-/// The samples in seconds, or why the file that holds them cannot be used.
+/// Reads the samples in seconds; an error is the reason why their file cannot be used.
 fn samples(document: &Path, summaries: &Summaries<'_>) -> Result<Option<Vec<f64>>, String> {
     const TAG: &str = "nv/json/bin:nv/cold/sample_times";
     let Some(name) = summaries.value(TAG, "filename").and_then(Value::as_str) else {
         return Ok(None);
     };
-    // A document from elsewhere may name only what lies beside it.
+    // An untrusted document may only refer to files near it.
     let named = Path::new(name);
     if !named.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
-        return Err(format!("`{name}` does not lie beside the document"));
+        return Err(format!("`{name}` is outside the directory of the document"));
     }
     let dir = document.parent().unwrap_or(Path::new(""));
     let beside = [Some(dir), dir.parent()].into_iter().flatten().map(|dir| dir.join(named));
     let path = beside
         .into_iter()
         .find(|path| path.is_file())
-        .ok_or_else(|| format!("`{name}` is not there"))?;
+        .ok_or_else(|| format!("`{name}` does not exist"))?;
     let bytes = input::read(&path, input::MOST_OF_OTHERS)
         .map_err(|problem| format!("`{name}`: {problem}"))?;
     let size = summaries
@@ -171,7 +172,7 @@ fn samples(document: &Path, summaries: &Summaries<'_>) -> Result<Option<Vec<f64>
     let (floats, rest) = bytes.as_chunks::<SAMPLE_BYTES>();
     if floats.is_empty() || !rest.is_empty() || size != Some(floats.len() as u64) {
         return Err(format!(
-            "`{name}` does not hold the samples that the document announces: it was cut off"
+            "`{name}` does not contain as many samples as the document gives: it was cut off"
         ));
     }
     Ok(Some(floats.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect()))
@@ -203,7 +204,7 @@ mod tests {
             (Some(78.0), Some(0.01), Some(0.0025))
         );
         assert_eq!(copy.metadata["device"], "GPU");
-        assert_eq!(copy.metadata["samples_left_out"], "`out.json-bin/0.bin` is not there");
+        assert_eq!(copy.metadata["samples_left_out"], "`out.json-bin/0.bin` does not exist");
         assert_eq!(skipped.outcome, Outcome::Skipped);
         assert_eq!(skipped.reason.as_ref().unwrap().why, "not a conversion");
     }
@@ -234,7 +235,9 @@ mod tests {
         );
         fs::write(&document, sample(Format::Nvbench).replace("out.json-bin/0", "/etc/0")).unwrap();
         let case = &import(&document, None).unwrap().benchmarks[0];
-        assert!(case.metadata["samples_left_out"].as_str().unwrap().contains("beside"));
+        assert!(
+            case.metadata["samples_left_out"].as_str().unwrap().contains("outside the directory")
+        );
     }
 
     #[test]
@@ -243,7 +246,7 @@ mod tests {
         let newer = text.replace("\"major\": 1", "\"major\": 2");
         let older =
             text.replace(r#""meta": {"version": {"json": {"major": 1, "minor": 0}}}, "#, "");
-        // As the first of them were: states by their names in place of a list.
+        // The earliest versions store states by name instead of in a list.
         let keyed = r#"{"devices": [{"id": 0}], "benchmarks": [{"index": 0, "name": "copy", "states": {"Size=1": {}}}]}"#;
         for (text, name, cure) in [
             (newer.as_str(), "schema 2", "update rusty-stack-bench"),

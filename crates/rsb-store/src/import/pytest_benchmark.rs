@@ -1,4 +1,4 @@
-//! `pytest --benchmark-json`: seconds of one call, for each round where `--benchmark-save-data` was
+//! `pytest --benchmark-json`: seconds per call, for each round if `--benchmark-save-data` was
 //! given.
 
 use rsb_model::{BenchmarkType, DeviceType, Fields};
@@ -36,7 +36,7 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The tool has already divided the time of a round by its iterations.
+/// Creates the case of a test. The tool has already divided the time of a round by its iterations.
 fn test(one: &Value) -> Result<ImportedCase, String> {
     let stats = one.get("stats").ok_or("it has no `stats`")?;
     let data = json::numbers(stats, "data")?.filter(|data| !data.is_empty());

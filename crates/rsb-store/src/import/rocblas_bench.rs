@@ -1,4 +1,4 @@
-//! `rocblas-bench`: a line of names and a line of values for each call, GFLOP/s and microseconds.
+//! `rocblas-bench`: a line of names and a line of values per call, in GFLOP/s and microseconds.
 
 use rsb_model::{BenchmarkType, DeviceType};
 

@@ -1,6 +1,6 @@
-//! `roofline.csv` of ROCm Compute Profiler (Omniperf before) and of its utility `roofline`: a line
-//! for each GPU, GB/s and GFLOP/s with the ends of their intervals. `sysinfo.csv` beside it tells
-//! what the GPU could reach.
+//! `roofline.csv` of ROCm Compute Profiler (formerly Omniperf) and of its utility `roofline`: one
+//! line per GPU, with GB/s and GFLOP/s and the ends of their intervals. The peak values of the GPU
+//! are derived from `sysinfo.csv` in the same directory.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use super::error::Problem;
 use super::sink::{ImportedCase, Sink};
 use super::{Importer, Input};
 
-/// Columns and their values of a line.
+/// Column names and values of a line.
 type Row = Vec<(String, String)>;
 
-/// The largest file that is read beside the first.
+/// Size limit of `sysinfo.csv`, in bytes.
 const MOST: u64 = 1 << 20;
 
 pub(super) const IMPORTER: Importer = Importer {
@@ -26,23 +26,22 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// Adds each figure of each GPU.
+/// Adds each value of each GPU.
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let gpu = Gpu::beside(input.path);
     let rows = rows(input.text).map_err(Problem::shape)?;
-    // The tool ends each line, so the last figure of an open one may lack digits.
+    // The tool ends every line, so the last value of an unterminated line may lack digits.
     let cut = rows.last().and_then(|row| row.last()).filter(|_| !input.text.ends_with('\n'));
     for row in &rows {
-        let device =
-            text(row, "device").ok_or_else(|| Problem::shape("a line names no `device`"))?;
+        let device = text(row, "device").ok_or_else(|| Problem::shape("a line has no `device`"))?;
         for cell @ (column, value) in row {
             let Some(what) = Figure::of(column) else { continue };
             let name = format!("gpu={device}/{}", what.name());
             if cut.is_some_and(|cut| std::ptr::eq(cut, cell)) {
-                sink.unreadable(&name, "the file ends within this figure: it was cut off");
+                sink.unreadable(&name, "the file ends within this value: it was cut off");
                 continue;
             }
-            // The utility leaves zeros where it measured nothing.
+            // The utility writes zeros for columns that it did not measure.
             if value.parse() == Ok(0.0) {
                 sink.put_skipped(
                     &name,
@@ -66,7 +65,7 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The lines of `text`, their columns in small letters.
+/// Parses the lines of `text`, with lowercase column names.
 fn rows(text: &str) -> Result<Vec<Row>, String> {
     let mut lines = csv::Reader::from_reader(text.as_bytes());
     let columns: Vec<String> =
@@ -91,17 +90,18 @@ fn text<'a>(row: &'a Row, column: &str) -> Option<&'a str> {
         .filter(|value| !value.is_empty())
 }
 
-/// What a column holds.
+/// Quantity in a column.
 #[derive(Debug, PartialEq, Eq)]
 enum Figure {
-    /// The bandwidth of a memory or cache, GB/s.
+    /// Bandwidth of a memory or cache, in GB/s.
     Bandwidth(String),
-    /// The arithmetic rate of an engine for a type, GFLOP/s.
+    /// Arithmetic rate of an engine for a data type, in GFLOP/s.
     Rate(Engine, String),
 }
 
 impl Figure {
-    /// Of a column such as `hbmbw` or `mfmabf16flops`; the ends of intervals are none.
+    /// Parses a column name such as `hbmbw` or `mfmabf16flops`; returns `None` for the ends of
+    /// intervals.
     fn of(column: &str) -> Option<Self> {
         if let Some(memory) = column.strip_suffix("bw") {
             return Some(Self::Bandwidth(memory.to_owned()));
@@ -122,7 +122,7 @@ impl Figure {
     }
 
     fn case(&self, value: &str, gpu: Option<&Gpu>) -> Result<ImportedCase, String> {
-        let value: f64 = value.parse().map_err(|_| format!("`{value}` is no number"))?;
+        let value: f64 = value.parse().map_err(|_| format!("`{value}` is not a number"))?;
         let mut fields = Fields::new();
         match self {
             Self::Bandwidth(memory) => {
@@ -134,7 +134,7 @@ impl Figure {
             }
             Self::Rate(engine, dtype) => {
                 fields.set("gflops", value);
-                // Eight bits alone are several types.
+                // The name of an 8-bit type is ambiguous.
                 if let Ok(dtype) = dtype.parse::<Dtype>() {
                     fields.set("dtype", dtype.as_str());
                     let peak = gpu.and_then(|gpu| gpu.peak_tflops(dtype, *engine));
@@ -148,7 +148,7 @@ impl Figure {
     }
 }
 
-/// What `sysinfo.csv` says of the GPUs.
+/// Properties of the GPUs from `sysinfo.csv`.
 struct Gpu {
     architecture: &'static Architecture,
     compute_units: u32,

@@ -1,5 +1,5 @@
-//! Where importers put what they find: one run, with stable and unique ids, and no figure that
-//! cannot be.
+//! Collects the cases of an importer in one run, with stable and unique ids and without impossible
+//! values.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,9 +23,9 @@ pub(super) const SECOND: f64 = 1e9;
 #[derive(Debug, Default)]
 pub(super) struct ImportedCase {
     pub(super) fields: Fields,
-    /// Samples, where the tool keeps them, one list for each process.
+    /// Samples, if the tool keeps them; one list per process.
     pub(super) samples: Vec<Samples>,
-    /// What has no field.
+    /// Data that has no field.
     pub(super) metadata: Map<String, Value>,
 }
 
@@ -34,8 +34,8 @@ impl ImportedCase {
         Self { fields, ..Self::default() }
     }
 
-    /// Samples of one process, of `iters` iterations each that took `seconds` for one iteration,
-    /// kept in nanoseconds.
+    /// Creates a case from samples of one process, of `iters` iterations each. `seconds` are the
+    /// times per iteration.
     pub(super) fn of_samples(iters: u64, seconds: &[f64]) -> Self {
         let mut samples = Samples::new(0);
         for time in seconds {
@@ -45,7 +45,7 @@ impl ImportedCase {
         Self { samples, ..Self::default() }
     }
 
-    /// One sample of one iteration in each of several fresh processes.
+    /// Creates a case from several fresh processes, each with one sample of one iteration.
     pub(super) fn of_processes(seconds: &[f64]) -> Self {
         let samples = (0..).zip(seconds).map(|(replicate, time)| {
             let mut samples = Samples::new(replicate);
@@ -55,7 +55,7 @@ impl ImportedCase {
         Self { samples: samples.collect(), ..Self::default() }
     }
 
-    /// Adds what has no field of its own, unless it is null.
+    /// Adds a value that has no field, unless it is null.
     pub(super) fn note(&mut self, name: &str, value: impl Into<Value>) {
         let value = value.into();
         if !value.is_null() {
@@ -88,12 +88,12 @@ impl Sink {
         self.run
     }
 
-    /// Takes the time that the tool recorded as `key` of `document`, if it did, for the cases that
-    /// follow.
+    /// Reads the time that the tool recorded as `key` of `document`, if any, and uses it for the
+    /// following cases.
     ///
     /// # Errors
-    /// When that is no time: the file's own one is that of a copy, and would silently reorder the
-    /// history.
+    /// If the value is not a time. The file's own time may be that of a copy and would silently
+    /// reorder the history.
     pub(super) fn read_timestamp(
         &mut self,
         document: &Value,
@@ -108,10 +108,9 @@ impl Sink {
             .as_str()
             .and_then(|text| Some((text, dates::read(text, unzoned, self.written)?)))
             .ok_or_else(|| {
-                let cure =
-                    "correct it, or remove it: then the time counts at which the file was written";
+                let cure = "correct it, or remove it to use the modification time of the file";
                 Problem::refusal(
-                    format!("its `{key}` is {value}, which is no time of the calendar"),
+                    format!("its `{key}` is {value}, which is not a valid date and time"),
                     cure,
                 )
             })?;
@@ -120,15 +119,14 @@ impl Sink {
         self.timestamp = dated.time;
         if dated.is_guess {
             self.note(format!(
-                "the `{key}` {text} names no time zone, and the file's own time does not tell it: \
-                 it is read as UTC, and may \
-                 be up to 14 hours off"
+                "the `{key}` {text} has no time zone, and the modification time of the file does \
+                 not reveal it: it is read as UTC, and may be up to 14 hours off"
             ));
         }
         Ok(())
     }
 
-    /// What a reader of the run should know.
+    /// Adds a note for the reader of the run.
     pub(super) fn note(&mut self, text: String) {
         let note = Note::Text(text);
         if !self.run.notes.contains(&note) {
@@ -136,7 +134,7 @@ impl Sink {
         }
     }
 
-    /// What was found of the case `name`, or why it cannot be read.
+    /// Adds the case `name`, or a failed case with the reason it cannot be read.
     pub(super) fn put(&mut self, name: &str, found: Result<ImportedCase, String>) {
         match found.and_then(check_case) {
             Ok(found) => self.put_measured(name, found),
@@ -149,15 +147,15 @@ impl Sink {
         self.push(name, Outcome::Failed, Reason::new(UNREADABLE, problem, cure));
     }
 
-    /// A case of which the tool itself says that it broke.
+    /// Adds a case that the tool itself reported as failed.
     pub(super) fn put_failed(&mut self, name: &str, why: &str) {
-        let cure = "cure what the tool reports and run it again";
+        let cure = "fix what the tool reports and run it again";
         self.push(name, Outcome::Failed, Reason::new("the tool reports a failure", why, cure));
     }
 
     pub(super) fn put_skipped(&mut self, name: &str, why: &str) {
-        let cure = "nothing, unless it should have run here";
-        self.push(name, Outcome::Skipped, Reason::new("the tool left the case out", why, cure));
+        let cure = "no action is needed, unless it should run here";
+        self.push(name, Outcome::Skipped, Reason::new("the tool skipped the case", why, cure));
     }
 
     fn put_measured(&mut self, name: &str, found: ImportedCase) {
@@ -192,8 +190,8 @@ impl Sink {
         }
     }
 
-    /// A second case of the same name is another case, so it is numbered: neither may take the
-    /// place of the other.
+    /// Returns the id for a case name. Repeated names are numbered, because they are different
+    /// cases and must not replace each other.
     fn id(&mut self, name: &str) -> CaseId {
         let clean: String =
             name.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -214,10 +212,11 @@ impl Sink {
     }
 }
 
-/// The one figure that is zero where all is well.
+/// The only metric that may be zero.
 pub(super) const MAY_BE_ZERO: &str = "failed_runs_percent";
 
-/// Refuses figures that no device can give: not finite, zero or below, or none at all.
+/// Rejects a case without values, and values that are not finite and positive. Computes the time
+/// from samples.
 fn check_case(mut found: ImportedCase) -> Result<ImportedCase, String> {
     for (name, value) in found.fields.iter() {
         let is_metric =
@@ -231,7 +230,7 @@ fn check_case(mut found: ImportedCase) -> Result<ImportedCase, String> {
     }
     if found.samples.is_empty() {
         let has_metric = found.fields.metrics().next().is_some();
-        return if has_metric { Ok(found) } else { Err("it has no figure".to_owned()) };
+        return if has_metric { Ok(found) } else { Err("it has no metric".to_owned()) };
     }
     let each: Result<Vec<Vec<f64>>, SamplesError> =
         found.samples.iter().map(Samples::per_iteration).collect();
@@ -241,7 +240,7 @@ fn check_case(mut found: ImportedCase) -> Result<ImportedCase, String> {
     Ok(found)
 }
 
-/// The middle of `values`, of which there is at least one.
+/// Returns the median of `values`, which must not be empty.
 pub(super) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let [upper, lower] = [values.len() / 2, values.len().saturating_sub(1) / 2]

@@ -1,12 +1,12 @@
-//! vLLM's serving benchmark: one document a run, with means and percentiles over its requests.
+//! vLLM's serving benchmark: one document per run, with means and percentiles over its requests.
 //!
 //! Keys that end in `_ms` are milliseconds; the same keys without it are seconds. Each statistic is
-//! a case of its own, since a better median may hide a worse tail. Requests that failed have no
-//! latency: they are told, they count against the goodput, and the rate of a run that lost some is
-//! not compared.
+//! a separate case, since a better median may hide a worse tail. Failed requests have no latency:
+//! they are reported, they count against the goodput, and the request rate of a run with failures
+//! is not compared.
 //!
-//! An id says what was asked of the server, never what came of it. The tool records neither the
-//! dataset nor its lengths; who gives them with `--metadata` has them in the ids.
+//! An id contains the parameters of the load, never its results. The tool records neither the
+//! dataset nor its lengths; if they are given with `--metadata`, the ids contain them.
 
 use rsb_model::{BenchmarkType, Fields};
 use serde_json::Value;
@@ -17,7 +17,7 @@ use super::json;
 use super::sink::{ImportedCase, Sink};
 use super::{Importer, Input};
 
-/// What the tool measures of a request, and the field for it.
+/// Metrics of a request in the tool, and their fields.
 const LATENCIES: [(&str, &str); 4] =
     [("ttft", "ttft_ms"), ("tpot", "tpot_ms"), ("itl", "itl_ms"), ("e2el", "total_latency_ms")];
 
@@ -48,7 +48,7 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What `--metadata` may say of the dataset, under the names of the flags.
+/// Metadata keys that may describe the dataset, named like the flags.
 const DATASET: [&str; 7] = [
     "dataset_name",
     "dataset",
@@ -59,12 +59,11 @@ const DATASET: [&str; 7] = [
     "random_output_len",
 ];
 
-const NO_DATASET: &str = "vllm records neither the dataset nor the lengths of its requests: only \
-                          compare runs of the same \
-                          dataset, or give `--metadata dataset_name=… input_len=… output_len=…`, \
-                          which the ids then hold";
+const NO_DATASET: &str = "vllm records neither the dataset nor the lengths of its requests: \
+                          compare only runs of the same dataset, or run vllm with `--metadata \
+                          dataset_name=… input_len=… output_len=…` to add them to the ids";
 
-/// What the tool records of the load. `burstiness` is one unless somebody asked for another.
+/// Keys that describe the load. `burstiness` is 1 unless set otherwise.
 const LOAD: [&str; 7] = [
     "num_prompts",
     "request_rate",
@@ -75,7 +74,8 @@ const LOAD: [&str; 7] = [
     "ramp_up_end_rps",
 ];
 
-/// What was asked of the server, so that only like is compared with like.
+/// Returns the name of a case from the parameters of the load, so that only equal loads are
+/// compared.
 fn name(document: &Value) -> String {
     let mut parts = vec![json::text(document, "model_id").unwrap_or("model").to_owned()];
     for key in DATASET.into_iter().chain(LOAD) {
@@ -89,7 +89,7 @@ fn name(document: &Value) -> String {
     parts.join("/")
 }
 
-/// Tokens of each request, where all have the same number.
+/// Returns the tokens per request, if all requests have the same number.
 fn tokens_each(document: &Value, key: &str) -> Option<u64> {
     let (total, completed) = (document.get(key)?.as_u64()?, document.get("completed")?.as_u64()?);
     (total > 0 && total.checked_rem(completed)? == 0).then(|| total / completed)
@@ -99,7 +99,7 @@ struct Requests {
     sent: f64,
     completed: f64,
     failed: f64,
-    /// Those that met their targets, where there were any.
+    /// Number of requests that met their targets, if there were any targets.
     good: Option<f64>,
     seconds: f64,
 }
@@ -116,7 +116,8 @@ impl Requests {
             || good.is_some_and(|good| good > completed)
         {
             return Err(format!(
-                "of {sent} requests {completed} completed and {failed} failed: that cannot be"
+                "the counts contradict each other: of {sent} requests, {completed} completed and \
+                 {failed} failed"
             ));
         }
         if !(seconds.is_finite() && seconds > 0.0) {
@@ -170,7 +171,7 @@ fn add(document: &Value, name: &str, requests: &Requests, sink: &mut Sink) {
     losses(name, requests, goodput == Ok(0.0), sink);
 }
 
-/// Tells what was lost: a rate that hides it is not given.
+/// Adds failed cases and a note for lost requests, because a rate that hides them is not reported.
 fn losses(name: &str, requests: &Requests, none_is_good: bool, sink: &mut Sink) {
     if none_is_good {
         let why =
@@ -180,22 +181,22 @@ fn losses(name: &str, requests: &Requests, none_is_good: bool, sink: &mut Sink) 
     if requests.failed > 0.0 {
         let why = format!("{} of {} requests failed", requests.failed, requests.sent);
         sink.put_failed(&format!("{name}/requests"), &why);
-        sink.note(format!("vllm: {why}; latencies are those of the others"));
+        sink.note(format!("vllm: {why}; the latencies are of the completed ones"));
     }
 }
 
-/// Good requests in a second: those within the targets, or all that completed where there were no
-/// targets.
+/// Returns the good requests per second: those within their targets, or all completed ones if there
+/// were no targets.
 fn goodput(document: &Value, requests: &Requests) -> Result<f64, String> {
     // For some months the key had a colon.
     let told =
         json::number(document, "request_goodput")?.or(json::number(document, "request_goodput:")?);
-    // Those that failed are in the time and not in the count.
+    // Failed requests are included in the duration but not in the count.
     Ok(told.unwrap_or_else(|| requests.good.unwrap_or(requests.completed) / requests.seconds))
 }
 
-/// The part, the field and the factor to milliseconds of a key such as `p99_ttft_ms` (milliseconds)
-/// or `p99_ttft` (seconds).
+/// Returns the case name, the field and the factor to milliseconds of a key such as `p99_ttft_ms`
+/// (milliseconds) or `p99_ttft` (seconds).
 fn latency(key: &str) -> Option<(String, &'static str, f64)> {
     let (statistic, rest) = key.split_once('_')?;
     let is_percentile =
@@ -243,7 +244,7 @@ mod tests {
     use crate::import::Format;
     use crate::import::mutations::{read, sample};
 
-    /// The end of an id, after what was asked of the server.
+    /// Returns the end of an id, after the parameters of the load.
     fn part(id: &CaseId) -> &str {
         id.as_str().rsplit_once("max_concurrency=4/").map_or(id.as_str(), |(_, part)| part)
     }
@@ -314,7 +315,7 @@ mod tests {
         let text = sample(Format::Vllm);
         let asked = "num_prompts=40/request_rate=inf/max_concurrency=4/ttft/p99";
         for (from, to) in [
-            // Fewer completed, with other lengths than before.
+            // Fewer requests completed, with other lengths than before.
             ("\"completed\": 40, ", "\"completed\": 39, \"failed\": 1, "),
             ("40960", "40961"),
             ("5120", "7"),
@@ -356,7 +357,7 @@ mod tests {
         assert!(!has_dataset_note(&named));
     }
 
-    /// The end of the id of the time to the first token.
+    /// Returns the end of the id of the time to the first token.
     fn ttft_id(text: &str) -> String {
         let run = read(Format::Vllm, text).unwrap();
         let case = run

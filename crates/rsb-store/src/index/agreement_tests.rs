@@ -1,5 +1,5 @@
-//! Whatever is added, written again, changed and deleted in whatever order: the index is what it
-//! would be if it were built from the files that are there.
+//! After any sequence of adding, rewriting, damaging and deleting runs, the index equals one built
+//! from the existing files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use crate::check;
 use crate::store::Store;
 use crate::testing::{machine, measured_case, run, skipped_case};
 
-/// What happens to one of a few runs.
+/// A step that affects one of a few runs.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// It is measured, or written again with other figures.
+    /// The run is measured, or rewritten with other values.
     Write { run: u8, cases: u8, level: u8 },
-    /// Its file goes.
+    /// Its file is deleted.
     Delete { run: u8 },
-    /// Its file is cut.
+    /// Its file is truncated.
     Cut { run: u8 },
-    /// Somebody opens the directory.
+    /// The directory is opened.
     Open,
 }
 
@@ -34,7 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Runs on three days and two machines; some cases end otherwise from time to time, and some keep
+/// Creates a run on one of three days and two machines. Outcomes of cases vary, and some keep
 /// samples.
 fn made_up(which: u8, cases: u8, level: u8) -> Run {
     let environment = machine(2 + u32::from(which % 2));
@@ -54,12 +54,12 @@ fn made_up_case(at: u8, level: u8) -> BenchmarkResult {
     }
 }
 
-/// Everything that people can ask, in an order of its own.
+/// Returns everything that users can query, in a fixed order.
 fn everything(store: &Store) -> Vec<Vec<Vec<Value>>> {
     let questions = [
         "SELECT run_id, file, started, suite, measured, skipped FROM runs ORDER BY run_id",
         "SELECT * FROM measurements ORDER BY run_id, benchmark_id, metric",
-        // Sums of the same values in another order may differ in their last digit.
+        // Sums of the same values in another order may differ in the last digit.
         "SELECT day, metric, machine, results, round(mean, 9) FROM daily_means ORDER BY day, \
          metric, machine",
         "SELECT * FROM benchmark_runs ORDER BY id",

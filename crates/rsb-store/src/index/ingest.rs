@@ -1,25 +1,25 @@
-//! Reading many run files at once, and taking them in, in their order.
+//! Parallel reading of many run files, consumed in order.
 
 use std::panic::resume_unwind;
 use std::thread;
 
 use rayon::prelude::*;
 
-/// Items that are worked on while those before them are taken.
+/// Number of items processed in parallel while the previous ones are consumed.
 const AT_ONCE: usize = 64;
 
-/// Hands the outcome of `work` on each of `items` to `take`, in their order. The work is done on
-/// every CPU, and meanwhile what is done is taken.
+/// Applies `work` to each of `items` on all CPUs and passes the results to `take`, in order. `take`
+/// runs while the next items are processed.
 ///
 /// # Errors
-/// The first one of `take`.
+/// The first error of `take`.
 pub(super) fn in_order<I: Sync, T: Send, E>(
     items: &[I],
     work: impl Fn(&I) -> T + Sync,
     mut take: impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
     let work_on = |chunk: &[I]| -> Vec<T> {
-        // For a single one, as after a run, no thread is started.
+        // No thread is started for a single item, as after a run.
         if let [only] = chunk { vec![work(only)] } else { chunk.par_iter().map(&work).collect() }
     };
     let mut chunks = items.chunks(AT_ONCE);

@@ -18,7 +18,8 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Brings the tables up to today, with the runs of `results_dir` where there were any.
+/// Brings the tables to the current schema version. If the index was not new, reads the runs of
+/// `results_dir` again.
 pub(super) fn bring_up(
     connection: &mut Connection,
     results_dir: &Path,
@@ -27,7 +28,7 @@ pub(super) fn bring_up(
         return Ok(Vec::new());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Somebody else may have done it while this process waited for its turn.
+    // Another process may have migrated it while this one waited for the lock.
     let from = version(&transaction)?;
     let metrics = if from == SCHEMA_VERSION { changed_metrics(&transaction)? } else { Vec::new() };
     if from == SCHEMA_VERSION && metrics.is_empty() {
@@ -39,7 +40,7 @@ pub(super) fn bring_up(
     let mut notices = Vec::new();
     if from > 0 {
         let runs = StampedFile::all_in(&results_dir.join(RUNS));
-        // Whoever syncs finds what is left out again, and says so.
+        // The next sync finds the left-out files again and reports them.
         super::take_in(&transaction, &runs, &mut Vec::new())?;
         let path = results_dir.join(files::DATABASE);
         notices.push(match metrics.as_slice() {
@@ -52,9 +53,9 @@ pub(super) fn bring_up(
     Ok(notices)
 }
 
-/// Metrics that the index has in another unit or direction than this program. Run files say
-/// neither: a program of another version has read them, and what it read must not stand beside what
-/// this one reads.
+/// Returns metrics that the index has with another unit or direction than this program. Run files
+/// record neither, so the program of another version read them, and its values must not be mixed
+/// with those that this one reads.
 fn changed_metrics(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut statement =
         connection.prepare("SELECT name, unit, better FROM metrics ORDER BY name")?;

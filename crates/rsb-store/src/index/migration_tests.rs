@@ -14,14 +14,14 @@ use crate::history::HistoryFilter;
 use crate::store::Store;
 use crate::testing::{comparison, measured_case, run};
 
-/// Cases of each run: so many that their rows fill some pages of the disk.
+/// Number of cases per run, so that their rows fill several database pages.
 const CASES: u32 = 400;
 
-/// The version of an index of an earlier program.
+/// Schema version of an earlier program.
 const EARLIER: i64 = SCHEMA_VERSION - 1;
 
-/// A directory of results with three runs, one of which has lost its file, and a comparison, whose
-/// index is of an earlier version.
+/// Creates a results directory with a comparison and three runs, of which one has lost its file.
+/// Its index has an earlier version.
 fn earlier_index() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let results = dir.path().to_owned();
@@ -42,7 +42,7 @@ fn earlier_index() -> (tempfile::TempDir, PathBuf) {
     fs::remove_file(files.pop().unwrap()).unwrap();
     let index = Connection::open(results.join("benchmarks.db")).unwrap();
     index.pragma_update(None, "foreign_keys", "OFF").unwrap();
-    // Small, so that a rebuilt one needs more pages of the disk.
+    // Small, so that a rebuilt index needs more pages.
     index
         .execute_batch(
             "ALTER TABLE runs DROP COLUMN branch; DELETE FROM results WHERE position > 0",
@@ -56,7 +56,7 @@ fn earlier_index() -> (tempfile::TempDir, PathBuf) {
     (dir, results)
 }
 
-/// Checks that the index in `database` is of the earlier version with what it had.
+/// Checks that the index in `database` has the earlier version and its old contents.
 fn assert_untouched(database: &Path) {
     let index = Connection::open(database).unwrap();
     assert_eq!(version(&index).unwrap(), EARLIER);
@@ -123,13 +123,13 @@ fn a_crash_in_the_middle_leaves_the_earlier_index_as_it_was() {
     let (_dir, results) = earlier_index();
     let mut connection = Connection::open(results.join("benchmarks.db")).unwrap();
     connection.pragma_update(None, "foreign_keys", "OFF").unwrap();
-    // So that what is not committed reaches the disk.
+    // Force uncommitted pages to disk.
     connection.pragma_update(None, "cache_size", 1).unwrap();
     let copies = Arc::new(Mutex::new(Vec::new()));
     let looks = AtomicUsize::new(0);
     let (from, into) = (results.clone(), Arc::clone(&copies));
     let handler = move || {
-        // What a kill at this moment would leave behind.
+        // The state that a kill at this moment would leave.
         if looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(4) {
             let copy = tempfile::tempdir().unwrap();
             for suffix in ["", "-wal"] {

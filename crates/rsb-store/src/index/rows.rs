@@ -1,4 +1,5 @@
-//! What the index keeps of a run: made where the run is read, on any thread, and small beside it.
+//! Index rows of a run. They are computed on the thread that reads the run, and are small compared
+//! with it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use crate::files::StampedFile;
 #[derive(Debug)]
 pub(crate) struct RunRows {
     pub(super) run_id: String,
-    /// Its file, and the name of that.
+    /// Path of the run file; `file` is its name.
     pub(super) path: PathBuf,
     pub(super) file: String,
     pub(super) stamp: String,
@@ -25,7 +26,7 @@ pub(crate) struct RunRows {
     pub(super) commit: Option<String>,
     pub(super) branch: Option<String>,
     pub(super) slug: String,
-    /// The hardware alone: software changes from run to run.
+    /// Hardware only, because software changes from run to run.
     pub(super) fingerprint: String,
     pub(super) notes: String,
     pub(super) counts: Counts,
@@ -42,7 +43,7 @@ pub(crate) struct ResultRow {
     pub(crate) points: Vec<PointRow>,
 }
 
-/// What every result of a case has in common.
+/// Properties that all results of a case share.
 #[derive(Debug)]
 pub(crate) struct CaseText {
     pub(crate) name: String,
@@ -51,12 +52,12 @@ pub(crate) struct CaseText {
     pub(crate) batch_size: Option<i64>,
     pub(crate) sequence_length: Option<i64>,
     pub(crate) precision: Option<String>,
-    /// Of the model that ran, where the result knows it.
+    /// Architecture of the model that ran, if the result records it.
     pub(crate) architecture_type: Option<String>,
     pub(crate) parameter_count: Option<i64>,
 }
 
-/// How a case ended, and as what. What is unknown is empty.
+/// Outcome and classification of a result. Unknown texts are empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VariantText {
     pub(crate) benchmark: String,
@@ -68,13 +69,13 @@ pub(crate) struct VariantText {
 #[derive(Debug)]
 pub(crate) struct PointRow {
     pub(crate) field: &'static Field,
-    /// The figure of the run; none where its samples are none that a clock can give.
+    /// Value of the run; `None` if its samples are invalid.
     pub(crate) value: Option<f64>,
-    /// What the record says, where that is another.
+    /// Value in the record, if it differs.
     pub(crate) recorded: Option<f64>,
 }
 
-/// What the sensors of a device said beside a result.
+/// Fields with sensor readings of a device.
 const DEVICE_METRICS: [&str; 11] = [
     "cpu_power_w",
     "gpu_temperature_c",
@@ -143,7 +144,7 @@ impl ResultRow {
 fn point(result: &BenchmarkResult, field: &'static Field, recorded: f64) -> PointRow {
     let value = match field.name {
         TIME => result.figure(TIME),
-        // The same figure, where a benchmark is told in microseconds.
+        // The same value for a benchmark that reports microseconds.
         "time_us" if !result.samples.is_empty() => {
             result.figure(TIME).map(|milliseconds| milliseconds * 1e3)
         }
@@ -183,7 +184,7 @@ impl CaseText {
     }
 }
 
-/// What the sensors said, as a document; none where nothing was asked.
+/// Returns the sensor readings as JSON; `None` if there are none.
 fn device_metrics(fields: &Fields) -> Option<String> {
     let mut metrics = Map::new();
     for name in DEVICE_METRICS {

@@ -1,11 +1,11 @@
-//! The tables of the index, and the views that people ask.
+//! Tables of the index, and views for user queries.
 //!
-//! Whatever a row says again and again has a table of its own and a number: a point of a series is
-//! five numbers, and those of one series lie side by side in the order of time.
+//! Repeated values have their own table and an id: a point of a series is five numbers, and the
+//! points of a series are stored next to each other, ordered by time.
 
 use std::sync::LazyLock;
 
-/// The version of the tables; [`super::migrate`] turns older ones into these.
+/// Schema version; [`super::migrate`] upgrades older ones.
 pub(crate) const SCHEMA_VERSION: i64 = 5;
 
 pub(crate) const TABLES: [&str; 10] = [
@@ -21,7 +21,7 @@ pub(crate) const TABLES: [&str; 10] = [
     "comparisons",
 ];
 
-/// Removes what an index of any version has but its comparisons.
+/// Drops everything of an index of any version except its comparisons.
 pub(super) const DROP_RUNS: &str = "
     DROP VIEW IF EXISTS benchmark_runs;
     DROP VIEW IF EXISTS benchmark_results;
@@ -38,7 +38,7 @@ pub(super) const DROP_RUNS: &str = "
     DROP TABLE IF EXISTS machines;
 ";
 
-/// The comparisons, as they have been since version 1.
+/// The comparisons table, unchanged since version 1.
 pub(super) const COMPARISONS: &str = "
     CREATE TABLE IF NOT EXISTS comparisons (
         comparison_id TEXT PRIMARY KEY, file TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, timestamp INTEGER NOT NULL,
@@ -49,11 +49,11 @@ pub(super) const COMPARISONS: &str = "
     CREATE INDEX IF NOT EXISTS comparisons_by_time ON comparisons (timestamp);
 ";
 
-/// The runs. Times are microseconds since 1970, in UTC. A variant is a case as it ended: of one
-/// kind, one outcome and one type of device, so that a series is of one outcome. `value` of a point
-/// is the figure of the run that the gate's history takes, `recorded` what its record says where
-/// that is another; a day is one of UTC, and its total is of what was measured. `started` of a
-/// result is that of its run, so that the last one of a variant is found in its index.
+/// Tables for runs. Times are microseconds since 1970, in UTC. A variant is a case with one
+/// benchmark, type, outcome and device type, so that a series has a single outcome. `value` of a
+/// point is the value that the gate's history uses; `recorded` is the value in the record if it
+/// differs. A day is in UTC, and its total covers measured values. `started` of a result is copied
+/// from its run, so that the index finds the last result of a variant.
 const RUNS: &str = "
     CREATE TABLE machines (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL) STRICT;
     CREATE TABLE runs (
@@ -98,7 +98,7 @@ const RUNS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The point of the metric `name` of a result `x` of a run `r`.
+/// Returns SQL for the point of the metric `name` of a result `x` of a run `r`.
 fn point_of(name: &str) -> String {
     format!(
         "(SELECT p.value FROM metrics m JOIN series s ON s.variant = x.variant AND s.machine = r.machine AND s.metric = m.id
@@ -107,12 +107,12 @@ fn point_of(name: &str) -> String {
     )
 }
 
-/// Microseconds as people and other programs write a moment.
+/// Returns SQL that formats microseconds in `column` as an RFC 3339 time.
 pub(crate) fn moment_of(column: &str) -> String {
     format!("strftime('%Y-%m-%dT%H:%M:%SZ', {column} / 1000000, 'unixepoch')")
 }
 
-/// Everything but the comparisons.
+/// Everything except the comparisons.
 pub(super) static RUN_TABLES: LazyLock<String> = LazyLock::new(|| format!("{RUNS}{}", views()));
 
 fn views() -> String {
@@ -121,7 +121,7 @@ fn views() -> String {
                        x.variant \
                        JOIN cases c ON c.id = v.case_id";
     let id = "r.run_id || '/' || c.model || '/' || c.device";
-    // What the cases of a model do not agree on is none of its own.
+    // A property on which the cases of a model disagree is NULL.
     let [one_architecture, one_count] = ["c.architecture_type", "c.parameter_count"]
         .map(|column| format!("iif(min({column}) = max({column}), min({column}), NULL)"));
     let [latency, in_microseconds, throughput, memory, first_token, peak] = [

@@ -1,10 +1,10 @@
-//! Values of the index as types, and types as values of the index.
+//! Conversions between values of the index and Rust types.
 
 use rsb_model::Better;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
-/// A word of the index as its type. An unknown word is an error: the index holds what this program
-/// put into it.
+/// A text of the index parsed as its type. An unknown text is an error, since this program wrote
+/// it.
 pub(crate) struct Parsed<T>(pub(crate) T);
 
 impl<T> FromSql for Parsed<T>
@@ -33,7 +33,7 @@ pub(crate) fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The word for `better` in the index and in exports.
+/// Returns the text for `better` in the index and in exports.
 pub(crate) const fn better_text(better: Better) -> &'static str {
     match better {
         Better::Higher => "higher",
@@ -41,7 +41,7 @@ pub(crate) const fn better_text(better: Better) -> &'static str {
     }
 }
 
-/// The direction that `text` names.
+/// Parses a direction.
 pub(crate) fn better_from(text: &str) -> Option<Better> {
     match text {
         "higher" => Some(Better::Higher),

@@ -1,4 +1,4 @@
-//! Putting runs into the tables, and taking them out.
+//! Adding runs to the tables, and removing them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -10,20 +10,20 @@ use super::text::{better_text, count};
 
 const DAY: i64 = 86_400_000_000;
 
-/// Adds runs within a transaction. Numbers of texts are asked for once, and points are put in the
-/// order in which they lie: a hundred runs cost each page one visit and not a hundred.
+/// Adds runs within a transaction. Ids of texts are queried once, and points are inserted in
+/// storage order, so that a hundred runs visit each page once instead of a hundred times.
 pub(super) struct RunWriter<'c> {
     connection: &'c Connection,
     machines: HashMap<String, i64>,
-    /// The variants of each case.
+    /// The variants of each case, with their ids.
     cases: HashMap<String, Vec<(VariantText, i64)>>,
     metrics: HashMap<&'static str, i64>,
     series: HashMap<(i64, i64, i64), i64>,
     points: Vec<PointNumbers>,
     added: HashSet<i64>,
-    /// Results and total of what was measured, by metric, machine and day.
+    /// Number and total of the measured values, by metric, machine and day.
     days: HashMap<(i64, i64, i64), (i64, f64)>,
-    /// Machines and days of which something was taken out.
+    /// Machines and days from which something was removed.
     stale: BTreeSet<(i64, i64)>,
 }
 
@@ -52,7 +52,7 @@ impl<'c> RunWriter<'c> {
         }
     }
 
-    /// Adds `rows` in place of the run of that id, and of what their file held.
+    /// Adds `rows`, replacing the run with the same id and the previous run of the file.
     pub(super) fn add(&mut self, rows: &RunRows) -> rusqlite::Result<()> {
         self.remove("run_id", &rows.run_id)?;
         self.remove("file", &rows.file)?;
@@ -65,7 +65,7 @@ impl<'c> RunWriter<'c> {
         Ok(())
     }
 
-    /// Takes out the run whose `column` is `value`, if there is one.
+    /// Removes the run whose `column` is `value`, if there is one.
     pub(super) fn remove(&mut self, column: &str, value: &str) -> rusqlite::Result<()> {
         let sql = format!("SELECT id, started, machine FROM runs WHERE {column} = ?1");
         let found = self.connection.prepare_cached(&sql)?.query_row([value], |row| {
@@ -73,7 +73,7 @@ impl<'c> RunWriter<'c> {
         });
         let Some((run, started, machine)) = found.optional()? else { return Ok(()) };
         if self.added.contains(&run) {
-            // Its points may still wait.
+            // Its points may still be pending.
             self.flush()?;
         }
         let points = "DELETE FROM points WHERE started = ?2 AND run = ?1 AND series IN (
@@ -89,7 +89,7 @@ impl<'c> RunWriter<'c> {
         self.points.len()
     }
 
-    /// Puts in what waits. Without it nothing of it is there.
+    /// Inserts all pending rows; without this call they are lost.
     pub(super) fn finish(mut self) -> rusqlite::Result<()> {
         self.flush()?;
         for (machine, day) in std::mem::take(&mut self.stale) {
@@ -117,7 +117,8 @@ impl<'c> RunWriter<'c> {
         Ok(())
     }
 
-    /// The day of a machine from its points: a difference of sums would drift.
+    /// Recomputes the daily totals of a machine from its points, because subtracting would
+    /// accumulate rounding errors.
     fn sum_again(&self, machine: i64, day: i64) -> rusqlite::Result<()> {
         let remove = "DELETE FROM days WHERE machine = ?1 AND day = ?2";
         self.connection.prepare_cached(remove)?.execute([machine, day])?;
@@ -224,7 +225,8 @@ impl<'c> RunWriter<'c> {
         Ok(id)
     }
 
-    /// The number of a case. What an earlier result did not say, as one that was skipped, is added.
+    /// Returns the id of a case. Properties that earlier results lacked, such as skipped ones, are
+    /// filled in.
     fn case(&self, case: &CaseText) -> rusqlite::Result<i64> {
         let CaseText {
             name,

@@ -1,4 +1,4 @@
-//! An export that is kept beside the runs, and written again once they have changed.
+//! An export kept next to the runs and rewritten when they change.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -15,21 +15,22 @@ use crate::store::Store;
 
 const NAME: &str = "benchmarks.parquet";
 
-/// Under which key the file says what it was made of.
+/// Metadata key for the hash of the export's sources.
 const KEY: &str = "made_of";
 
-/// The export of `store` in `dir`: the one that is there where it has the runs and verdicts of
-/// today, else a new one. `begin` is called before that is written.
+/// Returns the path of the export of `store` in `dir`. An existing export is reused if the runs,
+/// verdicts and program version are unchanged; otherwise `begin` is called and a new one is
+/// written.
 ///
 /// # Errors
-/// When a run cannot be read, or nothing can be written in `dir`.
+/// If a run cannot be read, or `dir` cannot be written.
 pub fn cached_export(
     store: &Store,
     dir: &Path,
     begin: impl FnOnce(),
 ) -> Result<PathBuf, ExportError> {
     let made_of = source_key(store)?;
-    // DuckDB is told whole names alone.
+    // DuckDB gets absolute paths only.
     let dir =
         fs::canonicalize(dir).map_err(|source| ExportError::Io { path: dir.to_owned(), source })?;
     let path = dir.join(NAME);
@@ -37,12 +38,12 @@ pub fn cached_export(
         return Ok(path);
     }
     begin();
-    // Another process may do the same at this time: each writes a file of its own.
+    // Another process may write an export at the same time, so each uses its own file.
     let own = dir.join(format!(".{NAME}.{}", std::process::id()));
     let written = write(store, &own, made_of)
         .and_then(|()| fs::rename(&own, &path).map_err(|source| io_of(&path, source)));
     if written.is_err() {
-        // It may not be there at all.
+        // The file may not exist.
         let _ = fs::remove_file(&own);
     }
     written.map(|()| path)
@@ -53,7 +54,7 @@ fn io_of(path: &Path, source: io::Error) -> ExportError {
 }
 
 fn write(store: &Store, path: &Path, made_of: String) -> Result<(), ExportError> {
-    // What another process of this number has left is nobody's.
+    // A leftover of an earlier process with the same id can be removed.
     let _ = fs::remove_file(path);
     let file = File::options()
         .write(true)
@@ -66,7 +67,7 @@ fn write(store: &Store, path: &Path, made_of: String) -> Result<(), ExportError>
     sink.finish()?.flush().map_err(|source| io_of(path, source))
 }
 
-/// The files that `store` has indexed, each as it was then, and how they are exported; in short.
+/// Returns a hash of the indexed files with their stamps, the columns and the program version.
 fn source_key(store: &Store) -> Result<String, StoreError> {
     const SQL: &str = "SELECT 'run', file, stamp FROM runs UNION ALL SELECT 'comparison', file, \
                        stamp FROM comparisons ORDER BY 1, 2";
@@ -84,15 +85,15 @@ fn source_key(store: &Store) -> Result<String, StoreError> {
         hash.update(part);
     }
     Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     }))
 }
 
-/// What the file in `path` says that it was made of.
+/// Returns the hash of the sources stored in the file `path`.
 fn read_source_key(path: &Path) -> Option<String> {
-    // In a working tree a link may be somebody else's.
+    // In a working tree a link may come from another user.
     let file = fs::symlink_metadata(path)
         .is_ok_and(|data| data.is_file())
         .then(|| File::open(path))?
@@ -163,7 +164,7 @@ mod tests {
         );
     }
 
-    /// Whether a file had to be written.
+    /// Returns whether a file had to be written.
     fn is_exported_anew(store: &Store, dir: &Path) -> bool {
         let mut begun = false;
         let path = cached_export(store, dir, || begun = true).unwrap();

@@ -1,4 +1,4 @@
-//! The columns of the export, each next to its value in a row; and rows on their way to a file.
+//! Columns of the export, each with its value in a row; and buffered writing of rows.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rsb_model::{BenchmarkResult, Run, Samples, Verdict};
 
 use crate::index::{PointRow, ResultRow, better_text};
 
-/// Rows that are held in memory before they are written.
+/// Number of rows buffered before they are written.
 const GROUP: usize = 20_000;
 
 /// A row of the export: one process of a case.
@@ -33,16 +33,16 @@ pub(super) struct ExportedRow<'a> {
 }
 
 impl ExportedRow<'_> {
-    /// The figures of the case, which stand once, however many processes it has.
+    /// Returns the metrics of the case, which only its first row contains.
     fn points(&self) -> &[PointRow] {
         if self.part == 0 { &self.indexed.points } else { &[] }
     }
 }
 
-/// A column: its declaration, and what adds its value in a row.
+/// A column: its declaration, and the function that adds its value of a row.
 type ExportColumn = (&'static str, fn(&ExportedRow<'_>, &mut Column));
 
-/// The columns that runs are read from again; none goes.
+/// Columns from which runs are restored; none may be removed.
 pub(super) const RUN_COLUMNS: [ExportColumn; 15] = [
     ("required binary run_id (UTF8);", |row, to| to.push(text(&row.run.run_id.0))),
     ("required int64 started (TIMESTAMP(MICROS, true));", |row, to| {
@@ -82,8 +82,9 @@ pub(super) const RUN_COLUMNS: [ExportColumn; 15] = [
     ("required binary run (JSON);", |row, to| to.push(text(row.shell))),
 ];
 
-/// What the index keeps of a case, for questions: its place in the run, which of its rows this is,
-/// what it is of, and in the first row its figures. More may be added at the end, none goes.
+/// Columns that the index has for queries: the position of the case in the run, the number of this
+/// row within the case, its properties, and, in its first row, its metrics. New columns may be
+/// appended, none may be removed.
 pub(super) const INDEX_COLUMNS: [ExportColumn; 16] = [
     ("required int32 position;", |row, to| to.push(to_i32(row.position))),
     ("required int32 part;", |row, to| to.push(to_i32(row.part))),
@@ -141,7 +142,7 @@ fn to_i32(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// A schema with these columns.
+/// Returns a schema with these columns.
 pub(super) fn schema<'a>(
     declarations: impl IntoIterator<Item = &'a str>,
 ) -> Result<TypePtr, ParquetError> {
@@ -149,22 +150,23 @@ pub(super) fn schema<'a>(
     Ok(Arc::new(parse_message_type(&format!("message results {{ {columns} }}"))?))
 }
 
-/// The values of a column that are not written yet, all in the list of its type.
+/// Values of a column that are not written yet, all in the list for its type.
 #[derive(Default)]
 pub(super) struct Column {
     texts: Vec<ByteArray>,
     longs: Vec<i64>,
     ints: Vec<i32>,
     doubles: Vec<f64>,
-    /// How much of each value is there, in a column where something may be missing.
+    /// Definition levels, for a column with missing values.
     definitions: Vec<i16>,
-    /// In a column of lists: 0 for an element that begins one, and for an empty list.
+    /// Repetition levels, for a column of lists: 0 for the first element of a list and for an empty
+    /// list.
     repetitions: Vec<i16>,
 }
 
 /// A value of a column.
 pub(super) trait ColumnValue: Sized {
-    /// The list of this type.
+    /// Returns the list for this type.
     fn list(column: &mut Column) -> &mut Vec<Self>;
 }
 
@@ -240,7 +242,7 @@ impl Column {
             ColumnWriter::DoubleColumnWriter(writer) => {
                 writer.write_batch(&self.doubles, definitions, repetitions)
             }
-            _ => Err(ParquetError::General("no column of this type is written".to_owned())),
+            _ => Err(ParquetError::General("columns of this type are not supported".to_owned())),
         }
     }
 }
@@ -257,14 +259,14 @@ impl<W: Write + Send> RowWriter<W> {
         out: W,
         declarations: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, ParquetError> {
-        // Small files cost less than the disk does.
+        // A smaller file saves more disk time than compression costs.
         let compression = Compression::ZSTD(ZstdLevel::default());
         let properties = WriterProperties::builder().set_compression(compression).build();
         let file = SerializedFileWriter::new(out, schema(declarations)?, Arc::new(properties))?;
         Ok(Self { file, columns: Vec::new(), rows: 0 })
     }
 
-    /// Adds a row, whose values `values` add to the columns in their order.
+    /// Adds a row. Each item of `values` adds its value to the column at the same position.
     pub(super) fn push(&mut self, values: impl Iterator<Item = impl FnOnce(&mut Column)>) {
         for (at, add) in values.enumerate() {
             if at == self.columns.len() {
@@ -275,7 +277,7 @@ impl<W: Write + Send> RowWriter<W> {
         self.rows += 1;
     }
 
-    /// Writes the rows, if they are a group.
+    /// Writes the buffered rows if they fill a group.
     pub(super) fn write_group(&mut self) -> Result<(), ParquetError> {
         if self.rows >= GROUP { self.flush() } else { Ok(()) }
     }

@@ -1,4 +1,4 @@
-//! Runs out of a file of Parquet.
+//! Reading runs from a Parquet file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,17 +15,17 @@ use crate::input;
 use super::ParquetFileError;
 use super::columns::{RUN_COLUMNS, schema};
 
-/// A file with more than this many rows is not read: it would not fit into memory.
+/// Maximum number of rows in a file; more would not fit into memory.
 const MOST_ROWS: i64 = 20_000_000;
 
-/// The runs in the file at `path`, in the order in which they stand there.
+/// Reads the runs in the file at `path`, in file order.
 ///
 /// # Errors
-/// When it cannot be read, or is not a file that [`ParquetSink`] wrote.
+/// If the file cannot be read, or was not written by [`ParquetSink`].
 pub fn read_parquet(path: &Path) -> Result<Vec<Run>, ParquetFileError> {
     let file = input::open(path)
         .map_err(|source| ParquetFileError::Io { path: path.to_owned(), source })?;
-    // A damaged file is an error of the library in most places, and a panic in some.
+    // For a damaged file the library returns an error in most places, and panics in some.
     let read = panic::catch_unwind(AssertUnwindSafe(|| read_runs(file)));
     read.unwrap_or_else(|_| Err("it is damaged".to_owned()))
         .map_err(|problem| ParquetFileError::Unfit { path: path.to_owned(), problem })
@@ -36,7 +36,7 @@ fn read_runs(file: File) -> Result<Vec<Run>, String> {
     let metadata = reader.metadata().file_metadata();
     let rows = metadata.num_rows();
     if rows > MOST_ROWS {
-        return Err(format!("it has {rows} rows, and at most {MOST_ROWS} are read"));
+        return Err(format!("it has {rows} rows, and the limit is {MOST_ROWS}"));
     }
     let ours = schema(RUN_COLUMNS.map(|(declaration, _)| declaration));
     let ours = ours.map_err(|error| error.to_string())?;
@@ -54,19 +54,19 @@ fn read_runs(file: File) -> Result<Vec<Run>, String> {
     Ok(runs.all)
 }
 
-/// What the JSON `text` stands for, checked as [`rsb_model::json::parse`] checks it.
+/// Parses JSON with the checks of [`rsb_model::json::parse`].
 fn strict<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     let value = serde_json::from_str(text)?;
     rsb_model::json::check(text)?;
     Ok(value)
 }
 
-/// The runs of the rows so far. Rows of a run may stand apart.
+/// The runs read until now. Rows of a run need not be adjacent.
 #[derive(Default)]
 struct Runs {
     all: Vec<Run>,
     places: HashMap<String, usize>,
-    /// The text of the last case, so that its other processes need not be parsed again.
+    /// Text of the last case, so that it is not parsed again for its other processes.
     last: Option<(usize, String)>,
 }
 
@@ -79,7 +79,7 @@ impl Runs {
             let text = row.get_string(14).map_err(|error| error.to_string())?;
             let run: Run = strict(text).map_err(|error| format!("run `{id}`: {error}"))?;
             if run.run_id.0 != *id || !run.benchmarks.is_empty() {
-                return Err(format!("the rows of run `{id}` do not hold that run"));
+                return Err(format!("the rows of run `{id}` do not contain that run"));
             }
             self.all.push(run);
             self.places.insert(id.clone(), self.all.len() - 1);
@@ -103,8 +103,8 @@ impl Runs {
     }
 }
 
-/// Whether `samples` are of another process of the last case of `run`, and not of an equal case
-/// measured again.
+/// Returns whether `samples` are from another process of the last case of `run`, and not from an
+/// equal case that was measured again.
 fn follows(run: &Run, samples: &Samples) -> bool {
     let known = run.benchmarks.last().map_or(&[][..], |case| &case.samples);
     !known.iter().any(|own| own.replicate == samples.replicate)

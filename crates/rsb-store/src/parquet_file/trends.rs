@@ -1,5 +1,4 @@
-//! Trends as Parquet: a row for each point, each change of level, confirmed or suspected, and each
-//! alert.
+//! Trends as Parquet: one row per point, per change point, confirmed or suspected, and per alert.
 
 use std::io::Write;
 
@@ -11,9 +10,9 @@ use super::columns::{Column, RowWriter, text};
 use crate::history::{Series, SeriesPoint};
 use crate::index::better_text;
 
-/// What a row is of is in `kind`: `point`, `change`, `suspected`, `alert`, and `tracked` for a
-/// series of an alert that is followed from one look to the next. What such a row has not is null.
-/// More columns may be added at the end, none goes.
+/// Columns of the trend export. `kind` is `point`, `change`, `suspected`, `alert`, or `tracked` for
+/// a series of an alert that is tracked across analyses. Columns that do not apply to a kind are
+/// null. New columns may be appended, none may be removed.
 const TREND_COLUMNS: [TrendColumn; 23] = [
     ("required binary kind (UTF8);", |row, to| to.push(text(row.kind))),
     ("required binary id (UTF8);", |row, to| to.push(text(row.id))),
@@ -48,7 +47,7 @@ const TREND_COLUMNS: [TrendColumn; 23] = [
     }),
 ];
 
-/// A column: its declaration, and what adds its value in a row.
+/// A column: its declaration, and the function that adds its value of a row.
 type TrendColumn = (&'static str, fn(&TrendRow<'_>, &mut Column));
 
 #[derive(Default)]
@@ -78,10 +77,10 @@ struct TrendRow<'a> {
     recommendation: Option<&'a str>,
 }
 
-/// Writes `document`, and the points of `series` that it is of, to `out`.
+/// Writes `document` and the points of `series`, from which it was computed, to `out`.
 ///
 /// # Errors
-/// When `out` does not take it.
+/// If writing to `out` fails.
 pub fn write_trends<W: Write + Send>(
     document: &TrendDocument,
     series: &[Series],
@@ -130,13 +129,13 @@ pub fn write_trends<W: Write + Send>(
 }
 
 impl<'a> TrendRow<'a> {
-    /// What every row of its series has.
+    /// Returns a row with only the fields that all rows of its series share.
     fn bare(&self) -> Self {
         let Self { id, metric, unit, better, .. } = *self;
         Self { id, metric, unit, better, ..Self::default() }
     }
 
-    /// The same at `point`.
+    /// Returns such a row at `point`.
     fn at(&self, point: &'a SeriesPoint) -> Self {
         Self {
             timestamp: Some(point.timestamp),
@@ -205,7 +204,7 @@ fn tracked_rows(alert: &TrackedAlert) -> impl Iterator<Item = TrendRow<'_>> {
     })
 }
 
-/// The word that documents have for `value`.
+/// Returns the text by which `value` is serialized.
 fn word(value: &impl serde::Serialize) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }

@@ -1,5 +1,4 @@
-//! A person who never saw it: every key that is pressed was read from the help or the last line
-//! first.
+//! A first-time user: every key that is pressed was read in the help or the last line before.
 
 use rsb_model::RunStatus;
 
@@ -7,7 +6,7 @@ use super::{Bench, sample};
 use crate::{Command, InterfaceSettings, Key, Message, PlanSummary, RunEnd, StoredRun, Subject};
 
 impl Bench {
-    /// Opens the help, reads which key does `what`, closes it, and presses that key.
+    /// Opens the help, reads the key for `what`, closes it, and presses that key.
     fn do_as_the_help_says(&mut self, what: &str) {
         self.press(&[Key::Char('?')]);
         let help = self.picture();
@@ -18,7 +17,7 @@ impl Bench {
         self.press(&[Key::Esc, key]);
     }
 
-    /// Does what is asked for, as a machine with two runs of the quick suite would.
+    /// Answers the commands as a machine with two runs of the quick suite does.
     fn answer(&mut self) {
         for command in self.take() {
             let answer = match command {
@@ -59,7 +58,7 @@ impl Bench {
     }
 }
 
-/// The key that a person finds on the keyboard under this name.
+/// Returns the key with this name.
 fn key(name: &str) -> Key {
     match name {
         "Enter" => Key::Enter,
@@ -73,7 +72,7 @@ fn key(name: &str) -> Key {
 
 #[test]
 fn somebody_who_reads_the_help_alone_measures_compares_and_finds_the_slow_case() {
-    // The comparison is asked for by hand, so that the way to it is shown too.
+    // The comparison is opened manually, so that the path to it is tested as well.
     let settings = InterfaceSettings { compares_after_run: false, ..InterfaceSettings::default() };
     let mut bench = Bench::new(80, 24, settings);
     bench.answer();
@@ -85,7 +84,7 @@ fn somebody_who_reads_the_help_alone_measures_compares_and_finds_the_slow_case()
     bench.press(&[Key::Enter]);
     bench.answer();
     assert!(bench.picture().contains("is complete"), "{}", bench.picture());
-    bench.do_as_the_help_says("compares this run with the run before it");
+    bench.do_as_the_help_says("compares this run with the previous one");
     bench.answer();
     let picture = bench.picture();
     assert!(

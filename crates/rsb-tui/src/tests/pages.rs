@@ -1,4 +1,4 @@
-//! Which pair the comparison shows, and what a page says about its search.
+//! Tests of the pair that the comparison shows, and of search messages.
 
 use rsb_model::Verdict;
 use rsb_report::{BaselineRow, RunRow};
@@ -21,7 +21,7 @@ fn baseline(name: &str, machine: &str) -> BaselineRow {
     }
 }
 
-/// The comparison page after these runs and baselines arrived while another page was shown.
+/// Returns the comparison page after these runs and baselines arrived while another page was shown.
 fn comparison_page(runs: Vec<RunRow>, baselines: Vec<BaselineRow>) -> Bench {
     let mut bench = Bench::new(100, 24, InterfaceSettings::default());
     bench.send(sample::offers());

@@ -1,4 +1,4 @@
-//! What people see, at three sizes, and the colors that verdicts have.
+//! Snapshots of the interface at three sizes, and the colors of verdicts.
 
 use ratatui::style::{Color, Modifier};
 use rsb_model::RunStatus;
@@ -8,7 +8,7 @@ use crate::{Command, InterfaceSettings, Key, Message, Palette, RunEnd, Stage, St
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (60, 16)];
 
-/// A state in which everything is loaded, on `stage`.
+/// Returns a state with everything loaded, on `stage`.
 fn on(stage: Stage, (width, height): (u16, u16)) -> Bench {
     let mut bench = Bench::new(width, height, InterfaceSettings::default());
     for message in [
@@ -29,7 +29,7 @@ fn on(stage: Stage, (width, height): (u16, u16)) -> Bench {
     bench
 }
 
-/// A run in the middle: one replicate of each case is measured.
+/// Returns a run in progress: one replicate of each case is measured.
 fn measuring(size: (u16, u16), settings: InterfaceSettings) -> Bench {
     let mut bench = Bench::new(size.0, size.1, settings);
     bench.send(sample::offers());
@@ -85,10 +85,10 @@ fn many_devices_are_a_heat_grid_in_which_the_slow_one_stands_out() {
     bench.send(Message::Loaded(crate::LoadedDocument::Run(Box::new(sample::fleet(64)))));
     while !bench.picture().contains("of 64 devices") {
         bench.press(&[Key::Right]);
-        assert!(!bench.picture().contains("what the program said"), "{}", bench.picture());
+        assert!(!bench.picture().contains("program messages"), "{}", bench.picture());
     }
     insta::assert_snapshot!("devices-80x24", bench.picture());
-    // Left of the number is the shade.
+    // The shade is left of the number.
     let shade = |number: u32| {
         let (x, y) = bench.place_of(&format!(" {number} "));
         let cell = &bench.buffer()[(x - 1, y)];
@@ -130,7 +130,7 @@ fn verdicts_and_alerts_have_their_colors_and_words() {
     let bench = on(Stage::Comparison, (100, 30));
     let color = |bench: &Bench, text: &str| bench.buffer()[bench.place_of(text)].fg;
     assert_eq!(color(&bench, "REGRESSED"), Color::LightRed);
-    assert_eq!(color(&bench, "⚠ 1 figure"), Color::LightRed);
+    assert_eq!(color(&bench, "⚠ 1 value"), Color::LightRed);
     assert_eq!(color(&bench, "Regressed [1]"), Color::LightRed);
     let (x, y) = bench.place_of("Comparison");
     assert!(

@@ -1,4 +1,4 @@
-//! Random keys, clicks, sizes and messages: whatever comes, nothing panics.
+//! Random keys, clicks, sizes and messages must not cause a panic.
 
 use ratatui::backend::TestBackend;
 use rsb_model::random::Generator;
@@ -71,7 +71,7 @@ fn a_hundred_thousand_random_keys_and_messages_never_panic() {
             bench.send(Message::Resized);
         }
         let message = message(&mut random, size);
-        // Every message changes the state; a picture of each would take minutes and find no more.
+        // Every message changes the state. Drawing after each would take minutes and find no more.
         let _ = crate::update(&mut bench.state, message);
         if turn % 100 == 0 {
             bench.draw();

@@ -1,4 +1,4 @@
-//! Events as the engine sends them: made up, and of a run that was recorded.
+//! Events as the engine sends them: synthetic ones, and those of a recorded run.
 
 use rsb_model::{
     BenchmarkResult, Case, DeviceRef, Event, Outcome, Params, Run, RunStatus, Timestamp,
@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::{Bench, sample};
 use crate::{Command, InterfaceSettings, Key, Message, PlanSummary, RunEnd, StoredRun, update};
 
-/// The journal of a real run, as its recorder wrote it: three products on a CPU, two replicates of
+/// Journal of a real run, as its recorder wrote it: three products on a CPU with two replicates
 /// each, and five skips.
 const RECORDED: &str = include_str!("recorded.partial.jsonl");
 
-/// What the engine told while that journal was written, and when.
+/// Returns the engine events of that journal, with their times.
 fn recorded() -> Vec<(Timestamp, Event)> {
     let mut lines = RECORDED.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let run: Run = serde_json::from_value(lines.next().unwrap()["run"].take()).unwrap();
@@ -78,7 +78,7 @@ fn begun(settings: InterfaceSettings) -> Bench {
     bench
 }
 
-/// Pictures that each event asks for.
+/// Returns for each event whether it requests drawing.
 fn drawn(bench: &mut Bench) -> Vec<bool> {
     let mut drawn = Vec::new();
     for event in sample::events() {
@@ -92,7 +92,7 @@ fn drawn(bench: &mut Bench) -> Vec<bool> {
 #[test]
 fn pictures_are_asked_for_between_cases_and_never_within_one() {
     let mut bench = begun(InterfaceSettings::default());
-    // Begin, a skip, then begin and end of four replicates, a note, the end.
+    // Start, a skip, start and end of four replicates, a note, the end.
     assert_eq!(
         drawn(&mut bench),
         [true, false, true, false, true, false, true, false, true, false, false, true]
@@ -148,7 +148,7 @@ fn a_stopped_run_is_measured_on_where_it_was() {
     assert_eq!(bench.take(), [], "nobody finds a run that is not kept");
     bench.send(end(StoredRun::Kept("benchmark_results/runs/x.json".into())));
     bench.take();
-    assert!(bench.picture().contains("m measure on"), "{}", bench.picture());
+    assert!(bench.picture().contains("m continue"), "{}", bench.picture());
     bench.press(&[Key::Char('m')]);
     assert_eq!(bench.take(), [Command::Resume(sample::NEW.to_owned())]);
     for event in sample::events().into_iter().take(3) {
@@ -160,7 +160,7 @@ fn a_stopped_run_is_measured_on_where_it_was() {
         "the run was measured by another build of this program".to_owned()
     )));
     let picture = bench.picture();
-    assert!(picture.contains("another build") && picture.contains("m measure on"), "{picture}");
+    assert!(picture.contains("another build") && picture.contains("m continue"), "{picture}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A small machine, its runs, and what comes of comparing them.
+//! A small machine, its runs, and their comparison.
 
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::record::{
@@ -156,7 +156,7 @@ pub(super) fn run(id: &str) -> Run {
     run
 }
 
-/// A run of one case on so many GPUs, of which number 17 is slow.
+/// Returns a run of one case on `devices` GPUs, of which number 17 is slow.
 pub(super) fn fleet(devices: u32) -> Run {
     let mut run = run(NEW);
     let on = |index: u32| BenchmarkResult {
@@ -174,7 +174,7 @@ pub(super) fn fleet(devices: u32) -> Run {
     run
 }
 
-/// The events of a run of two cases, two replicates each, as the engine sends them.
+/// Returns the events of a run of two cases with two replicates each, as the engine sends them.
 pub(super) fn events() -> Vec<(i64, Event)> {
     let mut events = vec![
         (0, Event::RunStarted { run_id: RunId("20260923T090000Z_new".to_owned()), cases: 2 }),
@@ -231,7 +231,7 @@ pub(super) fn runs() -> Message {
     })
 }
 
-/// The 512 product is 30 % slower, the other one as it was.
+/// Returns a comparison in which the 512 product is 30 % slower and the other one is unchanged.
 pub(super) fn comparison() -> ComparisonResult {
     let row = |name: &str, percent: f64, verdict: &str, code: &str, reason: &str| {
         json!({
@@ -274,7 +274,7 @@ pub(super) fn history() -> Message {
     }))
     .unwrap();
     for series in &mut trends.series {
-        // Documents leave them out.
+        // Documents omit the values.
         series.values = vec![1.0, 1.01, 1.0, 1.2, 1.21, series.last];
     }
     let health = serde_json::from_value(json!({
@@ -296,10 +296,13 @@ pub(super) fn machine() -> Message {
             Finding::new(
                 FindingSeverity::Error,
                 "ada may not use /dev/kfd",
-                "it is of the group render, and this process may not read and write it",
+                "its group is render, and this process may not read and write it",
                 "sudo usermod -aG render ada, and log in again",
             ),
-            Finding::ok("GPU 0: amdgpu is bound", "the kernel driver has taken the GPU"),
+            Finding::ok(
+                "GPU 0: amdgpu is bound",
+                "the GPU uses the kernel driver that compute needs",
+            ),
         ],
         environment: Box::default(),
     })

@@ -1,4 +1,4 @@
-//! What a person does.
+//! Handling of user actions.
 
 use rsb_model::Profile;
 
@@ -67,7 +67,7 @@ fn back(state: &mut State) -> Vec<Command> {
     Vec::new()
 }
 
-/// How many rows can be selected on the page; none where it is scrolled.
+/// Returns the number of selectable rows on the page; `None` if the page scrolls instead.
 fn rows(state: &State) -> Option<usize> {
     if let Some(side) = picked_side(state) {
         return Some(state.pick_choices(side).len());
@@ -133,7 +133,8 @@ fn mark(state: &mut State) -> Vec<Command> {
         return Vec::new();
     };
     if kind == OfferKind::Suite {
-        state.notice = Some("a suite runs by itself: Enter runs it; mark benchmarks".to_owned());
+        state.notice =
+            Some("a suite cannot be marked: press Enter to run it, or mark benchmarks".to_owned());
         return Vec::new();
     }
     let place = state.place_mut();
@@ -143,7 +144,8 @@ fn mark(state: &mut State) -> Vec<Command> {
     if state.settings.runs_on_selection { choose(state) } else { Vec::new() }
 }
 
-/// What Enter is about: everything marked, else the offer that is selected.
+/// Returns the selection that Enter starts: all marked entries, or the selected offer if none is
+/// marked.
 fn wish(state: &State) -> Option<RunSelection> {
     let marked = state.place().marked;
     if !marked.is_empty() {
@@ -164,12 +166,13 @@ fn choose(state: &mut State) -> Vec<Command> {
     }
     if state.is_measuring() {
         state.notice =
-            Some("a run is being measured: `r` shows it, and `s` stops it there".to_owned());
+            Some("a run is in progress: `r` shows it, and `s` on its page stops it".to_owned());
         return Vec::new();
     }
     if state.run.as_ref().is_some_and(RunPage::is_unkept) {
         state.notice = Some(
-            "the last run is not kept yet and would be lost: `r` shows it, and `s` keeps it there"
+            "the last run is not kept yet and would be lost: `r` shows it, and `s` on its page \
+             keeps it"
                 .to_owned(),
         );
     }
@@ -180,10 +183,9 @@ fn choose(state: &mut State) -> Vec<Command> {
 
 fn begin(state: &mut State) -> Vec<Command> {
     let Overlay::Start(panel) = std::mem::take(&mut state.overlay) else { return Vec::new() };
-    // Nothing to measure is said there, with the cure of each.
+    // The panel explains why nothing can be measured, with the cures.
     if panel.plan.present().is_some_and(|plan| plan.cases == 0) {
-        state.notice =
-            Some("nothing of it can run here: each line says what would cure that".to_owned());
+        state.notice = Some("nothing in it can run here: each line has the cure".to_owned());
         state.overlay = Overlay::Start(panel);
         return Vec::new();
     }
@@ -217,7 +219,7 @@ pub(super) fn stop(state: &mut State) -> Vec<Command> {
     }
 }
 
-/// Measures the run of the page on from where it was stopped.
+/// Continues the stopped run of the page.
 fn resume(state: &mut State) -> Vec<Command> {
     match state.run.as_mut().filter(|run| run.can_resume()) {
         Some(run) => {
@@ -235,14 +237,14 @@ fn of_run(state: &mut State, command: fn(String) -> Command) -> Vec<Command> {
     }
 }
 
-/// What a run is compared with where nobody chose it.
+/// Default baseline side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Against {
     Previous,
     Baseline,
 }
 
-/// Compares the run of the page with the one before it.
+/// Compares the run of the page with the previous run.
 pub(super) fn compare_run(state: &mut State) -> Vec<Command> {
     let Some(run) = &state.run else { return Vec::new() };
     let (name, suite) = (run.name(), run.run.suite.clone());
@@ -277,8 +279,8 @@ fn compare_latest(state: &mut State, against: Against) -> Vec<Command> {
     compare_or_say(state, pair, against)
 }
 
-/// Opens the comparison page on the newest pair of one suite and machine, unless it shows a pair
-/// already.
+/// Opens the comparison page on the newest pair of one suite and machine, unless a pair is already
+/// shown.
 pub(super) fn open_comparison(state: &mut State) -> Vec<Command> {
     if state.stage != Stage::Comparison || state.shows_run || state.sides.is_some() {
         return Vec::new();
@@ -316,10 +318,8 @@ fn compare_or_say(
 
 fn compare(state: &mut State, pair: ComparablePair) -> Vec<Command> {
     if state.is_measuring() {
-        state.notice = Some(
-            "it is compared when the run is over: nothing else works while a case is timed"
-                .to_owned(),
-        );
+        state.notice =
+            Some("compare after the run: nothing else runs while a case is timed".to_owned());
         return Vec::new();
     }
     let ComparablePair { older: baseline, newer: current } = pair;
@@ -335,7 +335,7 @@ fn compare(state: &mut State, pair: ComparablePair) -> Vec<Command> {
 fn open_pick(state: &mut State, side: PickedSide) -> Vec<Command> {
     if state.is_measuring() {
         state.notice = Some(
-            "stored runs are read when the run is over: nothing else works while a case is timed"
+            "stored runs can be read after the run: nothing else runs while a case is timed"
                 .to_owned(),
         );
         return Vec::new();
@@ -361,7 +361,7 @@ fn confirm_pick(state: &mut State, side: PickedSide) -> Vec<Command> {
     match pair {
         Some((older, newer)) if older == newer => {
             state.notice =
-                Some("a run is not compared with itself: choose another with 1 or 2".to_owned());
+                Some("a run cannot be compared with itself: choose another with 1 or 2".to_owned());
             Vec::new()
         }
         Some((older, newer)) => compare(state, ComparablePair { older, newer }),
@@ -380,8 +380,8 @@ fn reload_stage(state: &mut State) -> Vec<Command> {
     subjects.iter().flat_map(|subject| reload(state, *subject)).collect()
 }
 
-/// Goes to the place where the page holds what is looked for: the first from the present one on, or
-/// after it.
+/// Scrolls to the next line that contains the search text, starting `after` lines below the current
+/// one and wrapping around.
 pub(super) fn find(state: &mut State, after: usize) {
     let search = state.place().search.to_lowercase();
     if search.is_empty() || rows(state).is_some() {

@@ -1,4 +1,4 @@
-//! What was asked for arrives.
+//! Handling of results that arrive.
 
 use rsb_model::RunStatus;
 
@@ -29,7 +29,7 @@ pub(super) fn on_loaded(state: &mut State, document: LoadedDocument) -> Vec<Comm
             state.machine = Loadable::Present(MachinePage { findings, environment });
         }
     }
-    // A stage may need more than one thing.
+    // A stage may need several kinds of data.
     enter(state)
 }
 
@@ -71,7 +71,7 @@ pub(super) fn on_run_end(state: &mut State, end: Result<Box<RunEnd>, String>) ->
         Err(why) => {
             state.remember(&why);
             if let Some(run) = state.run.as_mut().filter(|run| run.run.finished.is_some()) {
-                // It could not be measured on: it is what it was.
+                // The run could not be resumed and is unchanged.
                 run.progress = None;
             } else {
                 (state.run, state.shows_run) = (None, false);
@@ -81,12 +81,12 @@ pub(super) fn on_run_end(state: &mut State, end: Result<Box<RunEnd>, String>) ->
     };
     let is_unkept = state.run.as_ref().is_some_and(RunPage::is_unkept);
     match state.leaves_after_run.take() {
-        // Who asked to quit did not ask to lose it.
+        // Quitting must not lose the run without confirmation.
         Some(0) if is_unkept => state.overlay = Overlay::Leave,
         Some(code) => return vec![Command::Quit(code)],
         None => {}
     }
-    // What is stored has changed: each page loads it again, and the comparison opens on the newest
+    // The stored data has changed: each page loads it again, and the comparison opens on the newest
     // pair.
     (state.history, state.components, state.stored) =
         (Loadable::Absent, Loadable::Absent, Loadable::Absent);

@@ -1,4 +1,4 @@
-//! A buffer with the palette, and what a click on its parts does.
+//! A drawing buffer with the palette and the click targets.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -35,7 +35,7 @@ impl<'a> Canvas<'a> {
         self.settings.palette
     }
 
-    /// Writes `text` from `at` on, up to the column `end`; the column behind it.
+    /// Writes `text` from `at` up to the column `end`, and returns the column after it.
     pub(super) fn text(&mut self, at: (u16, u16), end: u16, text: &str, style: Style) -> u16 {
         if at.0 >= end || at.1 >= self.buffer.area.bottom() {
             return at.0;
@@ -43,7 +43,7 @@ impl<'a> Canvas<'a> {
         self.buffer.set_stringn(at.0, at.1, text, usize::from(end - at.0), style).0
     }
 
-    /// As [`Canvas::text`], and clickable.
+    /// Writes text as [`Canvas::text`] does, as a click target.
     pub(super) fn button(
         &mut self,
         at: (u16, u16),
@@ -63,17 +63,17 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// What a click there does.
+    /// Adds a click target.
     pub(super) fn target(&mut self, area: Rect, action: Action) {
         self.shown.targets.push((area, action));
     }
 
-    /// Shows the area as selected, over what is drawn there.
+    /// Highlights the area as selected, over its content.
     pub(super) fn select(&mut self, area: Rect) {
         self.buffer.set_style(area, Palette::selection_style());
     }
 
-    /// Empties `area`, and what a click there would have done.
+    /// Clears `area` and its click targets.
     pub(super) fn clear(&mut self, area: Rect) {
         for y in area.top()..area.bottom() {
             for x in area.left()..area.right() {
@@ -85,8 +85,8 @@ impl<'a> Canvas<'a> {
         self.shown.targets.retain(|(target, _)| !target.intersects(area));
     }
 
-    /// `lines` from the `scroll`-th on, and that there are more where there are. It is what the
-    /// keys scroll.
+    /// Draws `lines` from line `scroll` on, with a note if there are more below. Sets the range of
+    /// scrolling.
     pub(super) fn draw_scrolled(&mut self, lines: &[Line<'_>], scroll: usize, area: Rect) {
         let height = usize::from(area.height);
         (self.shown.rows, self.shown.height, self.shown.width) =
@@ -106,7 +106,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// `lines` as far as there is room; the lines that were written.
+    /// Draws as many `lines` as fit, and returns their number.
     pub(super) fn block(&mut self, lines: &[Line<'_>], area: Rect) -> u16 {
         let mut y = area.y;
         for line in lines.iter().take(usize::from(area.height)) {
@@ -116,17 +116,17 @@ impl<'a> Canvas<'a> {
         y - area.y
     }
 
-    /// How rsb-report should write what is shown in `width` columns.
+    /// Returns the rsb-report style for text in `width` columns.
     pub(super) const fn painter(width: u16) -> Painter {
         Painter { color: Color::Always, width: width as usize }
     }
 
-    /// The lines of a text that rsb-report painted.
+    /// Converts text colored by rsb-report to lines.
     pub(super) fn painted_lines(&self, text: &str) -> Vec<Line<'static>> {
         painted::lines(text, self.palette())
     }
 
-    /// `text` broken to lines, in the color of `tone`.
+    /// Wraps `text` to lines in the color of `tone`.
     pub(super) fn wrap_text(&self, text: &str, width: u16, tone: Tone) -> Vec<Line<'static>> {
         let style = self.palette().tone(tone);
         let broken = Painter { color: Color::Never, width: usize::from(width) }.wrap(text, 0);
@@ -150,13 +150,14 @@ impl<'a> Canvas<'a> {
         lines
     }
 
-    /// That there are so many rows, of which so many fit: for a list that follows its selection.
+    /// Sets the number of rows and of visible rows, for a list that follows its selection.
     pub(super) const fn lists(&mut self, rows: usize, height: usize) {
         (self.shown.rows, self.shown.height) = (rows, height);
     }
 }
 
-/// The first row to show of a list of `count`, so that `selected` is among the `height` that fit.
+/// Returns the first row to show of a list of `count`, so that `selected` is among the `height`
+/// visible rows.
 pub(super) fn first_shown(selected: usize, count: usize, height: usize) -> usize {
     let last = count.saturating_sub(height);
     selected.saturating_sub(height / 2).min(last)

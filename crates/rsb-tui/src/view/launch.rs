@@ -1,5 +1,4 @@
-//! A stage that can start something: what there is on the left, what is known of the selected one
-//! on the right.
+//! Stages that can start runs: the offers on the left, details of the selected one on the right.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -18,9 +17,11 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let why = match &state.offers {
         Loadable::Present(_) => None,
         Loadable::Unavailable(why) => Some(why.clone()),
-        Loadable::Loading => Some("looking for devices and what they can run …".to_owned()),
+        Loadable::Loading => {
+            Some("detecting devices and the benchmarks that they can run …".to_owned())
+        }
         Loadable::Absent => {
-            Some("loaded when the run is over: nothing else works while a case is timed".to_owned())
+            Some("loaded after the run: nothing else runs while a case is timed".to_owned())
         }
     };
     if let Some(why) = why {
@@ -57,7 +58,7 @@ fn list(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.text(
             (area.x + 1, area.y),
             area.right(),
-            "nothing fits",
+            "no match",
             canvas.palette().tone(Tone::Dim),
         );
         return;
@@ -99,7 +100,7 @@ fn entry(state: &State, offer: &Offer, is_marked: bool, canvas: &Canvas<'_>) -> 
     Line::from(spans)
 }
 
-/// How a component stands: the word, how it looks, and what is known.
+/// Returns the status of a component as a word, its color, and its loaded data.
 fn component<'s>(
     state: &'s State,
     offer: &Offer,
@@ -152,8 +153,8 @@ fn details(state: &State, offer: &Offer, canvas: &Canvas<'_>, width: u16) -> Vec
     lines
 }
 
-/// Where an offer can run, a row for each backend: how many benchmarks and cases, on which devices,
-/// or why not.
+/// Returns a table of the backends of an offer: the numbers of benchmarks and cases, the devices,
+/// or why none can run.
 fn places(rows: &[CaseRow]) -> Table {
     let mut table = Table::new([
         Column::left("on"),

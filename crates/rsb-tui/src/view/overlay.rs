@@ -1,4 +1,4 @@
-//! What covers the page: the help, what would be measured, a list to choose from.
+//! Overlays: the help, the plan of a run, a list to choose from.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -21,7 +21,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, body: Rect) {
     }
 }
 
-/// Everything that can be done on the page below, each line clickable.
+/// Draws the help of the page with all its actions; each line is clickable.
 fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.clear(area);
     let palette = canvas.palette();
@@ -29,14 +29,14 @@ fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     let title = if state.shows_run { "The run" } else { state.stage.title() };
     let about = if state.shows_run {
-        "its results, charts and what was not measured, with cures"
+        "its results and charts, and cases that were not measured, with cures"
     } else {
         state.stage.about()
     };
     let mut lines = canvas.wrap_text(&format!("{title}: {about}"), inner.width, Tone::Strong);
     lines.push(Line::default());
     let mut y = inner.y + canvas.block(&lines, inner);
-    // Two columns where there is room: what moves is known by most and stands in the second.
+    // Movement keys are familiar to most users and come last, in one paragraph.
     let (main, moves): (Vec<&Binding>, Vec<&Binding>) =
         below.iter().partition(|binding| !binding.word.is_empty() || !is_move(binding.action));
     for binding in &main {
@@ -57,7 +57,7 @@ fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let rest = Rect { y, height: inner.bottom().saturating_sub(y), ..inner };
     let keys = keys.join(", ");
     let said =
-        format!("{keys}. The letters h j k l are arrows too; what is underlined can be clicked.");
+        format!("{keys}. The letters h j k l work as arrow keys; underlined items can be clicked.");
     let lines = canvas.wrap_text(said.trim_start_matches(". "), inner.width, Tone::Dim);
     canvas.block(&lines, rest);
 }
@@ -66,7 +66,7 @@ const fn is_move(action: Action) -> bool {
     matches!(action, Action::Move(_) | Action::MovePage(_) | Action::First | Action::Last)
 }
 
-/// A framed part of the page, emptied; what is inside of the frame.
+/// Clears and frames a part of the page, and returns the area inside the frame.
 fn frame(canvas: &mut Canvas<'_>, body: Rect, height: u16, title: &str) -> Rect {
     let width = body.width.saturating_sub(4).min(96);
     let height = (height + 2).min(body.height);
@@ -170,7 +170,7 @@ fn pick(state: &State, list: &PickList, canvas: &mut Canvas<'_>, body: Rect) {
 
 fn leave(state: &State, canvas: &mut Canvas<'_>, body: Rect) {
     let (title, said) = if state.is_measuring() {
-        ("A run is being measured", "Quitting stops it; what was measured stays as any run does.")
+        ("A run is in progress", "Quitting stops it; its results are kept.")
     } else {
         ("The last run is not kept", "Quitting loses it; `s` on its page keeps it.")
     };

@@ -1,4 +1,4 @@
-//! The stages that show and start nothing: comparison, history, doctor.
+//! Stages that only show data: comparison, history, doctor.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -18,10 +18,10 @@ use crate::command::Subject;
 use crate::stage::Stage;
 use crate::state::{Loadable, State, StoredLists};
 
-/// From how much slower on the page of a comparison says so at its top, in percent.
+/// Slowdown in percent from which the comparison page shows an alert at the top.
 const ALERT: f64 = 5.0;
 const SPARK: usize = 14;
-/// Columns from which on there is room for all of them.
+/// Minimum width in columns for full-length sparklines.
 const WIDE: usize = 76;
 
 pub(crate) fn titles(state: &State) -> Vec<String> {
@@ -33,7 +33,7 @@ pub(crate) fn titles(state: &State) -> Vec<String> {
             all
         }
         Stage::History => {
-            ["where each case goes", "changes", "health", "runs"].map(str::to_owned).into()
+            ["trend of each case", "changes", "health", "runs"].map(str::to_owned).into()
         }
         Stage::Doctor => ["findings", "the machine"].map(str::to_owned).into(),
         _ => Vec::new(),
@@ -63,7 +63,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// Why there is nothing to show yet.
+/// Returns why there is nothing to show yet.
 fn missing(state: &State) -> Option<String> {
     fn of<T>(loadable: &Loadable<T>, subject: Subject) -> Option<String> {
         match loadable {
@@ -73,7 +73,7 @@ fn missing(state: &State) -> Option<String> {
                 Some(format!("{} cannot be shown: {why}", subject.title()))
             }
             Loadable::Absent => Some(format!(
-                "{} is read when the run is over: nothing else works while a case is timed",
+                "{}: loaded after the run, because nothing else runs while a case is timed",
                 subject.title()
             )),
         }
@@ -86,8 +86,8 @@ fn missing(state: &State) -> Option<String> {
         },
         Stage::History => match &state.history {
             Loadable::Present(page) if page.trends.series.is_empty() => Some(
-                "There is nothing to follow yet: each run adds a point to every case. Tab goes to \
-                 Pre-installation; Enter there measures one."
+                "There is no history yet: each run adds a point to every case. Tab goes to \
+                 Pre-installation; Enter there starts a run."
                     .to_owned(),
             ),
             history => of(history, Subject::History),
@@ -96,7 +96,7 @@ fn missing(state: &State) -> Option<String> {
     }
 }
 
-/// Why no two of the stored runs and baselines are compared.
+/// Explains why no stored runs or baselines are compared.
 fn no_pair(lists: &StoredLists) -> String {
     let Some(newest) = lists.runs.first() else {
         return "No run is stored yet. Tab goes to Pre-installation; Enter there measures one."
@@ -125,7 +125,7 @@ fn chart(state: &State, view: usize) -> Option<Chart> {
     state.comparison.present().filter(|_| is_chart).and_then(|result| charts::comparison(result))
 }
 
-/// The text of the view that is shown.
+/// Returns the text of the current view.
 fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
     let painter = Canvas::painter(width);
     let view = state.place().view;
@@ -163,8 +163,8 @@ fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
     }
 }
 
-/// The verdict, and what is slower by more than [`ALERT`] whatever the verdict: a person should not
-/// have to look for it.
+/// Returns the verdict, and an alert for slowdowns above [`ALERT`] regardless of the verdict, so
+/// that the user does not have to search for them.
 fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
     let (tone, verdict) = comparison::verdict_sentence(result);
     let mut lines = canvas.wrap_text(&verdict, width, tone);
@@ -179,11 +179,11 @@ fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line
         let names = Shortener::of(result.comparisons.iter().map(|row| &row.id));
         let said = format!(
             "⚠ {} worse by more than {ALERT} %, the worst is {} {} ({}). {}",
-            format_count(slower.len(), "figure is", "figures are"),
+            format_count(slower.len(), "value is", "values are"),
             names.full(&worst.id),
             worst.metric,
             worst.difference_percent.map_or_else(String::new, format_percent),
-            "The verdict says which of them are more than noise."
+            "The verdict shows which of them exceed the noise."
         );
         lines.extend(canvas.wrap_text(&said, width, Tone::Bad));
     } else if matches!(result.verdict, Verdict::Improved | Verdict::Unchanged) {
@@ -197,7 +197,7 @@ fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line
     lines
 }
 
-/// The series that fit what is looked for.
+/// Returns the series that match the search.
 fn matching_series(state: &State) -> Vec<&SeriesTrend> {
     let search = state.place().search.to_lowercase();
     let Some(page) = state.history.present() else { return Vec::new() };
@@ -212,14 +212,14 @@ pub(crate) fn series_count(state: &State) -> usize {
     matching_series(state).len()
 }
 
-/// The series above, the selected one as a chart below.
+/// Draws the list of series, and a chart of the selected one below.
 fn series(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let listed = matching_series(state);
     if listed.is_empty() {
         canvas.text(
             (area.x, area.y),
             area.right(),
-            "no series fits",
+            "no series matches",
             canvas.palette().tone(Tone::Dim),
         );
         return;
@@ -249,7 +249,7 @@ fn series(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let lines = match charts::trend_chart(series) {
         Some(chart) => canvas.chart(&chart, below.width, below.height),
         None => canvas.wrap_text(
-            "one run has no trend: measure again, and it has a chart",
+            "one run has no trend: measure again to get a chart",
             below.width,
             Tone::Dim,
         ),
@@ -292,7 +292,8 @@ fn has_alert(series: &SeriesTrend, direction: &str) -> bool {
     series.alerts.iter().any(|alert| alert.direction == direction)
 }
 
-/// The end of `name`, in which cases differ, in `room` characters; the chart below has all of it.
+/// Returns the end of `name` in `room` characters. Cases differ at the end; the chart below shows
+/// the full name.
 fn end_of(name: &str, room: usize) -> String {
     let count = name.chars().count();
     if count <= room {
@@ -301,7 +302,8 @@ fn end_of(name: &str, room: usize) -> String {
     std::iter::once('…').chain(name.chars().skip(count + 1 - room.max(1))).collect()
 }
 
-/// The first line from `from` on of the text that is shown which holds `search`, in lower case.
+/// Returns the first line of the current text, from `from` on, that contains `search`, which is in
+/// lower case.
 pub(crate) fn find(state: &State, search: &str, from: usize) -> Option<usize> {
     let mut buffer = ratatui::buffer::Buffer::empty(Rect::new(0, 0, 1, 1));
     let canvas = Canvas::new(&mut buffer, &state.settings);

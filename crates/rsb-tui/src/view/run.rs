@@ -1,4 +1,4 @@
-//! A run: how far it is, its results, its charts, and what the program said.
+//! The page of a run: progress, results, charts, and program messages.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -17,7 +17,7 @@ use crate::run_page::{RunPage, RunProgress, RunView};
 use crate::settings::AnimationStyle;
 use crate::state::State;
 
-/// Samples that a sparkline shows at most.
+/// Maximum number of blocks of a sparkline.
 const SPARK: usize = 24;
 const BAR: usize = 24;
 
@@ -33,7 +33,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let rest =
         Rect { y: inner.y + used + 1, height: inner.height.saturating_sub(used + 1), ..inner };
     if is_hidden {
-        let why = "figures and charts are shown at the end (show_live_progress = false)";
+        let why = "results and charts are shown at the end (show_live_progress = false)";
         canvas.line(
             (rest.x, rest.y),
             rest.width,
@@ -64,17 +64,17 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.draw_scrolled(&lines, run.scroll, body);
 }
 
-/// `‹ 2/7 gemm: arithmetic rate ›`.
+/// Draws a heading such as `‹ 2/7 gemm: arithmetic rate ›`.
 fn heading(run: &RunPage, canvas: &mut Canvas<'_>, area: Rect) {
     let title = match (&run.view, run.chart()) {
         (RunView::Chart(_), Some(chart)) => chart.title.clone(),
-        (RunView::Said, _) => "what the program said".to_owned(),
+        (RunView::Said, _) => "program messages".to_owned(),
         _ => "results".to_owned(),
     };
     turning(canvas, area, run.at() + 1, run.views().len(), &title);
 }
 
-/// Which view of how many is shown, between the marks that turn it.
+/// Draws the index and number of views, between the buttons that switch views.
 pub(super) fn turning(canvas: &mut Canvas<'_>, area: Rect, at: usize, count: usize, title: &str) {
     let key = canvas.palette().key();
     let end = area.right();
@@ -89,7 +89,7 @@ pub(super) fn turning(canvas: &mut Canvas<'_>, area: Rect, at: usize, count: usi
     canvas.button((x, area.y), end, "›", key, Action::Turn(1));
 }
 
-/// One line of a run that is measured: for other pages, and for a small terminal.
+/// Returns one line about a run in progress, for other pages and small terminals.
 pub(super) fn line(run: &RunPage, progress: &RunProgress, palette: Palette) -> Line<'static> {
     let (step, steps) = (progress.step.min(progress.steps), progress.steps);
     let step = format!("measuring {}, step {step} of {steps}", run.run.suite);
@@ -104,11 +104,8 @@ fn under_way(
     palette: Palette,
 ) -> Vec<Line<'static>> {
     let strong = palette.tone(Tone::Strong);
-    let stopping = if progress.is_stopping {
-        "stopping after this sample, what was measured is kept"
-    } else {
-        ""
-    };
+    let stopping =
+        if progress.is_stopping { "stopping after this sample; the results are kept" } else { "" };
     let head = Line::from(vec![
         Span::styled(format!("Measuring {}  ", run.run.suite), strong),
         Span::styled(stopping, palette.tone(Tone::Caution)),
@@ -157,8 +154,8 @@ fn animation(state: &State, progress: &RunProgress, palette: Palette) -> Vec<Spa
     }
 }
 
-/// What is known of the case that was measured last: time, interval, figure, roofline, sensors,
-/// samples.
+/// Returns the results of the most recently measured case: time, spread, headline metric, roofline,
+/// sensors, samples.
 fn last(
     run: &RunPage,
     id: Option<&CaseId>,
@@ -197,12 +194,13 @@ fn last(
     [named, samples]
 }
 
-/// The samples of a case in the order in which they were taken.
+/// Returns the samples of a case in measurement order.
 fn times(result: &BenchmarkResult) -> Vec<f64> {
     result.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten().collect()
 }
 
-/// What the GPU's sensors said while it was measured. Nobody asks them for this page.
+/// Returns the GPU sensor readings recorded with the case. This page does not query the sensors
+/// itself.
 fn sensors(fields: &Fields) -> Vec<String> {
     const NAMES: [(&str, &str); 3] =
         [("gpu_clock_mhz", "MHz"), ("gpu_power_w", "W"), ("gpu_temperature_c", "°C")];

@@ -1,4 +1,4 @@
-//! A terminal that is too small: what it would need, and what goes on meanwhile.
+//! Output on terminals that are too small: the required size, and the progress of a run.
 
 use ratatui::layout::Rect;
 use rsb_report::Tone;
@@ -10,9 +10,9 @@ use crate::state::State;
 
 pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let said = format!(
-        "This page needs {} columns and {} rows, and is made for 80 and 24. Here are {} and {}: \
-         make the window larger, or use a smaller font. Without it: `rusty-stack-bench run`, \
-         `compare`, `trend`.",
+        "This page needs at least {} columns and {} rows, and is made for 80 and 24. The terminal \
+         has {} and {}: make the window larger, or use a smaller font. Without this interface: \
+         `rusty-stack-bench run`, `compare`, `trend`.",
         SMALLEST.0, SMALLEST.1, area.width, area.height
     );
     let mut lines = canvas.wrap_text(&said, area.width.max(1), Tone::Plain);

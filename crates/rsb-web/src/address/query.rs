@@ -1,4 +1,4 @@
-//! Queries: taken apart, and written.
+//! Parsing and encoding of queries.
 
 use super::{AddressError, CaseView, CompareView, ListFilter, Order, ShownVerdicts, bad};
 
@@ -16,7 +16,7 @@ impl<'q> Query<'q> {
         Self { page, pairs: pairs.collect() }
     }
 
-    /// The value of `key`, the last where it stands several times.
+    /// Removes `key` and returns its value, the last one if it occurs several times.
     pub(super) fn take(&mut self, key: &str) -> Option<String> {
         let mut found = None;
         self.pairs.retain_mut(|(known, value)| {
@@ -36,7 +36,7 @@ impl<'q> Query<'q> {
     pub(super) fn page(&mut self) -> Result<usize, AddressError> {
         let Some(text) = self.take("page") else { return Ok(0) };
         let page = text.parse::<usize>().ok().and_then(|page| page.checked_sub(1));
-        page.ok_or_else(|| bad("page", &text, "a number from 1 on"))
+        page.ok_or_else(|| bad("page", &text, "expected a number of at least 1"))
     }
 
     pub(super) fn list_filter(&mut self) -> Result<ListFilter, AddressError> {
@@ -52,7 +52,7 @@ impl<'q> Query<'q> {
         let found = all.iter().find(|(_, name, _)| *name == text).map(|(each, ..)| *each);
         found.ok_or_else(|| {
             let names: Vec<&str> = all.iter().map(|(_, name, _)| *name).collect();
-            bad(key, &text, format!("one of {}", names.join(", ")))
+            bad(key, &text, format!("expected one of {}", names.join(", ")))
         })
     }
 
@@ -71,7 +71,7 @@ impl<'q> Query<'q> {
         Ok(CaseView { id, metric, machine, window: self.window()?, page: self.page()? })
     }
 
-    /// `runs=10-20`, or both ends by themselves, as a form gives them.
+    /// Parses `runs=10-20`, or both ends separately, as a form sends them.
     fn window(&mut self) -> Result<Option<(usize, usize)>, AddressError> {
         let (first, last) = (self.take("first"), self.take("last"));
         let text = match (self.take("runs"), first, last) {
@@ -85,7 +85,7 @@ impl<'q> Query<'q> {
         let window = ends.filter(|(first, last): &(usize, usize)| *first > 0 && first < last);
         window
             .map(Some)
-            .ok_or_else(|| bad("runs", &text, "the first and the last run, such as 10-20"))
+            .ok_or_else(|| bad("runs", &text, "expected the first and the last run, such as 10-20"))
     }
 
     pub(super) fn finish(self) -> Result<(), AddressError> {
@@ -96,7 +96,7 @@ impl<'q> Query<'q> {
     }
 }
 
-/// `text` within a query. What may stand there stays, so that ids of cases can be read.
+/// Encodes `text` for a query. Allowed characters stay, so that ids of cases are readable.
 pub(super) fn encode(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
@@ -109,7 +109,7 @@ pub(super) fn encode(text: &str) -> String {
     encoded
 }
 
-/// What `text` within a query says. What is no character is replaced.
+/// Decodes `text` from a query. Invalid UTF-8 is replaced.
 fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

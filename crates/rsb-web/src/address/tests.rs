@@ -110,11 +110,11 @@ fn a_typo_never_means_the_default() {
     for (link, part) in [
         ("nothing", "no page `nothing`"),
         ("../etc/passwd", "no page"),
-        ("run?idd=x", "`idd` is nothing"),
+        ("run?idd=x", "`idd` is not a parameter"),
         ("compare?show=reg", "one of changed, all"),
         ("case?id=x&runs=20-10", "such as 10-20"),
         ("case?id=x&first=1&last=x", "such as 10-20"),
-        ("runs?page=0", "from 1 on"),
+        ("runs?page=0", "at least 1"),
         ("run?id=x&chart=a.gif", ".csv, .svg or .png"),
         ("api/", "no page"),
     ] {

@@ -1,5 +1,5 @@
-//! One figure of one case over its runs: the line with its noise and levels, the changes with where
-//! they come from, and each run with its commit and the commands that tell more.
+//! One metric of one case over its runs: the line with its noise and levels, the changes with their
+//! origins, and each run with its commit and the commands for a closer look.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) fn page<'v>(
         let mut sheet = Sheet::new(&short(&asked.id), Some(view));
         sheet.say(
             Tone::Caution,
-            "Nothing was ever measured of this case: its runs say what is missing, and the cure.",
+            "This case was never measured: its runs show what is missing, and the cure.",
         );
         return Ok(sheet);
     };
@@ -48,7 +48,7 @@ pub(super) fn page<'v>(
         Zoom::Fixed
     };
     let chart = if drawn.is_empty() {
-        "<p>Of fewer than two runs there is no line.</p>\n".to_owned()
+        "<p>A line needs at least two runs.</p>\n".to_owned()
     } else {
         figures(site, view, &drawn, &zoom)
     };
@@ -57,12 +57,12 @@ pub(super) fn page<'v>(
         "Over the runs",
         windows(site, asked, &window, trend.values.len()) + &chart + &caveat(&history),
     );
-    sheet.section("changes", "Changes of level", changes(site, asked, &history));
+    sheet.section("changes", "Change points", changes(site, asked, &history));
     sheet.section("figures", "Each run", each_run(site, asked, &history, &window)?);
     Ok(sheet)
 }
 
-/// What is asked for; `None` of a case that is known and has no figure.
+/// Returns the requested history; `None` if the case is known but has no values.
 pub(crate) fn history(
     source: &dyn PageSource,
     asked: &CaseView,
@@ -73,7 +73,7 @@ pub(crate) fn history(
     }
 }
 
-/// Whether `id` is known, and nothing was ever measured of it.
+/// Returns whether `id` is known, but has never been measured.
 fn is_without_figures(source: &dyn PageSource, id: &str) -> SourceResult<bool> {
     let is_known = source.cases()?.iter().any(|case| case.id == id);
     Ok(is_known && matches!(source.history(id, "", ""), Err(SourceError::NotThere(_))))
@@ -85,7 +85,7 @@ pub(super) fn charts(site: &Site<'_>, asked: &CaseView, points: usize) -> Source
     Ok(trend_window(&history.trend, window, points).into_iter().collect())
 }
 
-/// The runs that are shown, counted from 0: those that are asked for, as far as there are any.
+/// Returns the runs to show, counted from 0: the requested ones, clamped to those that exist.
 fn window(asked: &CaseView, runs: usize) -> Range<usize> {
     let Some((first, last)) = asked.window else { return 0..runs };
     let last = last.min(runs);
@@ -104,7 +104,7 @@ fn direction_tone(direction: &str) -> Tone {
     }
 }
 
-/// What is to be said first: what moved and is not done with, else where it goes.
+/// Returns the headline: an open change if there is any, otherwise the direction of the trend.
 fn standing(history: &CaseHistory) -> (Tone, String) {
     let trend = &history.trend;
     let last = format_quantity(trend.last, &trend.unit);
@@ -135,14 +135,14 @@ fn standing(history: &CaseHistory) -> (Tone, String) {
     };
     let shifts = trend.change_points.len();
     let shifts = if shifts > 0 {
-        format!(" since {}", format_count(shifts, "change of level", "changes of level"))
+        format!(" since {}", format_count(shifts, "change point", "change points"))
     } else {
         String::new()
     };
     (Tone::Strong, format!("{told}{shifts}: the last run has {last}."))
 }
 
-/// Other figures of the case, and other machines that measured it.
+/// Returns the links to other metrics of the case, and to other machines that measured it.
 fn choices(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
     if !site.answers() {
         return String::new();
@@ -158,7 +158,7 @@ fn choices(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
         let view = CaseView { machine: machine.clone(), ..plain.clone() };
         machines.push(choice_item(site, machine, *machine == history.machine, view));
     }
-    choice_list("Figure", &metrics) + &choice_list("Machine", &machines)
+    choice_list("Metric", &metrics) + &choice_list("Machine", &machines)
 }
 
 fn choice_item(site: &Site<'_>, name: &str, is_here: bool, view: CaseView) -> String {
@@ -176,7 +176,7 @@ fn choice_list(title: &str, items: &[String]) -> String {
     )
 }
 
-/// The windows that are a step away, and the form for any other.
+/// Returns the links to nearby windows, and the form for any other.
 fn windows(site: &Site<'_>, asked: &CaseView, window: &Range<usize>, runs: usize) -> String {
     if !site.answers() || runs < 3 {
         return String::new();
@@ -231,12 +231,12 @@ fn run_input(name: &str, title: &str, value: usize, runs: usize) -> String {
     )
 }
 
-/// What of a very long history was not looked at.
+/// Returns a note on the part of a very long history that was not analyzed.
 fn caveat(history: &CaseHistory) -> String {
     match history.not_analyzed {
         0 => String::new(),
         count => {
-            format!("<p>Changes of level were looked for in all but the oldest {count} runs.</p>\n")
+            format!("<p>All except the oldest {count} runs were searched for change points.</p>\n")
         }
     }
 }
@@ -254,13 +254,13 @@ fn changes(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
         rsb_report::html::element::list(trend.change_points.iter().map(|point| step(trend, point)));
     let suspected = rsb_report::html::element::list(trend.suspected.iter().map(|point| {
         let runs = format_count(point.points, "run", "runs");
-        format!("{}, not confirmed yet: so far in {runs}", step(trend, point))
+        format!("{}, not confirmed yet: seen in {runs}", step(trend, point))
     }));
     let levels = rsb_report::trend::two_levels(trend).map_or_else(String::new, |levels| {
         format!("<p>The runs alternate between {}.</p>\n", escape(&levels))
     });
     if told.is_empty() && steps.is_empty() && suspected.is_empty() {
-        return levels + "<p>None was found.</p>\n";
+        return levels + "<p>None found.</p>\n";
     }
     levels + &told + &steps + &suspected
 }
@@ -276,7 +276,7 @@ fn step(trend: &SeriesTrend, point: &rsb_model::record::ChangePoint) -> String {
     ))
 }
 
-/// The runs of the window, the newest first, a page at a time.
+/// Returns the runs of the window, the newest first, one page at a time.
 fn each_run(
     site: &Site<'_>,
     asked: &CaseView,
@@ -287,7 +287,7 @@ fn each_run(
     let page = asked.page.min(pages - 1);
     let end = window.end - page * ROWS;
     let range = end.saturating_sub(ROWS).max(window.start)..end;
-    // One more, which the oldest of the page is compared with.
+    // One more run, for comparison with the oldest of the page.
     let from = range.start.saturating_sub(1);
     let runs = site.source().points(history.keys.get(from..range.end).unwrap_or_default())?;
     let rows: String =
@@ -314,8 +314,8 @@ fn left_out(count: usize) -> String {
     }
 }
 
-/// A run: the figure, how far it is from the run before, and the commands that measure it again or
-/// explain it.
+/// Returns the row of a run: its value, the change from the run before, and the commands that
+/// measure it again or explain it.
 fn row(
     site: &Site<'_>,
     asked: &CaseView,
@@ -349,7 +349,8 @@ fn row(
     )
 }
 
-/// What would measure this run again, and what would explain its difference from the run before.
+/// Returns the commands that measure this run again, and that explain its change from the run
+/// before.
 fn next_commands(
     site: &Site<'_>,
     asked: &CaseView,
@@ -362,15 +363,16 @@ fn next_commands(
         origin::bisect(before.commit.as_deref(), run.commit.as_deref(), &asked.id)
     });
     let bisect = match bisect {
-        Some(command) => {
-            Some(format!("Which commit since the run before: <code>{}</code>", escape(&command)))
-        }
+        Some(command) => Some(format!(
+            "Find the commit since the previous run: <code>{}</code>",
+            escape(&command)
+        )),
         None => before
-            .map(|_| "No commit is known to lie between this run and the one before.".to_owned()),
+            .map(|_| "No commit is recorded between this run and the previous one.".to_owned()),
     };
     let compare = before.filter(|_| site.answers()).map(|before| {
         let view = PageView::Compare(CompareView::of(&before.run_id, &run.run_id));
-        anchor(&site.link(Address::page(view)), "Compare with the run before")
+        anchor(&site.link(Address::page(view)), "Compare with the previous run")
     });
     let parts: Vec<String> = [again, bisect, compare].into_iter().flatten().collect();
     if parts.is_empty() {

@@ -1,5 +1,5 @@
-//! Any two runs: the verdict, which rows, in which order. What a filter hides is counted, and what
-//! is bad in it is said as loudly as what is shown.
+//! Comparison of any two runs: the verdict, and the rows with a filter and an order. Rows that the
+//! filter hides are counted, and regressions among them are as prominent as those shown.
 
 use rsb_model::record::Comparison;
 use rsb_model::{ComparisonResult, Verdict};
@@ -17,7 +17,7 @@ use crate::site::Site;
 use crate::source::{ComparedRuns, SourceResult};
 
 const ROWS: usize = 1000;
-/// Runs that the choice offers by name; every other one is found by its id.
+/// Number of runs that the choice offers by name; others can be entered by id.
 const OFFERED: usize = 100;
 
 pub(super) fn page<'v>(
@@ -43,15 +43,15 @@ pub(super) fn page<'v>(
     let cut = shown.get(kept.len()..).unwrap_or_default();
     let rows = compared_table(kept, "Cases that were compared", &*case_links(site));
     let rows =
-        if rows.is_empty() { "<p>No row is inside this filter.</p>\n".to_owned() } else { rows };
+        if rows.is_empty() { "<p>No row matches this filter.</p>\n".to_owned() } else { rows };
     sheet.section(
         "rows",
         "Cases",
         rows + &outside(site, asked, "beyond the rows of this page", cut)
             + &outside(site, asked, "outside this filter", &hidden),
     );
-    sheet.section("more", "What else is known", summary_list(result));
-    sheet.section("environment", "What differs on the machine", differences(&compared));
+    sheet.section("more", "Summary", summary_list(result));
+    sheet.section("environment", "Differences of the machine", differences(&compared));
     sheet.section("charts", "Charts", figures(site, view, &drawn(result), &Zoom::Fixed));
     Ok(sheet)
 }
@@ -67,7 +67,7 @@ fn drawn(result: &ComparisonResult) -> Vec<Chart> {
         .collect()
 }
 
-/// Whether `row` is among those of `show`.
+/// Returns whether `row` matches the filter `show`.
 const fn is_among(show: ShownVerdicts, row: &Comparison) -> bool {
     match show {
         ShownVerdicts::All => true,
@@ -80,7 +80,7 @@ const fn is_among(show: ShownVerdicts, row: &Comparison) -> bool {
     }
 }
 
-/// The rows that are asked for in their order, and all others.
+/// Returns the requested rows in order, and all others.
 fn select_rows<'r>(
     asked: &CompareView,
     result: &'r ComparisonResult,
@@ -105,8 +105,8 @@ fn change_size(row: &Comparison) -> f64 {
     row.difference_percent.map_or(0.0, f64::abs)
 }
 
-/// How many rows are not seen, by their verdicts. What regressed or has none is as loud as if it
-/// were seen.
+/// Returns the number of hidden rows by verdict. Rows that regressed or have no verdict are as
+/// prominent as if they were shown.
 fn outside(site: &Site<'_>, asked: &CompareView, place: &str, hidden: &[&Comparison]) -> String {
     if hidden.is_empty() {
         return String::new();
@@ -136,7 +136,7 @@ fn count_among(show: ShownVerdicts, rows: &[&Comparison]) -> usize {
     rows.iter().filter(|row| is_among(show, row)).count()
 }
 
-/// The filters by verdict with their counts, the order, and the text that names must hold.
+/// Returns the filters by verdict with their counts, the order, and the text filter for names.
 fn filters(site: &Site<'_>, asked: &CompareView, result: &ComparisonResult) -> String {
     if !site.answers() {
         return String::new();
@@ -217,7 +217,7 @@ fn side_input(name: &str, title: &str, value: &str, offers: &str) -> String {
     )
 }
 
-/// What stands beside the rows: how everything moved, what one side lacks, notes.
+/// Returns the list below the rows: the overall change, cases of one side only, and notes.
 fn summary_list(result: &ComparisonResult) -> String {
     let one_sided = comparison::one_sided(result).into_iter().map(|(title, tone, ids)| {
         let class = class(tone).unwrap_or_default();
@@ -235,6 +235,6 @@ fn summary_list(result: &ComparisonResult) -> String {
 
 fn differences(compared: &ComparedRuns) -> String {
     let [before, now] = &compared.environments;
-    let rows = table(&environment::differences(before, now), "What differs on the machine");
-    if rows.is_empty() { "<p>Nothing differs of what was recorded.</p>\n".to_owned() } else { rows }
+    let rows = table(&environment::differences(before, now), "Differences of the machine");
+    if rows.is_empty() { "<p>No recorded property differs.</p>\n".to_owned() } else { rows }
 }

@@ -1,4 +1,4 @@
-//! Long lists, a page at a time: runs, cases, and what a search finds in both.
+//! Paginated lists: runs, cases, and the results of a search in both.
 
 use rsb_report::html::element::{anchor, escape, linked_table};
 use rsb_report::number::{format_count, format_moment};
@@ -42,7 +42,7 @@ pub(super) fn cases<'v>(
     let matching: Vec<StoredCase> =
         all.iter().filter(|case| holds(&case.id, &asked.find)).cloned().collect();
     let mut sheet = Sheet::new("Cases", Some(view));
-    sheet.push(&filter(site, "cases", "a part of a case's name", &asked.find));
+    sheet.push(&filter(site, "cases", "part of a case's name", &asked.find));
     let (shown, pages) = paginate(site, &matching, asked, PageView::Cases);
     sheet.push(&case_table(site, shown, "Cases that were measured"));
     sheet.push(&outside(all.len() - matching.len(), "case is", "cases are"));
@@ -58,7 +58,7 @@ pub(super) fn search<'v>(
     let mut sheet = Sheet::new("Search", Some(view));
     if find.is_empty() {
         sheet.paragraph(
-            "A part of a case's name, of a run's id, or the beginning of a commit finds them.",
+            "Search for a part of a case's name or a run's id, or the beginning of a commit.",
         );
         return Ok(sheet);
     }
@@ -74,12 +74,12 @@ pub(super) fn search<'v>(
     let all = link_to_all(site, found_runs.len(), PageView::Runs(list));
     sheet.section("runs", "Runs", run_table(site, shown, "Runs found") + &all);
     if found.is_empty() && found_runs.is_empty() {
-        sheet.say(Tone::Caution, "Nothing was found: no case and no run holds that text.");
+        sheet.say(Tone::Caution, "Nothing was found: no case and no run contains that text.");
     }
     Ok(sheet)
 }
 
-/// Returns how many were found and where all of them are, if they are not all on the page.
+/// Returns the number of results with a link to all of them, if they are not all on the page.
 fn link_to_all(site: &Site<'_>, count: usize, view: PageView) -> String {
     let link = anchor(&site.link(Address::page(view)), "all of them");
     if count > FOUND { format!("<p>{count} were found: {link}.</p>\n") } else { String::new() }
@@ -110,7 +110,7 @@ fn case_table(site: &Site<'_>, cases: &[StoredCase], caption: &str) -> String {
     })
 }
 
-/// The form that narrows a list down.
+/// Returns the filter form of a list.
 fn filter(site: &Site<'_>, page: &str, what: &str, find: &str) -> String {
     if !site.answers() {
         return String::new();
@@ -124,7 +124,7 @@ fn filter(site: &Site<'_>, page: &str, what: &str, find: &str) -> String {
     )
 }
 
-/// The rows of the page that is asked for, and the way to the others.
+/// Returns the rows of the requested page, and the links to the other pages.
 fn paginate<'r, T>(
     site: &Site<'_>,
     rows: &'r [T],
@@ -138,7 +138,7 @@ fn paginate<'r, T>(
     (shown, page_links(page, pages, link))
 }
 
-/// The way to the neighbors, and to both ends, of a page of a list.
+/// Returns the links to the neighbors, and to both ends, of a page of a list.
 pub(super) fn page_links(page: usize, pages: usize, link: impl Fn(usize) -> String) -> String {
     if pages < 2 {
         return String::new();

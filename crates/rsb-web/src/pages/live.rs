@@ -12,14 +12,14 @@ use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{LiveRun, SourceResult};
 
-/// Where the server tells that a case has ended.
+/// Path of the server's event stream, which reports the end of each case.
 pub const EVENTS: &str = "live-events";
 
 pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Sheet<'v>> {
     let runs = site.source().live()?;
     let mut sheet = Sheet::new("Live", Some(view));
     if runs.is_empty() {
-        sheet.say(Tone::Strong, "Nothing is being measured into this directory.");
+        sheet.say(Tone::Strong, "No run is in progress in this directory.");
     }
     for run in &runs {
         sheet.push(&run_section(run));
@@ -52,11 +52,11 @@ fn run_section(live: &LiveRun) -> String {
          id=\"live-{0}\">{0}</h2>\n<p>{1}</p>\n{bar}{2}</section>\n",
         escape(&run.run_id.0),
         prose(&head),
-        table(&so_far(&run.benchmarks), "Cases so far"),
+        table(&so_far(&run.benchmarks), "Finished cases"),
     )
 }
 
-/// The newest first.
+/// Returns the table of results, the newest first.
 fn so_far(results: &[BenchmarkResult]) -> Table {
     let name = |result: &BenchmarkResult| Shortener::default().full(&result.benchmark_id);
     Table::of(
@@ -64,7 +64,7 @@ fn so_far(results: &[BenchmarkResult]) -> Table {
         &[
             (Column::elided("case"), &|result| name(result).into()),
             (Column::right("time"), &|result| time_text(result).into()),
-            (Column::right("figure"), &|result| headline_text(result).into()),
+            (Column::right("value"), &|result| headline_text(result).into()),
             (Column::left("outcome"), &|result| outcome_cell(result.outcome)),
         ],
     )

@@ -1,5 +1,5 @@
-//! The machines side by side: the newest run of each, and the time of every case that two of them
-//! have.
+//! Machines side by side: the newest run of each, and the time of every case that at least two of
+//! them have.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,9 @@ use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{SourceResult, StoredMachine};
 
-/// Machines that stand side by side; a table of more cannot be read.
+/// Maximum number of machines side by side; a wider table is unreadable.
 const SIDE_BY_SIDE: usize = 6;
-/// Cases that two machines have and are shown.
+/// Maximum number of shown cases that machines have in common.
 const CASES: usize = 500;
 
 pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Sheet<'v>> {
@@ -60,15 +60,15 @@ fn overview(machines: &[StoredMachine]) -> Table {
             (Column::left("machine"), &|machine| Cell::from(&machine.slug)),
             (Column::right("runs"), &|machine| machine.runs.to_string().into()),
             (Column::left("newest run"), &|machine| Cell::from(&machine.latest.run_id.0)),
-            (Column::elided("what it is"), &|machine| {
+            (Column::elided("hardware"), &|machine| {
                 environment::line(&machine.latest.environment).into()
             }),
         ],
     )
 }
 
-/// A column for each machine, a row for each case that at least two of their newest runs measured;
-/// the fastest is marked.
+/// Returns a table with a column for each machine, and a row for each case that at least two of
+/// their newest runs measured; the fastest is marked.
 fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
     let columns = machines.get(..machines.len().min(SIDE_BY_SIDE)).unwrap_or_default();
     let mut times: BTreeMap<&str, Vec<Option<f64>>> = BTreeMap::new();
@@ -107,7 +107,9 @@ fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
         if more > 0 { format!("<p>{more} more cases are left out.</p>\n") } else { String::new() };
     let left = machines.len() - columns.len();
     let left = if left > 0 {
-        format!("<p>Side by side stand those that measured last; {left} more are left out.</p>\n")
+        format!(
+            "<p>Only the machines with the newest runs are shown; {left} more are left out.</p>\n"
+        )
     } else {
         String::new()
     };

@@ -1,4 +1,4 @@
-//! Where a change comes from: the commits, the machine, and the commands that tell more.
+//! Origin of a change: the commits, the machine, and the commands for a closer look.
 
 use rsb_model::CaseId;
 use rsb_model::record::TrackedAlert;
@@ -9,11 +9,11 @@ use rsb_report::{format_percent, trend::short};
 use crate::address::{Address, CaseView, CompareView, PageView};
 use crate::site::Site;
 
-/// Series of one change that are named; how many more there are is said.
+/// Maximum number of series of one change that are named; the others are counted.
 const NAMED: usize = 12;
 
-/// A change of level, with everything that is known of it. Where it is told on the page of a case,
-/// that is `case`.
+/// Returns a change of level with all known facts about it. `case` is the case on whose page it is
+/// shown, if any.
 pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> String {
     let tone = class(tracked::severity(alert.severity).1).unwrap_or_default();
     let own = alert.moves.iter().find(|one| case == Some(one.id.as_str()));
@@ -22,12 +22,12 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
         None => (tracked::headline(alert), &alert.range),
     };
     let mut items = moves(site, alert, case);
-    // Both are of the runs of the alert.
+    // Both belong to the runs of the alert.
     if *range == alert.range {
         items.extend(alert.environment_changes.iter().map(|one| {
             let [field, before, after] =
                 [&one.field, &one.baseline, &one.current].map(|text| escape(text));
-            format!("the machine: {field} {before} → {after}; look there first")
+            format!("the machine: {field} {before} → {after}; check this first")
         }));
         if !alert.commits.is_empty() {
             let commits = list(alert.commits.iter().map(|commit| escape(commit)));
@@ -42,12 +42,14 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
     let asked = case.or_else(|| alert.moves.first().map(|one| one.id.as_str()));
     let command =
         asked.and_then(|id| bisect(before.commit.as_deref(), after.commit.as_deref(), id));
-    items.extend(command.map(|command| format!("which commit: <code>{}</code>", escape(&command))));
+    items.extend(
+        command.map(|command| format!("find the commit: <code>{}</code>", escape(&command))),
+    );
     let (headline, items) = (escape(&headline), list(items));
     format!("<div class=\"tile {tone}\">\n<h3 class=\"{tone}\">{headline}</h3>\n{items}</div>\n")
 }
 
-/// The series that moved, each with the way to its history.
+/// Returns the series that changed, each with a link to its history.
 fn moves(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> Vec<String> {
     let others = alert.moves.iter().filter(|one| case != Some(one.id.as_str()));
     let mut items = Vec::new();
@@ -61,19 +63,19 @@ fn moves(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> Vec<Strin
     }
     let more = others.count().saturating_sub(NAMED);
     if more > 0 {
-        items.push(format!("and {more} more moved with it"));
+        items.push(format!("and {more} more changed with it"));
     }
     items
 }
 
-/// What would find the commit between two, where there are two.
+/// Returns the command that finds the commit between two commits, if these are known and differ.
 pub(super) fn bisect(good: Option<&str>, bad: Option<&str>, id: &str) -> Option<String> {
     let (good, bad) = (hash(good?)?, hash(bad?)?);
     (good != bad)
         .then(|| format!("rusty-stack-bench bisect {good} {bad} --case {}", shell_quote(id)))
 }
 
-/// What measures the case again as that commit has it.
+/// Returns the command that measures the case again at that commit.
 pub(super) fn again(id: &str, commit: Option<&str>) -> Option<String> {
     let commit = hash(commit?)?;
     let parsed = id.parse::<CaseId>().ok();
@@ -91,15 +93,15 @@ pub(super) fn again(id: &str, commit: Option<&str>) -> Option<String> {
     })
 }
 
-/// `text` where it is a hash of a commit, in the ten digits that tell it. A run's file may be
-/// anybody's.
+/// Returns the first ten digits of `text` if it is a commit hash. The file of a run is untrusted
+/// input.
 fn hash(text: &str) -> Option<&str> {
     let is_hash =
         (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     text.get(..text.len().min(10)).filter(|_| is_hash)
 }
 
-/// `text` as one word of a shell.
+/// Returns `text` quoted as one word of a shell.
 fn shell_quote(text: &str) -> String {
     let is_plain =
         text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:,=@".contains(&byte));

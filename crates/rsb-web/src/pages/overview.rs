@@ -1,5 +1,5 @@
-//! How everything stands: the verdict on the last run, what moved lately, the health of each
-//! component, the last runs.
+//! The overview: the verdict on the last run, recent changes, the health of each component, the
+//! last runs.
 
 use std::collections::BTreeMap;
 
@@ -37,20 +37,21 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
         Some(latest) => verdict(site, &mut sheet, latest),
         None => sheet.say(Tone::Caution, nothing),
     }
-    sheet.section("notices", "What is wrong with the store", notices(&material.notices));
-    sheet.section("moved", "What moved lately", recent_changes(site, &material));
+    sheet.section("notices", "Problems of the store", notices(&material.notices));
+    sheet.section("moved", "Recent changes", recent_changes(site, &material));
     sheet.section("components", "Health by component", components(&material.health));
-    sheet.section("attention", "What asks for attention", attention(site, &material.health));
-    sheet.section("advice", "What to do", advice(&material.health));
+    sheet.section("attention", "Needs attention", attention(site, &material.health));
+    sheet.section("advice", "Recommendations", advice(&material.health));
     sheet.section("runs", "Last runs", last_runs(site)?);
     Ok(sheet)
 }
 
-/// What is left out of everything that is shown. Of very many the first, and how many more.
+/// Returns the notices on the store, such as data that all pages leave out. If there are many, it
+/// returns the first ones and the number of the others.
 fn notices(notices: &[String]) -> String {
     let more = notices.len().saturating_sub(NAMED);
     let more =
-        (more > 0).then(|| format!("and {more} more: `rusty-stack-bench store check` names all"));
+        (more > 0).then(|| format!("and {more} more: `rusty-stack-bench store check` lists all"));
     list(notices.iter().take(NAMED).cloned().chain(more).map(|text| prose(&text)))
 }
 
@@ -63,12 +64,12 @@ fn verdict(site: &Site<'_>, sheet: &mut Sheet<'_>, latest: &LatestVerdict) {
             "No verdict: no baseline is saved for its machine and suite.".to_owned(),
         ),
     };
-    // A pass is good news, also where nothing improved.
+    // A pass is good news, even if nothing improved.
     let tone = if tone == Tone::Plain { Tone::Good } else { tone };
     sheet.say(tone, &sentence);
     let link = site.link(Address::page(PageView::Run { id: latest.run_id.clone() }));
     let run = anchor(&link, &escape(&latest.run_id));
-    sheet.push(&format!("<p>That is the last run, {run}.</p>\n"));
+    sheet.push(&format!("<p>This is the verdict on the last run, {run}.</p>\n"));
 }
 
 fn recent_changes(site: &Site<'_>, material: &OverviewData) -> String {
@@ -78,19 +79,18 @@ fn recent_changes(site: &Site<'_>, material: &OverviewData) -> String {
     let mut out = String::new();
     if let Some(runs) = material.only_newest {
         out.push_str(&format!(
-            "<p>Of the newest {runs} runs; the page of a case looks at all of its own.</p>\n"
+            "<p>From the newest {runs} runs; the page of a case analyzes all of its runs.</p>\n"
         ));
     }
     if new.is_empty() {
-        out.push_str("<p>No change of level that nobody has looked at.</p>\n");
+        out.push_str("<p>No new change points.</p>\n");
     } else {
         let tiles: String = new.iter().map(|alert| origin::change(site, alert, None)).collect();
         out.push_str(&format!("<div class=\"tiles\">\n{tiles}</div>\n"));
     }
     if !known.is_empty() {
         let tiles: String = known.iter().map(|alert| origin::change(site, alert, None)).collect();
-        let count =
-            format_count(known.len(), "change that was looked at", "changes that were looked at");
+        let count = format_count(known.len(), "reviewed change", "reviewed changes");
         out.push_str(&format!(
             "<details><summary>{count}</summary>\n<div class=\"tiles\">\n{tiles}</div></details>\n"
         ));
@@ -98,14 +98,14 @@ fn recent_changes(site: &Site<'_>, material: &OverviewData) -> String {
     out
 }
 
-/// Items of each kind, by component.
+/// Returns the table of items of each kind, by component.
 fn components(page: &HealthDocument) -> String {
     let mut counts: BTreeMap<String, [usize; 5]> = BTreeMap::new();
     for (kind, section) in health::sections(page).into_iter().enumerate() {
         for item in section.items {
             let id = item.id.parse::<CaseId>();
             let name = id.as_ref().map_or("", |id| split_id(id).0);
-            let name = if name.is_empty() { "of other projects" } else { name }.to_owned();
+            let name = if name.is_empty() { "other projects" } else { name }.to_owned();
             if let Some(count) = counts.entry(name).or_default().get_mut(kind) {
                 *count += 1;
             }
@@ -119,7 +119,7 @@ fn components(page: &HealthDocument) -> String {
         let asks = others.iter().any(|count| *count > 0);
         let (word, tone) = match (degraded, asks, improving) {
             (1.., ..) => ("degraded", Tone::Bad),
-            (0, true, _) => ("asks for attention", Tone::Caution),
+            (0, true, _) => ("needs attention", Tone::Caution),
             (0, false, _) => ("improving", Tone::Good),
         };
         let mut cells = vec![Cell::from(name), Cell::with_tone(word, tone)];
@@ -129,10 +129,10 @@ fn components(page: &HealthDocument) -> String {
         table.push(cells);
     }
     if table.is_empty() {
-        return "<p>Nothing of any component asks for attention.</p>\n".to_owned();
+        return "<p>No component needs attention.</p>\n".to_owned();
     }
-    rsb_report::html::element::table(&table, "Cases that ask for attention by component")
-        + "<p>Components that are not named are as they were.</p>\n"
+    rsb_report::html::element::table(&table, "Cases that need attention by component")
+        + "<p>Components that are not listed need no attention.</p>\n"
 }
 
 fn attention(site: &Site<'_>, page: &HealthDocument) -> String {
@@ -150,7 +150,7 @@ fn tile(site: &Site<'_>, section: HealthSection<'_>, tone: Tone) -> String {
     let class = class(tone).unwrap_or_default();
     let more = items.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| {
-        let all = anchor(&site.link(Address::json(PageView::Overview)), "the document has all");
+        let all = anchor(&site.link(Address::json(PageView::Overview)), "the document lists all");
         format!("and {more} more; {all}")
     });
     let mut lines = Vec::new();

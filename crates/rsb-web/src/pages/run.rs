@@ -1,5 +1,5 @@
-//! One run: its report, with the way from each case to its history, and from each chart to its
-//! figures.
+//! One run: its report, with links from each case to its history, and from each chart to its
+//! values.
 
 use rsb_model::Run;
 use rsb_report::charts::{self, CHART_KINDS, ChartSource, ChartSubject};
@@ -33,22 +33,22 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceR
     Ok(sheet)
 }
 
-/// The way to every other chart, where somebody draws it.
+/// Returns the link to all other charts, if a server can draw them.
 fn every_kind(site: &Site<'_>, run: &Run) -> String {
     if !site.answers() {
         return String::new();
     }
     let link = site.link(Address::page(PageView::Charts { id: run.run_id.0.clone() }));
-    let all = anchor(&link, "every kind of chart that this run has figures for");
+    let all = anchor(&link, "every kind of chart that this run has values for");
     format!("<p>More: {all}.</p>\n")
 }
 
-/// The comparisons that people make of a run.
+/// Returns the links to the usual comparisons of a run.
 fn ways(site: &Site<'_>, material: &RunReportData) -> SourceResult<String> {
     let (id, suite) = (&material.run.run_id.0, &material.run.suite);
     let mut ways = Vec::new();
     if let Some(previous) = &material.previous {
-        ways.push(compare_link(site, previous, id, "compare with the run before"));
+        ways.push(compare_link(site, previous, id, "compare with the previous run"));
     }
     let is_saved = site.source().baselines()?.iter().any(|baseline| baseline.name == *suite);
     if is_saved && material.input.comparison.is_some() {
@@ -64,7 +64,7 @@ fn compare_link(site: &Site<'_>, from: &str, to: &str, title: &str) -> String {
     anchor(&site.link(Address::page(PageView::Compare(CompareView::of(from, to)))), title)
 }
 
-/// Every chart of every kind that the run has figures for.
+/// Renders every chart of every kind that the run has values for.
 pub(super) fn every_chart<'v>(
     site: &Site<'_>,
     view: &'v PageView,
@@ -81,8 +81,8 @@ pub(super) fn every_chart<'v>(
     let charts = of_every_kind(&material.run);
     if charts.is_empty() {
         sheet.paragraph(
-            "No kind of chart has the figures that it needs in this run; \
-                         `rusty-stack-bench chart` says what each needs.",
+            "This run has no values for any kind of chart; `rusty-stack-bench chart` lists what \
+             each kind needs.",
         );
     }
     sheet.push(&figures(site, view, &charts, &Zoom::Fixed));

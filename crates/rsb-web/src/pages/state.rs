@@ -1,4 +1,4 @@
-//! Baselines and the doctor: lists as the verbs print them.
+//! Saved baselines and the findings of the doctor, as the subcommands print them.
 
 use rsb_report::html::element::{class, linked_table, prose};
 use rsb_report::{Tone, doctor as examined, list};

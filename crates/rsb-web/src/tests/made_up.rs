@@ -1,5 +1,5 @@
-//! A store that is made up: two machines, twelve runs, a step in one case, and whatever name a test
-//! wants in every text.
+//! A synthetic store: two machines, twelve runs, a step in one case, and a test-defined name in
+//! every text.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -26,12 +26,12 @@ use crate::source::{
 
 const RUNS: usize = 11;
 pub(super) const CASES: usize = 12;
-/// From this run on, the first case is slower.
+/// Run from which the first case is slower.
 const STEP: usize = 6;
 const MACHINES: [&str; 2] = ["amd-epyc-2c", "other-4c"];
 
 pub(super) struct MadeUp {
-    /// What stands in texts that anybody may have written.
+    /// Content of texts that are untrusted input.
     name: String,
     runs: Vec<(usize, Run)>,
     judged: RefCell<HashMap<(String, String), ComparisonResult>>,
@@ -60,12 +60,12 @@ impl MadeUp {
         }
     }
 
-    /// An id that no run has, and two that runs have.
+    /// Returns an id that no run has, and two that runs have.
     pub(super) fn ids() -> [String; 3] {
         ["nothing".to_owned(), id_of(0, STEP - 1), id_of(0, STEP)]
     }
 
-    /// The case that became slower.
+    /// Returns the id of the case that became slower.
     pub(super) fn slower(&self) -> String {
         case_id(&self.name, 0)
     }
@@ -141,7 +141,7 @@ impl MadeUp {
     }
 }
 
-/// As `name`, but that no id holds control characters.
+/// Returns `name` without control characters, which ids never contain.
 fn in_id(name: &str) -> String {
     name.replace(char::is_control, "")
 }

@@ -1,6 +1,6 @@
-//! What several GPUs of one machine send one another: the sum that each of them has in the end,
-//! which is what data-parallel training waits for, and the other collectives. The sum also by our
-//! own ring over copies between GPUs; all of them by the vendor's library where it is found.
+//! Collectives between the GPUs of one machine: all-reduce, which data-parallel training waits for,
+//! and others. All-reduce runs on a ring of copies between GPUs or on the vendor's library; the
+//! others only on the library, if it is found.
 
 use rsb_device::operation::{
     Collective, CollectiveKind, CollectiveLauncher, HostMemory, Placement, Transfer,
@@ -22,17 +22,17 @@ use crate::plausibility::check_bandwidth;
 use crate::ring::Ring;
 use crate::timed::check_time;
 
-/// All-reduce, and the collectives beside it.
+/// All-reduce and other collectives.
 pub(super) struct AllReduce;
 
 const AXES: &[AxisInfo] = &[
     DTYPE,
     AxisInfo::value(
         "size",
-        "bytes on each GPU: of the larger of what it sends and receives",
+        "bytes per GPU, of the larger of its send and receive buffers",
         AxisKind::Bytes,
     ),
-    AxisInfo::with_default("num_gpus", "GPUs that take part", "2", AxisKind::Count),
+    AxisInfo::with_default("num_gpus", "number of GPUs", "2", AxisKind::Count),
     AxisInfo::with_default(
         "communication_backend",
         "ring: our own all-reduce, by copies between GPUs; rccl and nccl: AMD's and NVIDIA's \
@@ -55,21 +55,20 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::with_default(
         "placement",
-        "whether the result goes where the numbers came from",
+        "whether the result overwrites the input",
         "out-of-place",
         AxisKind::Choice(&["out-of-place", "in-place"]),
     ),
     AxisInfo::with_default(
         "algorithm",
-        "the library's own choice, or a ring or tree, which NCCL_ALGO asks for in the process of \
-         the case",
+        "auto: chosen by the library; ring or tree: set with NCCL_ALGO in the process of the case",
         AUTO,
         AxisKind::Choice(&[AUTO, "ring", "tree"]),
     ),
     AxisInfo::with_default(
         "launcher",
-        "who calls the library: one thread for all GPUs in a group, or a thread for each GPU, as \
-         frameworks do",
+        "one-thread: one thread calls the library for all GPUs in a group; threads: one thread per \
+         GPU, as in frameworks",
         ONE_THREAD,
         AxisKind::Choice(&[ONE_THREAD, "threads"]),
     ),
@@ -79,17 +78,17 @@ const RING: &str = "ring";
 const AUTO: &str = "auto";
 const ONE_THREAD: &str = "one-thread";
 
-/// The variable by which NCCL and RCCL are told an algorithm.
+/// Environment variable that selects an algorithm in NCCL and RCCL.
 const ALGORITHM: &str = "NCCL_ALGO";
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Those that are of any size, and those of as many parts as there are GPUs.
+/// Collectives of any size, and those with as many parts as there are GPUs.
 const WHOLE: &[&str] = &["all-reduce", "broadcast", "send-receive"];
 const IN_PARTS: &[&str] = &["all-gather", "reduce-scatter", "all-to-all"];
 
-/// The library of a backend's vendor.
+/// Returns the library of a backend's vendor.
 const fn library(backend: BackendId) -> Option<&'static str> {
     match backend {
         BackendId::Rocm => Some("rccl"),
@@ -102,7 +101,8 @@ impl Benchmark for AllReduce {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "all-reduce",
-            about: "All-reduce and the other collectives over several GPUs, with bus and algorithm bandwidth",
+            about: "All-reduce and other collectives over several GPUs: bus and algorithm \
+                    bandwidth",
             axes: AXES,
             group: Some(BenchmarkGroup::Scaling),
             runs_on: RunsOn::Gpus,
@@ -112,7 +112,7 @@ impl Benchmark for AllReduce {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        // The ring is the same from wherever one looks at it.
+        // The ring is the same from every GPU.
         if device.device.index != 0 {
             return Vec::new();
         }
@@ -138,7 +138,7 @@ impl Benchmark for AllReduce {
 
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         let task = Task::of(params)?;
-        // The ring has its own numbers, what arrives, and the sum.
+        // The ring has its inputs, received data and the sum.
         let buffers = match (task.is_ours(), task.placement) {
             (true, _) => 3,
             (false, Placement::OutOfPlace) => 2,
@@ -147,7 +147,8 @@ impl Benchmark for AllReduce {
         Ok(bytes(params, "size")?.saturating_mul(buffers))
     }
 
-    /// The library reads it when it is loaded, in the process of the case alone.
+    /// Returns the algorithm setting, which the library reads when it is loaded, only in the
+    /// process of the case.
     fn environment(&self, params: &Params) -> Option<(&'static str, &'static str)> {
         let value = match params.text("algorithm")? {
             "ring" => "Ring",
@@ -182,7 +183,8 @@ impl Benchmark for AllReduce {
 }
 
 impl AllReduce {
-    /// What the library was told, as this process has it: whoever starts it must have said so.
+    /// Returns the algorithm set in the environment of this process, which its parent must have
+    /// set.
     fn algorithm(&self, params: &Params) -> Result<String, Failure> {
         let told = std::env::var(ALGORITHM).ok();
         match self.environment(params) {
@@ -190,10 +192,10 @@ impl AllReduce {
                 Err(Failure::Failed(Reason::new(
                     format!("algorithm={}", asked.to_ascii_lowercase()),
                     format!(
-                        "the process of this case was started without {ALGORITHM}={asked}, and the \
+                        "the process of this case was started without {ALGORITHM}={asked}, so the \
                          library would choose"
                     ),
-                    "this is a defect of this program: please report it with the case's id",
+                    "report this as a bug with the case id",
                 )))
             }
             _ => Ok(told.map_or_else(|| AUTO.to_owned(), |told| told.to_ascii_lowercase())),
@@ -201,8 +203,8 @@ impl AllReduce {
     }
 }
 
-/// The cases of a library: quick a few, standard every collective at four sizes and every
-/// algorithm, full from 8 B to the largest.
+/// Returns the cases of a library: a few in quick, every collective at four sizes and every
+/// algorithm in standard, from 8 B to the largest size in full.
 fn of_library(breadth: Breadth, library: &str, large: u64, largest: u64) -> Vec<Grid> {
     let mut grids = vec![
         grid_of_library(library, &["all-reduce"], &[8, large]),
@@ -251,8 +253,8 @@ fn of_library(breadth: Breadth, library: &str, large: u64, largest: u64) -> Vec<
                 &["threads"],
             );
             grids.push(with_axis(by_threads, "num_gpus", &["2", "8"]));
-            // Several nodes in one, and the partitions of several GPUs: a node of eight MI300X in
-            // CPX has 64.
+            // Several nodes combined, and the partitions of several GPUs: a node of eight MI300X in
+            // CPX mode has 64.
             grids.push(with_axis(
                 grid_of_library(library, kinds, &[large]),
                 "num_gpus",
@@ -263,7 +265,7 @@ fn of_library(breadth: Breadth, library: &str, large: u64, largest: u64) -> Vec<
     grids
 }
 
-/// The cases of `operations` in f32 at sizes of `bytes`.
+/// Returns the cases of `operations` in f32 at sizes of `bytes`.
 fn grid_of_library(library: &str, operations: &[&str], bytes: &[u64]) -> Grid {
     grid([
         axis("dtype", &["f32"]),
@@ -278,20 +280,20 @@ fn with_axis(mut grid: Grid, name: &'static str, values: &[&str]) -> Grid {
     grid
 }
 
-/// `first` and each four times the last, up to `largest`.
+/// Returns sizes from `first`, each four times the previous one, up to `largest`.
 fn steps_of_four(first: u64, largest: u64) -> Vec<u64> {
     std::iter::successors(Some(first), |size| size.checked_mul(4))
         .take_while(|&size| size <= largest)
         .collect()
 }
 
-/// One case, without the GPUs.
+/// A case without its GPUs.
 struct Task {
     call: Collective,
     placement: Placement,
     count: u32,
     size: u64,
-    /// Who does it.
+    /// Provider of the collective.
     backend: &'static str,
 }
 
@@ -300,8 +302,10 @@ impl Task {
         self.backend == RING
     }
 
+    /// Parses the parameters of a case.
+    ///
     /// # Errors
-    /// When the values do not go together.
+    /// If the values are incompatible.
     fn of(params: &Params) -> Result<Self, Reason> {
         let (dtype, size, count) =
             (dtype(params)?, bytes(params, "size")?, number::<u32>(params, "num_gpus")?);
@@ -322,7 +326,7 @@ impl Task {
         }
     }
 
-    /// What does not go together: what, why, cure.
+    /// Returns the reason for incompatible values: description, reason and fix.
     fn mistake(&self, algorithm: &str) -> Option<(String, &'static str, &'static str)> {
         let Collective { kind, dtype, launcher, .. } = self.call;
         let is_known = convert::is_known(dtype) && dtype.epsilon() > 0.0;
@@ -332,19 +336,19 @@ impl Task {
             (
                 !is_known,
                 format!("{kind} of {dtype}"),
-                "numbers of this type are not added here",
+                "this program cannot add numbers of this data type",
                 "choose f64, f32, f16 or bf16",
             ),
             (
                 self.count < 2,
                 format!("{kind} on one GPU"),
-                "there is nothing to add up or send",
+                "there is no other GPU to exchange data with",
                 "choose num_gpus=2 or more",
             ),
             (
                 self.call.elements == 0,
                 format!("{} bytes", self.size),
-                "one number for each part is larger",
+                "the size is less than one element per part",
                 "choose a larger size",
             ),
             (
@@ -354,21 +358,21 @@ impl Task {
                         || launcher == CollectiveLauncher::Threads
                         || algorithm != AUTO),
                 format!("{kind} {} by our own ring, launcher={launcher}", self.placement),
-                "that is an all-reduce out of place by one thread, and has no other algorithm",
+                "the ring supports only an out-of-place all-reduce with one thread and no choice \
+                 of algorithm",
                 "choose communication_backend=rccl or nccl",
             ),
             (
                 self.placement == Placement::InPlace && !kind.can_be_in_place(),
                 format!("{kind} in place"),
-                "data that is overwritten cannot be sent",
+                "data would be overwritten before it is sent",
                 "choose placement=out-of-place",
             ),
             (
                 tree_of_another || (algorithm != AUTO && whole),
                 format!("{kind} by algorithm={algorithm}"),
-                "libraries have rings for what is gathered, scattered or broadcast, a tree only \
-                 for all-reduce, and send from \
-                 one to another without either",
+                "libraries use a ring for gather, scatter and broadcast, a tree only for \
+                 all-reduce, and neither for all-to-all and send-receive",
                 "choose algorithm=auto",
             ),
         ];
@@ -399,11 +403,11 @@ impl Prepared for Case<'_> {
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
         check_time(time_ns)?;
         let Task { call, count, size, backend, .. } = &self.task;
-        // The size of the parts together, which is a little less than what was asked for where it
-        // is no multiple.
+        // Total size of the parts, which is slightly less than requested if the size is not a
+        // multiple.
         let size = if self.task.is_ours() { *size } else { call.bytes() };
-        // As nccl-tests define them: what the whole achieves, and what each link had to carry for
-        // it.
+        // As defined by nccl-tests: the algorithm bandwidth, and the bus bandwidth that each link
+        // had to carry.
         let algorithm = gigabytes_per_second(size as f64, time_ns);
         let bus = algorithm * call.kind.bus_factor(*count);
         // Every byte over a link is read from one GPU's memory and written to another's.
@@ -492,7 +496,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_skipped_with_the_cure() {
         check_skipped(&params("f32", "4KiB", 2), 1, "num_gpus");
-        check_skipped(&params("f32", "4KiB", 1), 2, "nothing to add up");
+        check_skipped(&params("f32", "4KiB", 1), 2, "no other GPU");
         check_skipped(&params("i8", "4KiB", 2), 2, "f64, f32, f16 or bf16");
         check_skipped(&params_by("rccl"), 2, "communication_backend=ring");
         check_skipped(
@@ -544,7 +548,7 @@ mod tests {
             AllReduce.environment(&params.clone().with("algorithm", "tree")),
             Some((ALGORITHM, "Tree"))
         );
-        // This process was not told.
+        // The variable is not set in this process.
         let failed = AllReduce.algorithm(&params.with("algorithm", "ring")).unwrap_err();
         assert!(failed.reason().why.contains("NCCL_ALGO=Ring"), "{failed}");
         assert_eq!(AllReduce.algorithm(&automatic).unwrap(), AUTO);

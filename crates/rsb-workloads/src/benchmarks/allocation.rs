@@ -1,8 +1,8 @@
-//! The cost of allocating and freeing a large tensor, beside that of using it.
+//! Cost of allocating and freeing a large tensor, compared with the cost of using it.
 //!
-//! On a CPU with glibc, 32 MiB divide two costs that are hundreds of times apart: a smaller block
-//! goes to a list of free ones and comes back from it, a larger one is asked of the kernel and
-//! given back each time. Every breadth has both.
+//! On a CPU with glibc, 32 MiB separates two costs that differ by a factor of hundreds: a smaller
+//! block is kept in a free list and reused, a larger one is requested from the kernel and returned
+//! each time. Every suite includes both.
 
 use rsb_device::operation::{Allocate, Touch};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -15,13 +15,13 @@ use crate::benchmark::{
 };
 use crate::timed::{PreparedCase, Timed};
 
-/// Allocate and free.
+/// Allocation and release.
 pub(super) struct MemoryAllocation;
 
 const AXES: &[AxisInfo] = &[AxisInfo::value(
     "size",
-    "bytes allocated at once; glibc keeps less than 32 MiB for the next time, and asks the kernel \
-     for more",
+    "bytes per allocation; glibc reuses freed blocks below 32 MiB and requests larger ones from \
+     the kernel",
     AxisKind::Bytes,
 )];
 
@@ -31,8 +31,7 @@ impl Benchmark for MemoryAllocation {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "memory-allocation",
-            about: "Cost of allocating and freeing a large tensor; with glibc, below 32 MiB that of its list \
-of free blocks",
+            about: "Cost of allocating and freeing a large tensor",
             axes: AXES,
             group: Some(BenchmarkGroup::Memory),
             ..BenchmarkInfo::DEFAULT
@@ -62,9 +61,10 @@ of free blocks",
 }
 
 fn fields(timed: &mut Timed<'_>, time_ns: f64) -> Result<Fields, Failure> {
-    /// Of how many uses the fastest counts: what disturbs one only makes it slower.
+    /// Maximum number of uses, of which the fastest counts, since disturbances only add time.
     const USES: u32 = 5;
-    /// Large tensors are used less often: their time is long enough to be steady.
+    /// Total time after which no more uses are measured; the time of large tensors is long enough
+    /// to be stable.
     const ENOUGH_NS: f64 = 2e7;
     let Operation::Allocate(op) = timed.operation.clone() else { return Ok(Fields::new()) };
     let used = Operation::Allocate(Allocate { touch: Touch::Written, ..op });

@@ -1,4 +1,4 @@
-//! Memory bandwidth: how fast plain reads and writes are, from the nearest cache to memory.
+//! Memory bandwidth of sequential reads and writes, from the nearest cache to memory.
 
 use rsb_device::operation::{MemoryStream, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation};
@@ -16,7 +16,7 @@ use crate::benchmark::{
 use crate::plausibility::{check_bandwidth, lies_in, set_note};
 use crate::timed::{PreparedCase, Timed};
 
-/// Read, write, copy, triad, and an array that is read and written.
+/// Read, write, copy, triad and in-place read-write of arrays.
 pub(super) struct MemoryBandwidth;
 
 const KIB: u64 = 1 << 10;
@@ -31,10 +31,10 @@ const AXES: &[AxisInfo] = &[
         AxisKind::Choice(ALL),
     ),
     DTYPE,
-    AxisInfo::value("size", "bytes in each array", AxisKind::Bytes),
+    AxisInfo::value("size", "bytes per array", AxisKind::Bytes),
     AxisInfo::with_default(
         "stores",
-        "through the caches or around them",
+        "temporal: through the caches; non-temporal: around the caches",
         "temporal",
         AxisKind::Choice(&["temporal", "non-temporal"]),
     ),
@@ -108,7 +108,7 @@ impl Benchmark for MemoryBandwidth {
             return Err(Reason::new(
                 "stores of a read",
                 "a read stores nothing",
-                "leave `stores` at temporal for it",
+                "choose stores=temporal",
             ));
         }
         let (dtype, size) = (dtype(params)?, bytes(params, "size")?);
@@ -116,7 +116,7 @@ impl Benchmark for MemoryBandwidth {
         if elements == 0 {
             return Err(Reason::new(
                 format!("an array of {size} bytes"),
-                format!("one {dtype} is larger"),
+                format!("it is smaller than one {dtype}"),
                 "choose a larger size",
             ));
         }
@@ -134,7 +134,7 @@ impl Benchmark for MemoryBandwidth {
     }
 }
 
-/// The fields of an array of `size` bytes whose kernel takes `time_ns`.
+/// Returns the fields of an array of `size` bytes whose kernel takes `time_ns`.
 pub(super) fn fields(
     timed: &Timed<'_>,
     time_ns: f64,
@@ -157,8 +157,8 @@ pub(super) fn fields(
     Ok(fields)
 }
 
-/// Every type, every size from the first cache to several times the last, cold too, on any number
-/// of threads.
+/// Returns the full suite: every type, every size from the nearest cache to several times the last,
+/// cold caches, and any number of threads.
 fn full(device: &DeviceInfo) -> Vec<Grid> {
     let most = stream_size(device, last_level_cache(device));
     let below = std::iter::successors(Some(8 * KIB), |size| size.checked_mul(2))

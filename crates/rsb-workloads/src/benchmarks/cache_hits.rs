@@ -1,5 +1,5 @@
-//! How often reads hit the first-level data cache, by hardware counters where the system lets them
-//! be read.
+//! Hit rate of reads in the L1 data cache, from hardware counters if the system permits reading
+//! them.
 
 use rsb_device::operation::{Gemm, MemoryStream, PointerChase, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -12,7 +12,7 @@ use crate::benchmark::{
 };
 use crate::timed::{PreparedCase, SEED, Timed};
 
-/// Hits of the first-level data cache.
+/// L1 data cache hit rate.
 pub(super) struct CacheHitRate;
 
 const AXES: &[AxisInfo] = &[
@@ -28,7 +28,7 @@ impl Benchmark for CacheHitRate {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "cache-hit-rate",
-            about: "Hits of the first-level data cache, by hardware counters",
+            about: "Hit rate of the first-level data cache, from hardware counters",
             axes: AXES,
             group: Some(BenchmarkGroup::Memory),
             needs_counters: true,
@@ -56,7 +56,7 @@ impl Benchmark for CacheHitRate {
         if size < 128 {
             return Err(Reason::new(
                 format!("{size} bytes"),
-                "that is less than two cache lines",
+                "the size is less than two cache lines",
                 "choose at least 128B",
             ));
         }
@@ -81,7 +81,7 @@ impl Benchmark for CacheHitRate {
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
-        // Without counters there is nothing to prepare for.
+        // Without counters the case is skipped.
         drop(device.counters().map_err(Failure::Skipped)?);
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
@@ -91,7 +91,7 @@ impl Benchmark for CacheHitRate {
 }
 
 fn fields(timed: &mut Timed<'_>, time_ns: f64, size: u64) -> Result<Fields, Failure> {
-    /// Counted over some milliseconds, so that starting and stopping do not show.
+    /// Minimum counted time, so that starting and stopping the counters is negligible.
     const COUNTED_NS: f64 = 5e6;
     let launches = (COUNTED_NS / time_ns).ceil().clamp(1.0, 1e6) as u64;
     let mut counters = timed.device.counters().map_err(Failure::Skipped)?;

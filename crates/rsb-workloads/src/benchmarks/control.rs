@@ -1,5 +1,5 @@
-//! The control set: plain copies that tell whether the machine is as fast as it was. They are not
-//! what anybody wants to know about; a gate looks at them before it blames the code.
+//! Control set: simple copies that show whether the machine is as fast as before. They have no
+//! value of their own; a gate checks them before it attributes a change to the code.
 
 use rsb_device::operation::{MemoryStream, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation};
@@ -10,19 +10,19 @@ use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult};
 use crate::timed::{PreparedCase, Timed};
 
-/// Copies out of the nearest cache, the last one, and memory.
+/// Copies in the nearest cache, the last one, and memory.
 pub(super) struct ControlBenchmark;
 
-const AXES: &[AxisInfo] = &[AxisInfo::value("size", "bytes in each array", AxisKind::Bytes)];
+const AXES: &[AxisInfo] = &[AxisInfo::value("size", "bytes per array", AxisKind::Bytes)];
 
-/// Fits into every first cache.
+/// Size that fits in every L1 cache.
 const NEAREST: u64 = 8 << 10;
 
 impl Benchmark for ControlBenchmark {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "control",
-            about: "The control set: copies by which a gate tells a changed machine from changed code",
+            about: "Control set: copies that let a gate distinguish machine and code changes",
             axes: AXES,
             ..BenchmarkInfo::DEFAULT
         }

@@ -1,4 +1,4 @@
-//! 2-D convolution, from the layers of well-known image models to depthwise and dilated ones.
+//! 2-D convolution, from layers of well-known image models to depthwise and dilated ones.
 
 use rsb_device::operation::Convolution as ConvolutionOperation;
 use rsb_device::{Device, DeviceInfo, Operation};
@@ -13,7 +13,7 @@ use crate::benchmark::{
 use crate::plausibility::Compute;
 use crate::timed::{PreparedCase, Timed};
 
-/// 2-D convolution.
+/// 2-D convolution benchmark.
 pub(super) struct ConvolutionBenchmark;
 
 const AXES: &[AxisInfo] = &[
@@ -31,12 +31,12 @@ const AXES: &[AxisInfo] = &[
     AxisInfo::with_default("stride", "step between output points", "1", AxisKind::Count),
     AxisInfo::with_default("padding", "zeros around the input", "0", AxisKind::CountOrZero),
     AxisInfo::with_default("dilation", "step between the taps of the kernel", "1", AxisKind::Count),
-    AxisInfo::with_default("groups", "groups of channels that do not mix", "1", AxisKind::Count),
+    AxisInfo::with_default("groups", "number of channel groups", "1", AxisKind::Count),
     CACHE,
     THREADS,
 ];
 
-/// Input, kernel, stride, padding, dilation, groups.
+/// Input, kernel, stride, padding, dilation and groups.
 type Layer = [&'static str; 6];
 
 const QUICK: &[Layer] = &[
@@ -44,7 +44,7 @@ const QUICK: &[Layer] = &[
     ["1x256x14x14", "1024x1x1", "1", "0", "1", "1"],
 ];
 
-/// The first layer and the four stages of `ResNet`, a depthwise and a dilated layer.
+/// First layer and four stages of `ResNet`, a depthwise and a dilated layer.
 const STANDARD: &[Layer] = &[
     ["1x3x224x224", "64x7x7", "2", "3", "1", "1"],
     ["1x128x28x28", "128x3x3", "1", "1", "1", "1"],
@@ -156,7 +156,7 @@ impl Benchmark for ConvolutionBenchmark {
     }
 }
 
-/// One layer, at the values of further axes.
+/// Returns a grid with one layer and the values of `further` axes.
 fn of_layer(layer: &Layer, further: &[(&'static str, Vec<String>)]) -> Grid {
     let [shape, kernel, stride, padding, dilation, groups] = *layer;
     let mut grid = grid([

@@ -1,5 +1,5 @@
-//! Memory held from the system but not in use, after blocks of many sizes were replaced at random
-//! for a while.
+//! Memory held from the system but not in use, after replacing blocks of many sizes at random for a
+//! while.
 
 use rsb_device::operation::Churn;
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -64,8 +64,8 @@ impl Benchmark for MemoryFragmentation {
         let mut timed = Timed::prepare(device, operation, Options::default())?;
         let (held, live) = measure_churn(&mut timed)?;
         Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
-            // The system counts whole pages and what was in hand before: a little less may be held
-            // than is live.
+            // The system counts whole pages, and memory held before is not included, so slightly
+            // less may be held than is live.
             let percent = if held > 0.0 { 100.0 * (held - live).max(0.0) / held } else { 0.0 };
             let mut fields = timed
                 .common_fields()
@@ -78,9 +78,8 @@ impl Benchmark for MemoryFragmentation {
     }
 }
 
-/// Bytes held and bytes live after the churn that was verified and one more. It is read here and
-/// not after sampling, so that how many iterations are timed, which differs from run to run, does
-/// not show.
+/// Returns bytes held and bytes live after the verified churn and one more. They are read here and
+/// not after sampling, since the number of timed iterations differs between runs.
 fn measure_churn(timed: &mut Timed<'_>) -> Result<(f64, f64), Failure> {
     timed.sample(1)?;
     let found = timed.read(0)?;

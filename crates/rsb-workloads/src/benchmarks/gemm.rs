@@ -1,4 +1,4 @@
-//! Matrix products: squares, the shapes of transformers, batches, transposes.
+//! GEMM: square shapes, shapes of transformers, batches, transposes.
 
 use rsb_device::operation::{Accumulation, Epilogue, Gemm as GemmOperation, Init, OutputWidth};
 use rsb_device::{Device, DeviceInfo, Operation};
@@ -16,25 +16,25 @@ use crate::benchmark::{
 use crate::plausibility::{Compute, lie_in};
 use crate::timed::{PreparedCase, Timed};
 
-/// C = alpha·A·B + beta·C.
+/// GEMM benchmark: C = alpha·A·B + beta·C.
 pub(super) struct GemmBenchmark;
 
 const AXES: &[AxisInfo] = &[
     DTYPE,
     AxisInfo::value(
         "shape",
-        "m x n x k: rows and columns of C, length of the sums",
+        "m x n x k: rows and columns of C, and the inner dimension",
         AxisKind::Shape(3, "1024x1024x1024"),
     ),
     AxisInfo::with_default(
         "batch_size",
-        "products in one iteration, one after another in memory",
+        "products per iteration, contiguous in memory",
         "1",
         AxisKind::Count,
     ),
     AxisInfo::with_default(
         "transpose",
-        "for A and B, n as stored or t transposed",
+        "for A and B: n, as stored, or t, transposed",
         "nn",
         AxisKind::Choice(&["nn", "tn", "nt", "tt"]),
     ),
@@ -43,41 +43,41 @@ const AXES: &[AxisInfo] = &[
     PROVIDER,
     AxisInfo::with_default(
         "epilogue",
-        "what the library does with each element before it stores it (hipBLASLt, cuBLASLt)",
+        "operation applied to each element before it is stored (hipBLASLt, cuBLASLt)",
         "none",
         AxisKind::Choice(&["none", "bias", "gelu"]),
     ),
     AxisInfo::with_default(
         "output",
-        "wide: bf16 is stored as f32, i8 as i32, fp8 as bf16; as-inputs: in the type of the inputs",
+        "wide: bf16 is stored as f32, i8 as i32, fp8 as bf16; as-inputs: the data type of the \
+         inputs",
         "wide",
         AxisKind::Choice(&["wide", "as-inputs"]),
     ),
     AxisInfo::with_default(
         "algorithms",
-        "how many of the library's algorithms are timed before, for the fastest to be taken \
-         (hipBLASLt, cuBLASLt)",
+        "number of library algorithms to time in advance; the fastest is used (hipBLASLt, \
+         cuBLASLt)",
         "1",
         AxisKind::Count,
     ),
     AxisInfo::with_default(
         "accumulation",
-        "how cuBLASLt sums products of fp8: full promotes sums to f32 from time to time, fast \
-         leaves them to the matrix unit",
+        "how cuBLASLt sums fp8 products: full promotes sums to f32 periodically, fast keeps them \
+         in the matrix unit",
         "full",
         AxisKind::Choice(&["full", "fast"]),
     ),
     AxisInfo::with_default(
         "init",
-        "what the matrices hold: GPUs run at higher clocks where fewer bits change",
+        "contents of the matrices; GPUs run at higher clocks if fewer bits change",
         "random",
         AxisKind::Choice(&["random", "trigonometric", "constant"]),
     ),
     AxisInfo::with_default(
         "rotate",
-        "sets of matrices that take turns, so that no cache brings one to the next iteration; 0: \
-         as many as the last \
-         cache cannot hold",
+        "number of matrix sets used in turn, so that inputs are not cached; 0: enough to exceed \
+         the last-level cache",
         "1",
         AxisKind::CountOrZero,
     ),
@@ -85,14 +85,12 @@ const AXES: &[AxisInfo] = &[
     THREADS,
 ];
 
-/// More sets of matrices empty no cache better: the smallest products, of a few KiB, then fill one
-/// of 256 MiB.
+/// Maximum sets of matrices. The smallest products, of a few KiB, then fill a cache of 256 MiB.
 const MOST_SETS: u32 = 1 << 16;
 
 const CUBLASLT: &str = "cublaslt";
 
-/// What does products on a vendor's GPUs through its own runtime: the libraries, and kernels of our
-/// own.
+/// Returns the providers of products for a vendor's runtime: its libraries and the native kernels.
 fn gpu_providers(device: &DeviceInfo) -> Option<[&'static str; 4]> {
     let [library, light] = match device.device.backend {
         BackendId::Rocm => ["rocblas", "hipblaslt"],
@@ -102,14 +100,14 @@ fn gpu_providers(device: &DeviceInfo) -> Option<[&'static str; 4]> {
     Some([library, light, "native", "native-naive"])
 }
 
-/// What is large enough for a GPU's matrix units.
+/// Returns a shape large enough for the matrix units of a GPU.
 fn large_product(device: &DeviceInfo) -> &'static str {
     if device.device_type == DeviceType::Gpu { "4096x4096x4096" } else { "256x256x256" }
 }
 
-/// What GPUs are bought for: every type of their matrix units, what follows a product in a model,
-/// and the library's choice of an algorithm against the best of some. Products of fp8 have B stored
-/// as n×k, as layers of models keep their weights: on most GPUs there are no others.
+/// Returns the cases for the matrix units of GPUs: every type, fused epilogues as used in models,
+/// and the library's default algorithm compared with the best of several. Products of fp8 store B
+/// as n×k, like the weights of model layers; most GPUs support no other layout.
 fn matrix_units(device: &DeviceInfo, [_, light, ..]: [&str; 4]) -> Vec<Grid> {
     let large = axis("shape", &[large_product(device)]);
     let by_light = axis("provider", &[light]);
@@ -127,14 +125,14 @@ fn matrix_units(device: &DeviceInfo, [_, light, ..]: [&str; 4]) -> Vec<Grid> {
         ]),
     ];
     if light == CUBLASLT {
-        // What published figures of fp8 on Hopper are measured with.
+        // Published results for fp8 on Hopper use this mode.
         let fast = axis("accumulation", &["fast"]);
         grids.push(grid([axis("dtype", &["fp8"]), large, axis("transpose", &["nt"]), fast]));
     }
     grids
 }
 
-/// Refuses fast sums where `device` or the chosen provider does not have them.
+/// Rejects fast accumulation if `device` or the selected provider does not support it.
 fn check_accumulation(
     operation: &Operation,
     params: &Params,
@@ -173,8 +171,8 @@ impl Benchmark for GemmBenchmark {
             fixed_grid("dtype=f32 shape=32x768x768,128x768x3072"),
         ];
         if gpu_providers(device).is_some() {
-            // The type that models run in. No other axis is set: with axes chosen by hand nothing
-            // is measured twice.
+            // The data type of most models. No other axis is set, so that overrides of axes create
+            // no duplicate cases.
             grids.push(grid([axis("dtype", &["bf16"]), axis("shape", &[large_product(device)])]));
         }
         if breadth == Breadth::Quick {
@@ -289,7 +287,7 @@ impl Benchmark for GemmBenchmark {
                 "memory_bandwidth_gb_s",
                 gigabytes_per_second(timed.operation.bytes_moved(), time_ns),
             );
-            // Where nothing takes turns, all of it is as near as its size lets it be.
+            // Without rotation, all data may stay in the caches that its size permits.
             lie_in(
                 timed.operation.footprint_bytes().saturating_mul(u64::from(sets)),
                 timed,
@@ -305,15 +303,15 @@ impl Benchmark for GemmBenchmark {
     }
 }
 
-/// Elements from one matrix, row and column to the next. The other way round where it is stored
-/// transposed.
+/// Returns the strides between matrices, rows and columns, with the latter two swapped if the
+/// matrix is stored transposed.
 fn strides(rows: u64, columns: u64, transposed: bool) -> [u64; 3] {
     let [row, column] = if transposed { [1, rows] } else { [columns, 1] };
     [rows.saturating_mul(columns), row, column]
 }
 
-/// Sets of so many bytes that the last cache does not hold, one more than would fill it; as far as
-/// half of the memory goes.
+/// Returns the number of sets of `bytes` that exceeds the last-level cache by at least one set,
+/// limited to half of the memory.
 fn beyond_cache(bytes: u64, info: &DeviceInfo) -> u32 {
     let bytes = bytes.max(1);
     let wanted = last_level_cache(info) / bytes + 2;
@@ -324,13 +322,14 @@ fn beyond_cache(bytes: u64, info: &DeviceInfo) -> u32 {
 fn sets(params: &Params) -> Result<u32, Reason> {
     let sets = newer(params, "rotate", 1)?;
     if sets > MOST_SETS {
-        let why = format!("{MOST_SETS} are more than any cache holds");
-        return Err(Reason::new(format!("{sets} sets of matrices"), why, "choose fewer"));
+        let why = format!("{MOST_SETS} sets already exceed any cache");
+        return Err(Reason::new(format!("{sets} sets of matrices"), why, "choose fewer sets"));
     }
     Ok(sets)
 }
 
-/// Every type, square and transformer shape, transposes of each, batches, providers and threads.
+/// Returns the full suite: every type, square and transformer shape, transposes of each, batches,
+/// providers and threads.
 fn full(device: &DeviceInfo) -> Vec<Grid> {
     let mut grids = vec![
         grid([types(), squares()]),
@@ -394,12 +393,12 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
     grids
 }
 
-/// The types of [`full`].
+/// Returns the data types of [`full`].
 fn types() -> (&'static str, Vec<String>) {
     axis("dtype", &["f64", "f32", "f16", "bf16"])
 }
 
-/// The square products of [`full`].
+/// Returns the square shapes of [`full`].
 fn squares() -> (&'static str, Vec<String>) {
     axis(
         "shape",
@@ -415,7 +414,7 @@ fn squares() -> (&'static str, Vec<String>) {
     )
 }
 
-/// The products of transformers of [`full`].
+/// Returns the transformer shapes of [`full`].
 fn transformer() -> (&'static str, Vec<String>) {
     axis(
         "shape",

@@ -1,6 +1,5 @@
-//! Inference by a decoder of transformer blocks with a cache of keys and values, in operations of
-//! our own and of the device's BLAS: what a GPU does for language models before any framework is
-//! installed.
+//! Inference with a decoder of transformer blocks and a key-value cache, using native kernels and
+//! the device's BLAS: the performance of a GPU on language models without installing a framework.
 
 use rsb_device::operation::{LaunchMode, MemoryStream, NormalizeOp, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -28,74 +27,72 @@ pub(super) struct Inference;
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "phase",
-        "prefill: every token of a prompt at once; decode: one more token for each sequence",
+        "prefill: all tokens of a prompt at once; decode: one more token per sequence",
         AxisKind::Choice(&["prefill", "decode"]),
     ),
     DTYPE,
-    AxisInfo::value("heads", "attention heads x length of a head", AxisKind::Shape(2, "12x64")),
+    AxisInfo::value("heads", "attention heads x head dimension", AxisKind::Shape(2, "12x64")),
     AxisInfo::with_default(
         "kv_heads",
-        "heads of keys and values, each shared by as many of queries; 0: each has its own",
+        "key/value heads, each shared by an equal number of query heads; 0: one per query head",
         "0",
         AxisKind::CountOrZero,
     ),
     AxisInfo::with_default(
         "mlp",
-        "gelu: a hidden layer four times as wide; swiglu: a gated one, three and a half times as \
-         wide",
+        "gelu: hidden layer 4 times as wide; swiglu: gated hidden layer 3.5 times as wide",
         "gelu",
         AxisKind::Choice(&["gelu", "swiglu"]),
     ),
     AxisInfo::with_default(
         "norm",
-        "of rows, before each half of a block",
+        "normalization of rows before each half of a block",
         "layer",
         AxisKind::Choice(&["layer", "rms"]),
     ),
     AxisInfo::with_default(
         "positions",
-        "rotary: queries and keys are turned by where they stand",
+        "rotary: queries and keys are rotated by their position",
         "none",
         AxisKind::Choice(&["none", "rotary"]),
     ),
     AxisInfo::with_default(
         "vocabulary",
-        "words, looked up before the blocks and told by a head behind them; 0: none",
+        "size of the vocabulary, for an embedding before the blocks and a head after them; 0: \
+         neither",
         "0",
         AxisKind::CountOrZero,
     ),
     AxisInfo::with_default("batch_size", "sequences", "1", AxisKind::Count),
     AxisInfo::with_default(
         "sequence_length",
-        "tokens of a prompt, or positions that a token looks at",
+        "tokens of a prompt, or positions that a token attends to",
         "128",
         AxisKind::Count,
     ),
     AxisInfo::with_default(
         "output_length",
-        "tokens of each sequence that decode generates one after another, each a position more to \
-         look at",
+        "tokens that decode generates per sequence; each attends to one more position",
         "1",
         AxisKind::Count,
     ),
     AxisInfo::with_default(
         "attention",
-        "staged: products, mask and softmax write every score; fused: one kernel writes none",
+        "staged: products, mask and softmax store all scores; fused: one kernel stores none",
         "staged",
         AxisKind::Choice(&["staged", "fused"]),
     ),
     AxisInfo::with_default(
         "weights",
-        "of products: as-inputs; i8, i4: whole numbers with an f16 scale for each 128, multiplied \
-         with inputs as they are",
+        "weights of products: as-inputs, or i8 or i4 integers with an f16 scale per 128 weights; \
+         inputs are not quantized",
         "as-inputs",
         AxisKind::Choice(&["as-inputs", "i8", "i4"]),
     ),
-    AxisInfo::with_default("layers", "blocks, one after another", "1", AxisKind::Count),
+    AxisInfo::with_default("layers", "number of blocks", "1", AxisKind::Count),
     AxisInfo::with_default(
         "launch_mode",
-        "stream: a call for each operation of a pass; graph: one call for the pass, recorded \
-         before",
+        "stream: one call per operation of a pass; graph: one call per pass, recorded in advance",
         "stream",
         AxisKind::Choice(&["stream", "graph"]),
     ),
@@ -106,7 +103,7 @@ impl Benchmark for Inference {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "inference",
-            about: "Transformer blocks with a cache of keys and values: prefill and decode, tokens a second",
+            about: "Transformer blocks with a KV cache: prefill and decode, in tokens per second",
             axes: AXES,
             group: Some(BenchmarkGroup::Compute),
             is_sized_by_caches: true,
@@ -118,14 +115,14 @@ impl Benchmark for Inference {
         let both = axis("phase", &["prefill", "decode"]);
         let is_gpu = device.device_type == DeviceType::Gpu;
         let usual = if is_gpu { "f16" } else { "f32" };
-        // Software that stands for a GPU is slow.
+        // Software that emulates a GPU is slow.
         let small = axis("heads", &[if is_gpu || is_cpu(device) { "12x64" } else { "4x32" }]);
         // A prompt of the usual length takes a CPU a tenth of a second.
         let glance = axis("sequence_length", &[if is_gpu { "128" } else { "32" }]);
         let mut grids =
             vec![grid([both.clone(), axis("dtype", &[usual]), small.clone(), glance.clone()])];
         if is_gpu {
-            // What a GPU is bought for: a token more out of weights that no cache holds.
+            // The main use of a GPU: decoding with weights that exceed all caches.
             grids.push(from_memory(device, usual, &["decode"]));
         }
         if breadth >= Breadth::Standard {
@@ -138,12 +135,12 @@ impl Benchmark for Inference {
                 axis("batch_size", &["8"]),
             ]));
             if is_gpu || is_cpu(device) {
-                // Beside the same in stages.
+                // For comparison with staged attention.
                 let prompt =
                     grid([axis("phase", &["prefill"]), axis("dtype", &[usual]), small.clone()]);
                 grids.push(with_fused_attention(prompt));
                 let blocks = from_memory(device, usual, &["prefill", "decode"]);
-                // Sixteen tokens out of memory take a CPU a second.
+                // Sixteen tokens with weights in memory take a CPU a second.
                 let growing = if is_gpu {
                     blocks.clone()
                 } else {
@@ -152,7 +149,7 @@ impl Benchmark for Inference {
                 let mut tokens = fixed_grid("phase=decode output_length=16");
                 tokens.extend(growing);
                 if is_gpu {
-                    // Beside the same by a call for each operation.
+                    // For comparison with one call per operation.
                     grids.push(as_graph(grid([
                         axis("phase", &["decode"]),
                         axis("dtype", &[usual]),
@@ -164,7 +161,7 @@ impl Benchmark for Inference {
             }
             grids.extend(narrow(device, usual, small.clone()));
             if is_gpu || is_cpu(device) {
-                // GPT-2 from the first word to the next: the first token, and each later one.
+                // Complete GPT-2 from words to logits: the first token, and each later one.
                 let (layers, words) = (axis("layers", &["12"]), axis("vocabulary", &["50257"]));
                 grids.push(grid([
                     both.clone(),
@@ -177,7 +174,7 @@ impl Benchmark for Inference {
             }
         }
         if breadth == Breadth::Full {
-            // What takes a GPU a tenth of a second takes anything else minutes.
+            // Cases of a tenth of a second on a GPU take minutes on other devices.
             let values = if is_gpu { 3 } else { 2 };
             let lengths = axis("sequence_length", &["128", "512", "2048"][..values]);
             let batches = axis("batch_size", &["1", "8", "32"][..values]);
@@ -256,7 +253,7 @@ fn as_graph(mut grid: Grid) -> Grid {
     grid
 }
 
-/// Blocks of Llama 3 8B, as many as no cache holds: a token more is then a matter of memory.
+/// Returns enough blocks of Llama 3 8B to exceed all caches, so that decoding is limited by memory.
 fn from_memory(device: &DeviceInfo, dtype: &str, phases: &[&str]) -> Grid {
     let is_gpu = device.device_type == DeviceType::Gpu;
     let of_layer = LLAMA_3_8B.weights() * if is_gpu { 2 } else { 4 };
@@ -270,20 +267,20 @@ fn from_memory(device: &DeviceInfo, dtype: &str, phases: &[&str]) -> Grid {
     blocks
 }
 
-/// Another axis, or other values of one.
+/// Adds an axis, or replaces its values.
 fn with(grid: &mut Grid, axis: (&'static str, Vec<String>)) {
     grid.retain(|(name, _)| *name != axis.0);
     grid.push(axis);
 }
 
-/// As many as have four times the last-level cache.
+/// Returns the number of layers that take four times the last-level cache.
 fn layers_beyond(device: &DeviceInfo, bytes_of_layer: u64) -> String {
     (4 * last_level_cache(device)).div_ceil(bytes_of_layer).max(1).to_string()
 }
 
-/// A token more with weights of few bits. On a GPU of as many blocks of Llama 3 8B as no cache
-/// holds even of 4 bits, beside the same with weights as wide as all else; on a CPU beside those of
-/// [`from_memory`], as more take it minutes to fill.
+/// Returns decode cases with quantized weights. On a GPU they use enough blocks of Llama 3 8B to
+/// exceed all caches even with 4-bit weights, and include weights in the full type for comparison.
+/// On a CPU they use the blocks of [`from_memory`], since more would take minutes to fill.
 fn narrow(device: &DeviceInfo, dtype: &str, small: (&'static str, Vec<String>)) -> Vec<Grid> {
     if is_cpu(device) {
         return vec![decode_with_weights(from_memory(device, dtype, &["decode"]), &["i8", "i4"])];
@@ -302,7 +299,7 @@ fn decode_with_weights(mut grid: Grid, weights: &[&str]) -> Grid {
     grid
 }
 
-/// Both phases of so many blocks of Llama 3 8B.
+/// Returns both phases of `layers` blocks of Llama 3 8B.
 fn llama(dtype: &str, layers: &str, more: Grid) -> Grid {
     let mut all = grid([
         axis("phase", &["prefill", "decode"]),
@@ -355,7 +352,7 @@ fn sizes(params: &Params) -> Result<Shape, Reason> {
     if !is_decode && steps > 1 {
         return Err(Reason::new(
             format!("{steps} tokens generated by prefill"),
-            "it handles a prompt at once",
+            "prefill processes the whole prompt in one step",
             "choose phase=decode",
         ));
     }
@@ -371,8 +368,8 @@ fn sizes(params: &Params) -> Result<Shape, Reason> {
         Some(number(params, "kv_heads")?).filter(|&count: &u64| count > 0).unwrap_or(heads);
     if !heads.is_multiple_of(kv_heads) {
         return Err(Reason::new(
-            format!("{kv_heads} heads of keys for {heads} of queries"),
-            "each must serve as many as the others",
+            format!("{kv_heads} key heads for {heads} query heads"),
+            "each key head must serve the same number of query heads",
             "choose a divisor of the number of heads",
         ));
     }
@@ -385,9 +382,9 @@ fn sizes(params: &Params) -> Result<Shape, Reason> {
     let rotary = params.text("positions") == Some("rotary");
     if rotary && !head_dim.is_multiple_of(2) {
         return Err(Reason::new(
-            format!("rotary positions of heads of {head_dim}"),
-            "they turn pairs of numbers, and one is left over",
-            "choose heads of an even length",
+            format!("rotary positions with head dimension {head_dim}"),
+            "they rotate pairs of elements, and the dimension is odd",
+            "choose an even head dimension",
         ));
     }
     let (dtype, vocabulary) = (dtype(params)?, newer(params, "vocabulary", 0)?);
@@ -496,7 +493,7 @@ impl Prepared for Case<'_> {
 }
 
 impl Case<'_> {
-    /// What the blocks are made of and how a pass is started, by the names of the axes.
+    /// Returns the structure of the blocks and the launch mode, by axis name.
     fn form(&self) -> Fields {
         let Shape { mlp, norm, rotary, fused, .. } = self.shape;
         Fields::new()
@@ -510,9 +507,9 @@ impl Case<'_> {
             .with("positions", if rotary { "rotary" } else { "none" })
     }
 
-    /// What the tokens read at least, each weight, key and value once a token, by the time; and its
-    /// share of what memory can do, where they lie in memory: of the peak, or of what a read of an
-    /// array reaches beside it.
+    /// Returns the bandwidth of the minimum traffic of the tokens (each weight, key and value once
+    /// per token), and, if they are in memory, its share of the memory's limit: of the listed peak,
+    /// or of a measured read of an array.
     fn memory(&self, time_ns: f64) -> Result<Fields, Failure> {
         let info = self.device.info();
         let bytes = self.shape.bytes_read();
@@ -533,7 +530,7 @@ impl Case<'_> {
     }
 }
 
-/// The best of a few reads of an array that no cache holds, in GB/s.
+/// Returns the best of several reads of an array that exceeds all caches, in GB/s.
 fn read_beside(device: &dyn Device, options: &Options) -> Result<f64, Failure> {
     const TRIES: u32 = 5;
     let info = device.info();
@@ -552,7 +549,7 @@ fn read_beside(device: &dyn Device, options: &Options) -> Result<f64, Failure> {
     Ok(gigabytes_per_second(timed.operation.bytes_moved(), best))
 }
 
-/// Whose blocks these are, or at least whose sizes they have: GPT-2's have biases, too.
+/// Returns the model with these blocks, or with blocks of the same sizes: GPT-2 also has biases.
 fn model_name(shape: &Shape) -> Option<&'static str> {
     let like_llama = shape.rotary && shape.norm == NormalizeOp::RmsNorm;
     let is_whole = (shape.layers, shape.vocabulary) == (32, 128_256);

@@ -1,5 +1,5 @@
-//! How long a runtime compiler takes to make kernels, by source, architecture and level of
-//! optimization. It runs on the host; no GPU is needed.
+//! Compile time of kernels with a runtime compiler, by source, architecture and optimization level.
+//! It runs on the host and needs no GPU.
 
 use std::time::Duration;
 
@@ -17,22 +17,22 @@ use crate::benchmark::{
 };
 use crate::timed::check_time;
 
-/// hiprtc and NVRTC, whole sources.
+/// Compilation of whole sources with hiprtc and NVRTC.
 pub(super) struct KernelCompilation;
 
-/// How long the question may take whether the compiler knows an architecture.
+/// Time limit for checking whether the compiler supports an architecture.
 const ASKING: Duration = Duration::from_mins(1);
 
-/// No compiler reads its source sooner.
+/// Lower bound on the time of a compilation.
 const SHORTEST: Duration = Duration::from_nanos(100);
 
 const AXES: &[AxisInfo] = &[
-    AxisInfo::value("arch", "what it is compiled for", AxisKind::Architecture),
-    AxisInfo::value("source", "file of this program's kernels", AxisKind::Choice(SOURCES)),
-    AxisInfo::value("opt", "level of optimization", AxisKind::Choice(&["O0", "O1", "O2", "O3"])),
+    AxisInfo::value("arch", "target architecture", AxisKind::Architecture),
+    AxisInfo::value("source", "kernel source file of this program", AxisKind::Choice(SOURCES)),
+    AxisInfo::value("opt", "optimization level", AxisKind::Choice(&["O0", "O1", "O2", "O3"])),
     AxisInfo::with_default(
         "compilation",
-        "cold: compiled each time; warm: read from this program's cache of kernels on disk",
+        "cold: compiled each time; warm: read from this program's kernel cache on disk",
         "cold",
         AxisKind::Choice(&["cold", "warm"]),
     ),
@@ -52,7 +52,7 @@ impl Benchmark for KernelCompilation {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "kernel-compilation",
-            about: "Time of the runtime compiler, by source, architecture and optimization; needs no GPU",
+            about: "Kernel compile time by source, architecture and optimization; needs no GPU",
             axes: AXES,
             runs_on: RunsOn::Host(compiler::BACKENDS),
             iterations: Iterations::Long,
@@ -127,23 +127,19 @@ impl Benchmark for KernelCompilation {
 }
 
 fn no_program(error: &std::io::Error) -> Reason {
-    Reason::new(
-        "compiler",
-        format!("the system does not tell which program this is: {error}"),
-        "mount /proc",
-    )
+    Reason::new("compiler", format!("cannot find the path of this program: {error}"), "mount /proc")
 }
 
-/// One source, compiled again and again.
+/// A source that is compiled repeatedly.
 struct Compiling {
     compiler: Box<dyn KernelCompiler>,
     job: Job,
-    /// Size of the code object.
+    /// Size of the code object in bytes.
     bytes: usize,
 }
 
 impl Compiling {
-    /// Compiles once; the code must be for what was asked.
+    /// Compiles once and checks that the code is for the requested architecture.
     fn compile(&self) -> Result<CodeObject, Failure> {
         let made = self.compiler.compile(&self.job).map_err(Failure::Failed)?;
         if made.target.as_deref() == Some(&self.job.arch) {
@@ -153,13 +149,16 @@ impl Compiling {
             "wrong result",
             match &made.target {
                 Some(target) => {
-                    format!("{} was asked for, the code object is for {target}", self.job.arch)
+                    format!("{} was requested, but the code object is for {target}", self.job.arch)
                 }
                 None => {
-                    format!("{} was asked for, and what was made names no known CPU", self.job.arch)
+                    format!(
+                        "{} was requested, but the code object specifies no known architecture",
+                        self.job.arch
+                    )
                 }
             },
-            "reinstall the compiler; when it stays, report it",
+            "reinstall the compiler; if it fails again, report this as a bug",
         )))
     }
 }
@@ -176,11 +175,11 @@ impl Prepared for Compiling {
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
         check_time(time_ns)?;
         if time_ns < SHORTEST.as_secs_f64() * 1e9 {
-            let why = format!("{time_ns} ns is less than reading the source takes");
+            let why = format!("{time_ns} ns is less than the time to read the source");
             return Err(Failure::Failed(Reason::new(
                 "impossible result",
                 why,
-                "suspect a cache, and report it",
+                "suspect a compiler cache, and report this as a bug",
             )));
         }
         let mut fields =

@@ -1,4 +1,4 @@
-//! Memory latency: how long one read takes when the next cannot begin before it ends.
+//! Memory latency: the time of one read if the next cannot start before it ends.
 
 use rsb_device::operation::PointerChase;
 use rsb_device::{Device, DeviceInfo, Operation};
@@ -12,7 +12,7 @@ use crate::benchmark::{
 use crate::plausibility::{SHORTEST_LATENCY_NS, lies_in};
 use crate::timed::{PreparedCase, SEED, Timed};
 
-/// A random walk over cache lines.
+/// Random walk over cache lines.
 pub(super) struct MemoryLatency;
 
 const AXES: &[AxisInfo] = &[
@@ -20,20 +20,19 @@ const AXES: &[AxisInfo] = &[
     NUMA,
     AxisInfo::with_default(
         "path",
-        "of a GPU's reads: vector, as most kernels read; scalar, AMD's cache for what all threads \
-         read alike",
+        "read path of a GPU: vector, as in most kernels; scalar, through AMD's scalar data cache",
         "vector",
         AxisKind::Choice(&["vector", SCALAR]),
     ),
 ];
 
-/// Reads through the scalar data cache.
+/// Path through the scalar data cache.
 const SCALAR: &str = "scalar";
 
-/// Bytes from one node to the next: a cache line of every CPU and GPU here.
+/// Bytes between nodes: a cache line of every supported CPU and GPU.
 const LINE: u64 = 64;
 
-/// Reads in one iteration: long enough that starting it does not count, a millisecond at most.
+/// Reads per iteration: enough that the launch is negligible, and a millisecond at most.
 const ACCESSES: u64 = 8191;
 
 impl Benchmark for MemoryLatency {
@@ -49,8 +48,8 @@ impl Benchmark for MemoryLatency {
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let (cache, memory) = (last_level_cache(device), beyond_caches(device) * 2);
-        // Well beyond the second level, yet a part of the last that others on the machine leave
-        // alone.
+        // Well beyond L2, but a part of the last-level cache small enough not to be evicted by
+        // other programs.
         let middle = (cache / 16).next_power_of_two().max(2 << 20);
         let chosen = match breadth {
             Breadth::Quick => vec![16 << 10, middle, memory],
@@ -74,7 +73,7 @@ impl Benchmark for MemoryLatency {
         if !(2..=u64::from(u32::MAX)).contains(&nodes) {
             return Err(Reason::new(
                 format!("a walk over {nodes} cache lines"),
-                "it needs at least two, and fewer than 2³²",
+                "a walk needs at least two, and fewer than 2³²",
                 "choose a size between 128 bytes and 256 GiB",
             ));
         }
@@ -97,16 +96,17 @@ impl Benchmark for MemoryLatency {
     }
 }
 
-/// The fields of a walk over `size` bytes whose reads take `time_ns` together.
+/// Returns the fields of a walk over `size` bytes whose reads take `time_ns` in total.
 pub(super) fn fields(timed: &Timed<'_>, time_ns: f64, size: u64) -> Result<Fields, Failure> {
     let latency = time_ns / ACCESSES as f64;
     if latency < SHORTEST_LATENCY_NS {
         return Err(Failure::Failed(Reason::new(
             "impossible result",
             format!(
-                "{latency:.2} ns a read is less than the {SHORTEST_LATENCY_NS:.2} ns of any cache"
+                "{latency:.2} ns per read is below the minimum of {SHORTEST_LATENCY_NS:.2} ns for \
+                 any cache"
             ),
-            "suspect the clock: run it again, then report it",
+            "suspect the clock: run again; if it fails again, report this as a bug",
         )));
     }
     let mut fields = timed.common_fields().with("size_bytes", size);

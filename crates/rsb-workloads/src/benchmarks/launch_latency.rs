@@ -1,4 +1,4 @@
-//! What it costs to start a kernel: alone, in a row, and recorded as a graph.
+//! Cost of launching a kernel: individually, back to back, and recorded as a graph.
 
 use rsb_device::operation::{Launch, LaunchMode};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -9,14 +9,14 @@ use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult, RunsOn};
 use crate::timed::{Pace, PreparedCase, Timed};
 
-/// Kernels that do nothing.
+/// Launch latency of empty kernels.
 pub(super) struct LaunchLatency;
 
-/// No device starts a kernel sooner after another, in nanoseconds: a packet has to be read and its
-/// end written.
+/// Lower bound on the time between launches on any device in nanoseconds: a packet has to be read
+/// and its completion written.
 const SHORTEST_NS: f64 = 5.0;
 
-/// Started, then waited for.
+/// Mode that waits for each launch.
 const SINGLE: &str = "single";
 
 const MODES: &[&str] = &[SINGLE, "back-to-back", "graph"];
@@ -24,18 +24,18 @@ const MODES: &[&str] = &[SINGLE, "back-to-back", "graph"];
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "launch_mode",
-        "single: started, then waited for; back-to-back: one call for each; graph: one call for \
+        "single: one launch, then a wait; back-to-back: one call per kernel; graph: one call for \
          all",
         AxisKind::Choice(MODES),
     ),
-    AxisInfo::with_default("kernels", "kernels in one iteration", "1", AxisKind::Count),
+    AxisInfo::with_default("kernels", "kernels per iteration", "1", AxisKind::Count),
 ];
 
 impl Benchmark for LaunchLatency {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "launch-latency",
-            about: "Cost of starting a kernel: alone, in a row, as a graph",
+            about: "Cost of launching kernels: single, back to back, or as a graph",
             axes: AXES,
             runs_on: RunsOn::Gpus,
             ..BenchmarkInfo::DEFAULT
@@ -60,7 +60,7 @@ impl Benchmark for LaunchLatency {
             Some("graph") => LaunchMode::Graph,
             Some("single") if kernels > 1 => {
                 return Err(Reason::new(
-                    format!("{kernels} kernels one by one"),
+                    format!("{kernels} kernels in a single launch"),
                     "a single launch has one kernel",
                     "choose kernels=1, or another launch_mode",
                 ));
@@ -82,10 +82,11 @@ impl Benchmark for LaunchLatency {
                 return Err(Failure::Failed(Reason::new(
                     "impossible result",
                     format!(
-                        "{each:.2} ns a kernel is less than the {SHORTEST_NS} ns of any device"
+                        "{each:.2} ns per kernel is below the minimum of {SHORTEST_NS} ns for any \
+                         device"
                     ),
-                    "suspect the clock, or kernels that were never started: run it again, then \
-                     report it",
+                    "suspect the clock, or kernels that were never launched: run again; if it \
+                     fails again, report this as a bug",
                 )));
             }
             let mut fields = timed.common_fields();

@@ -1,5 +1,5 @@
-//! Memory of the GPU, memory of the host and the link between them, side by side: what it costs to
-//! keep a tensor where.
+//! Memory of the GPU, memory of the host and the link between them: the cost of keeping a tensor in
+//! each.
 
 use rsb_device::device::no_peer;
 use rsb_device::operation::{
@@ -21,10 +21,10 @@ use crate::benchmark::{
 use crate::peer_copy::{PeerCopy, PeerDirection};
 use crate::timed::{PreparedCase, Timed};
 
-/// Work within each memory, transfers over the link.
+/// Work within each memory, and transfers over the link.
 pub(super) struct MemoryTiers;
 
-/// Fits in the first cache of anything.
+/// Size that fits in the nearest cache of any device.
 const SMALLEST: u64 = 8 << 10;
 
 const MEMORIES: &[&str] = &["device", "host"];
@@ -37,22 +37,21 @@ const WITHIN: &[&str] = &["read", "write", "triad", "read_write", "latency"];
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "tier",
-        "memory of the device, of the host (by all its threads), or the link between: one way, or \
-         both at once; peer: \
-         from the device to the next one",
+        "memory of the device or the host (all threads), or the link between them, in one or both \
+         directions; peer: from the device to the next one",
         AxisKind::Choice(TIERS),
     ),
-    AxisInfo::value("size", "bytes in each array", AxisKind::Bytes),
+    AxisInfo::value("size", "bytes per array", AxisKind::Bytes),
     AxisInfo::with_default(
         "operation",
-        "copy; within a memory also read, write, triad, read_write, and latency: dependent reads \
-         by one thread",
+        "copy; within one memory also read, write, triad, read_write, and latency (dependent reads \
+         by one thread)",
         "copy",
         AxisKind::Choice(&["copy", "read", "write", "triad", "read_write", "latency"]),
     ),
     AxisInfo::with_default(
         "dtype",
-        "data type of the elements, within a memory",
+        "data type of the elements, within one memory",
         "f32",
         AxisKind::Dtype,
     ),
@@ -69,7 +68,7 @@ impl Benchmark for MemoryTiers {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "memory-tiers",
-            about: "The GPU's memory, the host's memory and the link between them, compared",
+            about: "Comparison of GPU memory, host memory and the link between them",
             axes: AXES,
             group: Some(BenchmarkGroup::Memory),
             is_sized_by_caches: true,
@@ -90,15 +89,15 @@ impl Benchmark for MemoryTiers {
         if tier != "host" && params.text("numa").is_some_and(|numa| numa != "any") {
             return Err(Reason::new(
                 format!("numa of {tier}"),
-                "only memory of the host lies at nodes that threads can be tied to here",
-                "choose tier=host, or leave `numa` out",
+                "only host memory has NUMA nodes that threads can be bound to",
+                "choose tier=host, or omit `numa`",
             ));
         }
         if (is_link && work != "copy") || (dtype != Dtype::F32 && (is_link || work == "latency")) {
             return Err(Reason::new(
                 format!("{work} of {dtype} by {tier}"),
-                "a link carries bytes, and a chain of reads has no data type",
-                "choose copy and f32 for a link, f32 for latency",
+                "links support only copies, and links and latency have no data type",
+                "choose operation=copy and dtype=f32 for a link, dtype=f32 for latency",
             ));
         }
         if work == "latency" {
@@ -108,8 +107,8 @@ impl Benchmark for MemoryTiers {
         let transfer =
             |direction| Transfer { direction, host_memory: HostMemory::Pinned, bytes: size };
         let pattern: StreamPattern = work.parse().unwrap_or(StreamPattern::Copy);
-        // Around the caches, as the host's memory is filled fastest; a read has nothing to store,
-        // and what is written where it was read is in the caches.
+        // Non-temporal stores fill host memory fastest. A read has no stores, and data written in
+        // place is already in the caches.
         let around =
             tier == "host" && !matches!(pattern, StreamPattern::Read | StreamPattern::ReadWrite);
         let stores = if around { Stores::NonTemporal } else { Stores::Temporal };
@@ -131,7 +130,7 @@ impl Benchmark for MemoryTiers {
         let needed = self.operation(params)?.footprint_bytes();
         Ok(match params.text("tier") {
             Some("host") => 0,
-            // The other end is another GPU's.
+            // The other end belongs to another GPU.
             Some(PEER) => needed / 2,
             _ => needed,
         })
@@ -179,7 +178,7 @@ impl Benchmark for MemoryTiers {
                 Operation::PointerChase(_) => latency::fields(timed, time_ns, size)?,
                 _ => rates(timed, time_ns)?.with("size_bytes", size),
             };
-            // Of one read, else of the whole array.
+            // Latency of one read, otherwise time of the whole array.
             let latency_ns = fields.number("latency_ns").unwrap_or(time_ns);
             fields.set("latency_us", latency_ns / 1e3);
             fields.set("memory_tier", tier.clone());
@@ -188,7 +187,7 @@ impl Benchmark for MemoryTiers {
     }
 }
 
-/// The device after this one, round again.
+/// Returns the next device, wrapping around.
 fn next(device: &dyn Device) -> Result<Option<u32>, Failure> {
     let (own, peers) = (device.info().device.index, device.peers());
     match peers.iter().find(|&&peer| peer > own).or(peers.first()) {
@@ -197,7 +196,7 @@ fn next(device: &dyn Device) -> Result<Option<u32>, Failure> {
     }
 }
 
-/// A copy to the next device, in the terms of the other tiers.
+/// A copy to the next device, with the fields of the other tiers.
 struct TierCopy<'d>(PeerCopy<'d>);
 
 impl Prepared for TierCopy<'_> {
@@ -211,13 +210,13 @@ impl Prepared for TierCopy<'_> {
     }
 }
 
-/// The cases for a GPU in a host. Sizes are the GPU's, but the largest within a memory is one that
-/// the caches before it do not hold: the host's own, or the GPU's last (256 MiB on an MI300X, as
-/// much as a whole array would be).
+/// Returns the cases for a GPU and its host. Sizes depend on the GPU, except that the largest size
+/// in a memory exceeds the caches in front of it: those of the host, or the last of the GPU (256
+/// MiB on an MI300X, as large as a whole array would be).
 fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec<Grid> {
     let large = largest(device);
     let of_host = large.max(stream_size(host, last_level_caches(host)));
-    // Software that stands for a GPU has no memory of its own.
+    // Software that emulates a GPU has no memory of its own.
     let is_real = device.device_type == DeviceType::Gpu;
     let of_device =
         if is_real { large.max(stream_size(device, last_level_cache(device))) } else { large };
@@ -263,12 +262,12 @@ fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec
     grids
 }
 
-/// The sizes below `most`, then `most` itself. `large` is the size of a whole array.
+/// Returns the sizes below `most`, then `most`. `large` is the size of a whole array.
 fn sizes_up_to(most: u64, breadth: Breadth, large: u64) -> Vec<u64> {
     let mut all = match breadth {
         Breadth::Quick => Vec::new(),
         Breadth::Standard => vec![large / 16],
-        // From the first cache on.
+        // Starts at a size within the nearest cache.
         Breadth::Full => {
             std::iter::successors(Some(SMALLEST), |size| size.checked_mul(4)).collect()
         }
@@ -278,7 +277,8 @@ fn sizes_up_to(most: u64, breadth: Breadth, large: u64) -> Vec<u64> {
     all
 }
 
-/// Both ways at once where a backend has two queues, and not in a hurry.
+/// Returns the link tiers. Bidirectional transfers require a backend with two queues and are not in
+/// the quick suite.
 fn links(breadth: Breadth, device: &DeviceInfo) -> &'static [&'static str] {
     if breadth > Breadth::Quick && is_by_vendor(device) {
         LINKS
@@ -287,8 +287,8 @@ fn links(breadth: Breadth, device: &DeviceInfo) -> &'static [&'static str] {
     }
 }
 
-/// The CPU, beside the GPU that the case is about. It lives as long as the process, which is a
-/// worker with this one case: nobody else would own it.
+/// Opens the CPU in addition to the GPU of the case. It is leaked and lives as long as the process,
+/// which is a worker for this one case.
 fn host(backends: &Registry) -> Result<&'static dyn Device, Reason> {
     Ok(Box::leak(backends.open("cpu:0")?))
 }
@@ -301,8 +301,9 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// The sizes of `tier` if the host has `threads` threads, `memory_bytes` of memory and a
-    /// last-level cache of 105 MiB for every 32 threads, and the GPU a last cache of `cache`.
+    /// Returns the sizes of `tier` for a host with `threads` threads, `memory_bytes` of memory and
+    /// a last-level cache of 105 MiB per 32 threads, and a GPU with a last-level cache of `cache`
+    /// bytes.
     fn sizes_of(
         tier: &str,
         breadth: Breadth,

@@ -1,4 +1,4 @@
-//! Transfers between host and GPU, and within the GPU: how fast a tensor gets there and back.
+//! Transfers between host and GPU, and within the GPU.
 
 use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -13,31 +13,32 @@ use crate::benchmark::{
 use crate::plausibility::{check, check_bandwidth, set_note};
 use crate::timed::{Pace, PreparedCase, Timed};
 
-/// To the GPU, from the GPU, both at once, within the GPU.
+/// Transfers to the GPU, from the GPU, in both directions at once, and within the GPU.
 pub(super) struct MemoryTransfer;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// The largest transfer of any breadth, to a GPU.
+/// Largest transfer of any suite to a GPU.
 const LARGEST: u64 = 256 * MIB;
 
-/// The same where software stands for a GPU.
+/// Largest transfer to software that emulates a GPU.
 const LARGEST_OF_SOFTWARE: u64 = 32 * MIB;
 
-/// Transfers up to this size are waited for one by one: what counts of them is when they are done.
+/// Largest transfer that is waited for individually, since completion latency matters for small
+/// ones.
 const SMALL: u64 = 64 * KIB;
 
-/// More than any link between a host and a GPU carries one way (NVLink-C2C: 450), in GB/s.
+/// Upper bound on the one-way bandwidth of any host link in GB/s (NVLink-C2C: 450).
 const ANY_LINK_GB_S: f64 = 1000.0;
 
-/// How far above its nominal rate a link may be measured: clocks of host and GPU differ.
+/// Tolerance above the nominal rate of a link, since clocks of host and GPU differ.
 const LINK_SLACK: f64 = 1.02;
 
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "direction",
-        "from where to where; bidirectional: to and from the GPU at once",
+        "source and target; bidirectional: to and from the GPU at the same time",
         AxisKind::Choice(&[
             "host-to-device",
             "device-to-host",
@@ -45,10 +46,10 @@ const AXES: &[AxisInfo] = &[
             "bidirectional",
         ]),
     ),
-    AxisInfo::value("size", "bytes in one transfer", AxisKind::Bytes),
+    AxisInfo::value("size", "bytes per transfer", AxisKind::Bytes),
     AxisInfo::with_default(
         "host_memory",
-        "the host's side: pinned in place, or pageable",
+        "type of host memory",
         "pinned",
         AxisKind::Choice(&["pinned", "pageable"]),
     ),
@@ -102,8 +103,8 @@ impl Benchmark for MemoryTransfer {
         if direction == TransferDirection::DeviceToDevice && host_memory == HostMemory::Pageable {
             return Err(Reason::new(
                 "pageable memory within a device",
-                "such a transfer does not touch the host's memory",
-                "leave `host_memory` at pinned for it",
+                "the transfer does not use host memory",
+                "choose host_memory=pinned",
             ));
         }
         Ok(Operation::Transfer(Transfer {
@@ -134,7 +135,8 @@ impl Benchmark for MemoryTransfer {
     }
 }
 
-/// Time and bandwidth of a transfer, beside what the link or the GPU's memory can do.
+/// Returns time and bandwidth of a transfer, and its share of the limit of the link or the GPU's
+/// memory.
 pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> {
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
     let mut fields =
@@ -152,27 +154,27 @@ pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> 
         }
         return Ok(fields);
     }
-    // A link carries as much the other way at the same time.
+    // A link has the same bandwidth in each direction simultaneously.
     let ways = if direction == Some(TransferDirection::Bidirectional) { 2.0 } else { 1.0 };
     match timed.device.link_gb_s() {
         Some(peak) => {
-            check(rate, LINK_SLACK * ways * peak, "GB/s", "what the link can carry")?;
+            check(rate, LINK_SLACK * ways * peak, "GB/s", "the bandwidth of the link")?;
             fields.set("link_gb_s", peak);
             fields.set("link_percent", 100.0 * rate / (ways * peak));
         }
-        None => check(rate, ways * ANY_LINK_GB_S, "GB/s", "what any link can carry")?,
+        None => check(rate, ways * ANY_LINK_GB_S, "GB/s", "the bandwidth of any known link")?,
     }
     Ok(fields)
 }
 
-/// The largest transfer here: both its ends, with room to spare, fit in the GPU's memory.
+/// Returns the largest transfer of which both ends fit in the GPU's memory with a margin.
 pub(super) fn largest(device: &DeviceInfo) -> u64 {
     let fits = (device.usable_memory_bytes / 4).max(4 * KIB);
     by_kind(device, LARGEST, LARGEST_OF_SOFTWARE)
         .min(fits.next_power_of_two() / if fits.is_power_of_two() { 1 } else { 2 })
 }
 
-/// From 4 KiB on, each `factor` times the one before, and `large`.
+/// Returns sizes from 4 KiB, each `factor` times the previous one, then `large`.
 fn up_to(large: u64, factor: u64) -> Vec<u64> {
     let mut found: Vec<u64> = std::iter::successors(Some(4 * KIB), |size| size.checked_mul(factor))
         .take_while(|&size| size < large)
@@ -181,7 +183,7 @@ fn up_to(large: u64, factor: u64) -> Vec<u64> {
     found
 }
 
-/// Transfers are of whole words of four bytes.
+/// Checks that a transfer consists of whole words of four bytes.
 pub(super) fn whole(size: u64) -> Result<u64, Reason> {
     if size >= 4 && size.is_multiple_of(4) { Ok(size) } else { Err(wrong_size(size)) }
 }
@@ -189,8 +191,8 @@ pub(super) fn whole(size: u64) -> Result<u64, Reason> {
 fn wrong_size(size: u64) -> Reason {
     Reason::new(
         format!("a transfer of {size} bytes"),
-        "it moves whole words of four bytes",
-        "choose a multiple of four from 4 on",
+        "transfers move words of four bytes",
+        "choose a positive multiple of four",
     )
 }
 

@@ -1,5 +1,5 @@
-//! Several GPUs in one process: how a task scales that they share (strong) or that grows with them
-//! (weak), and what passes from each GPU to each other.
+//! Several GPUs in one process: strong and weak scaling of a task, and copies between each pair of
+//! GPUs.
 
 mod training;
 
@@ -26,7 +26,7 @@ use training::Training;
 /// Scaling, and bandwidth between GPUs.
 pub(super) struct MultiGpu;
 
-/// A node of eight MI300X in CPX has 64 partitions.
+/// Positions of peers; a node of eight MI300X in CPX mode has 64 partitions.
 #[rustfmt::skip]
 const POSITIONS: &[&str] = &[
     "none", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19",
@@ -35,48 +35,48 @@ const POSITIONS: &[&str] = &[
     "60", "61", "62", "63",
 ];
 
-/// GPUs of a node, and partitions of a GPU at most: those are copied between in every pair.
+/// Maximum GPUs per node, and partitions per GPU; all pairs within a group of this size are
+/// measured.
 const OCTET: u32 = 8;
 
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "operation",
-        "triad, gemm or a step of data-parallel training on several GPUs; peer-copy from this GPU \
-         to another, or \
-         peer-exchange, both ways at once",
+        "triad, gemm or a data-parallel training step on several GPUs; peer-copy: from this GPU to \
+         another; peer-exchange: both directions at once",
         AxisKind::Choice(&["triad", "gemm", "data-parallel", "peer-copy", "peer-exchange"]),
     ),
     DTYPE,
     AxisInfo::value("size", "bytes of one array or matrix, or of all weights", AxisKind::Bytes),
     AxisInfo::with_default(
         "scaling",
-        "strong: the GPUs share the task; weak: each has one of this size",
+        "strong: the GPUs share one task of this size; weak: each GPU has one",
         "strong",
         AxisKind::Choice(&["strong", "weak"]),
     ),
-    AxisInfo::with_default("num_gpus", "GPUs that work on it", "2", AxisKind::Count),
+    AxisInfo::with_default("num_gpus", "number of GPUs", "2", AxisKind::Count),
     AxisInfo::with_default(
         "peer",
-        "for copies, position of the GPU at the other end",
+        "for copies, index of the other GPU",
         "none",
         AxisKind::Choice(POSITIONS),
     ),
     AxisInfo::with_default(
         "batch_size",
-        "for data-parallel, rows of the batch: of all GPUs, or of each (weak)",
+        "for data-parallel, rows of the batch on all GPUs, or per GPU (weak)",
         BATCH,
         AxisKind::Count,
     ),
     AxisInfo::with_default(
         "overlap",
-        "for data-parallel, whether gradients are summed beside the backward pass",
+        "for data-parallel, whether gradients are summed during the backward pass",
         "off",
         AxisKind::Choice(&["off", "on"]),
     ),
 ];
 
-/// Bytes of an array that `count` GPUs share, so that each one's part is beyond its caches; what
-/// software does for a GPU stays small.
+/// Returns the bytes of an array shared by `count` GPUs, so that each part exceeds the caches of
+/// its GPU. Small for software that emulates GPUs.
 fn triad_size(device: &DeviceInfo, count: u64) -> u64 {
     if device.device_type != DeviceType::Gpu {
         return MIB;
@@ -85,7 +85,7 @@ fn triad_size(device: &DeviceInfo, count: u64) -> u64 {
     affordable(device, each.saturating_mul(count))
 }
 
-/// Rows of a batch, and where software stands for GPUs.
+/// Rows of a batch, for GPUs and for software that emulates them.
 const BATCH: &str = "1024";
 const BATCH_OF_SOFTWARE: &str = "64";
 
@@ -95,8 +95,7 @@ impl Benchmark for MultiGpu {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "multi-gpu",
-            about: "Strong and weak scaling over several GPUs, a step of training, and bandwidth from each \
-GPU to each other",
+            about: "Scaling over several GPUs, a training step, and bandwidth between GPUs",
             axes: AXES,
             group: Some(BenchmarkGroup::Scaling),
             runs_on: RunsOn::Gpus,
@@ -107,9 +106,9 @@ GPU to each other",
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let own = device.device.index;
-        // The first GPU is at the head of every team; the others would only say the same again.
+        // The first GPU leads every group; others would repeat the same measurements.
         let is_head = own == 0;
-        // Software that stands for GPUs is slow.
+        // Software that emulates GPUs is slow.
         let size = if device.device_type == DeviceType::Gpu { 64 * MIB } else { MIB };
         let mut grids = Vec::new();
         if is_head {
@@ -130,7 +129,7 @@ GPU to each other",
                     scaled_grid("triad", triad_size(device, 1), &["weak"], counts),
                     scaled_grid("gemm", size, &["strong", "weak"], counts),
                     step_grid(device, "f32", size, &["strong", "weak"], counts, &["off", "on"]),
-                    // As models are trained.
+                    // The usual data type for training.
                     step_grid(device, "bf16", size, &["strong", "weak"], counts, &["on"]),
                 ]);
             }
@@ -152,8 +151,8 @@ GPU to each other",
         grids
     }
 
-    /// What the first GPU takes; it is also the one that does the whole task alone, for the
-    /// speed-up.
+    /// Returns the bytes used on the first GPU, which also runs the whole task by itself to compute
+    /// the speedup.
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         let task = Task::of(params)?;
         if task.kind == Kind::Step {
@@ -191,8 +190,8 @@ fn copy_grid(operations: &[&str], peers: Vec<String>, every: &[u64]) -> Grid {
     ])
 }
 
-/// The other GPUs of the eight that `own` is one of; for the first of eight, that of the eight
-/// before, too.
+/// Returns the other GPUs in the group of eight of `own`, and, for the first GPU of a group, the
+/// first of the previous group.
 fn peers_of(own: u32) -> Vec<String> {
     let first = own / OCTET * OCTET;
     let mut peers: Vec<String> = (first..first + OCTET)
@@ -215,8 +214,8 @@ fn scaled_grid(operation: &str, size: u64, kinds: &[&str], counts: &[&str]) -> G
     ])
 }
 
-/// Triads that `counts` GPUs share. That of more GPUs is larger, so that the part of each is beyond
-/// its caches.
+/// Returns triads shared by `counts` GPUs. The size grows with the count, so that each part exceeds
+/// the caches.
 fn shared_triads(device: &DeviceInfo, counts: &[u64]) -> Vec<Grid> {
     let mut grids = Vec::with_capacity(counts.len());
     for &count in counts {
@@ -226,7 +225,7 @@ fn shared_triads(device: &DeviceInfo, counts: &[u64]) -> Vec<Grid> {
     grids
 }
 
-/// Steps of data-parallel training, with the batch that `device` is fast enough for.
+/// Returns steps of data-parallel training, with a batch size that suits `device`.
 fn step_grid(
     device: &DeviceInfo,
     dtype: &str,
@@ -247,7 +246,7 @@ fn step_grid(
     ])
 }
 
-/// What is done.
+/// Type of a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Triad,
@@ -258,7 +257,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Of what copies between two GPUs.
+    /// Returns the direction of a copy between two GPUs.
     const fn direction(self) -> Option<PeerDirection> {
         match self {
             Self::Copy => Some(PeerDirection::OneWay),
@@ -268,7 +267,7 @@ impl Kind {
     }
 }
 
-/// One case, without the GPUs.
+/// A case without its GPUs.
 #[derive(Clone, Copy)]
 struct Task {
     kind: Kind,
@@ -276,7 +275,7 @@ struct Task {
     size: u64,
     weak: bool,
     peer: Option<u32>,
-    /// Rows of the batch of a step, and whether it sums beside the backward pass.
+    /// Rows of the batch of a step, and whether gradients are summed during the backward pass.
     batch: u64,
     overlapped: bool,
 }
@@ -308,28 +307,28 @@ impl Task {
         {
             return Err(Reason::new(
                 "parameters of the case",
-                "only data-parallel has a batch, and sums beside the backward pass",
-                "choose --axis operation=data-parallel, or leave `batch_size` and `overlap` out",
+                "only data-parallel has a batch and an overlap",
+                "choose --axis operation=data-parallel, or omit `batch_size` and `overlap`",
             ));
         }
         if kind.direction().is_some() != peer.is_some() {
             return Err(Reason::new(
                 "parameters of the case",
-                "only copies between GPUs need the position of the other one, and always",
-                "choose --axis operation=peer-copy with --axis peer=1, or leave `peer` out",
+                "copies between GPUs require `peer`, and other operations do not accept it",
+                "choose --axis operation=peer-copy with --axis peer=1, or omit `peer`",
             ));
         }
         if task.size < 4096 {
             return Err(Reason::new(
                 format!("{} bytes", task.size),
-                "that is too little to share among GPUs",
+                "the size is too small to share among GPUs",
                 "choose at least 4KiB",
             ));
         }
         Ok(task)
     }
 
-    /// A step with a `parts`-th of the batch.
+    /// Returns a step with `1 / parts` of the batch.
     fn step(self, parts: u64) -> StepShape {
         let weights = self.size / self.dtype.bytes(1) / StepShape::LAYERS;
         StepShape {
@@ -339,7 +338,7 @@ impl Task {
         }
     }
 
-    /// One GPU has nobody to sum with.
+    /// Returns the synchronization mode; a single GPU needs none.
     const fn gradient_sync(self, count: u32) -> GradientSync {
         match (count, self.overlapped) {
             (0 | 1, _) => GradientSync::Never,
@@ -348,7 +347,8 @@ impl Task {
         }
     }
 
-    /// A `parts`-th of it. Triads are cut into stretches, products by rows of the result.
+    /// Returns `1 / parts` of the operation. Triads are split into ranges, products by rows of the
+    /// result.
     fn operation(self, parts: u64) -> Operation {
         let parts = parts.max(1);
         let elements = self.size / self.dtype.bytes(1);
@@ -382,7 +382,8 @@ struct Scaled<'d> {
 }
 
 impl Scaled<'_> {
-    /// Time of what one GPU alone is compared with: the whole task, or its share of a growing one.
+    /// Returns the time on one GPU for comparison: of the whole task, or of one share under weak
+    /// scaling.
     fn alone_ns(&mut self, time_ns: f64) -> Result<f64, Failure> {
         const SAMPLES: u32 = 7;
         const SAMPLE_NS: f64 = 2e7;
@@ -500,12 +501,12 @@ mod tests {
         check_skipped(
             &machine(1),
             &scaled_params("triad", "strong", "2"),
-            "rocm lets one process use 1 device here",
+            "rocm allows one process only 1 device here",
         );
         check_skipped(
             &machine(2),
             &scaled_params("triad", "strong", "4"),
-            "rocm lets one process use 2 devices here",
+            "rocm allows one process only 2 devices here",
         );
         check_skipped(
             &machine(1),
@@ -515,7 +516,7 @@ mod tests {
         check_skipped(
             &machine(2),
             &scaled_params("peer-copy", "strong", "2").with("peer", "5"),
-            "there are the devices 1",
+            "other devices next to rocm:0: 1",
         );
         check_skipped(
             &machine(2),

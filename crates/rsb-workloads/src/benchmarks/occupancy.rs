@@ -1,5 +1,4 @@
-//! How full kernels keep a GPU, and what that is worth: resident waves beside the time, over the
-//! size of a block.
+//! Occupancy of a GPU and its effect: resident waves and time, by block size.
 
 mod calculator;
 
@@ -20,10 +19,10 @@ use crate::plausibility::{check_bandwidth, set_note};
 use crate::profiler::{self, CounterTool, KernelProfile};
 use crate::timed::{PreparedCase, Timed};
 
-/// Kernels of our own at each size of a block.
+/// Native kernels at each block size.
 pub(super) struct OccupancyBenchmark;
 
-/// Those that take blocks of any size, then those that share memory and have a size of their own.
+/// Kernels that support any block size, then those that use shared memory and have a fixed size.
 const OPERATIONS: &[&str] = &[
     "read",
     "write",
@@ -44,38 +43,37 @@ const BLOCKS: &[&str] = &["64", "128", "256", "512", "1024"];
 /// Bytes of an array on a GPU.
 const LARGE: u64 = 64 << 20;
 
-/// Columns of what is normalized along rows.
+/// Columns for row-wise normalization.
 const COLUMNS: u64 = 1024;
 
 const AXES: &[AxisInfo] = &[
     AxisInfo::value("operation", "the kernel", AxisKind::Choice(OPERATIONS)),
     DTYPE,
-    AxisInfo::value("block_size", "threads in a block", AxisKind::Count),
-    AxisInfo::with_default("size", "bytes in each array", "64MiB", AxisKind::Bytes),
+    AxisInfo::value("block_size", "threads per block", AxisKind::Count),
+    AxisInfo::with_default("size", "bytes per array", "64MiB", AxisKind::Bytes),
     AxisInfo::with_default(
         "arch",
-        "here: measured on the GPU; another: calculated from what the compiler says, without a GPU",
+        "here: measured on the GPU; another: calculated from the compiler's output, without a GPU",
         HERE,
         AxisKind::ArchitectureOrHere,
     ),
     AxisInfo::with_default(
         "profiler",
-        "rocprofv3 (ROCm), ncu (CUDA): what the GPU's own counters say of the kernel too, by its \
-         vendor's tool",
+        "rocprofv3 (ROCm) or ncu (CUDA): also read the GPU's hardware counters with the vendor's \
+         tool",
         "none",
         AxisKind::Choice(profiler::NAMES),
     ),
 ];
 
-/// The architecture of the GPU that is here.
+/// The architecture of the GPU of this host.
 const HERE: &str = "here";
 
 impl Benchmark for OccupancyBenchmark {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "occupancy",
-            about: "Resident waves of a kernel beside its time, over the size of a block; calculated where \
-there is no GPU",
+            about: "Occupancy and time of a kernel by block size; calculated if there is no GPU",
             axes: AXES,
             runs_on: RunsOn::GpusAndHost(rsb_device::compiler::BACKENDS),
             ..BenchmarkInfo::DEFAULT
@@ -123,7 +121,7 @@ there is no GPU",
         }
     }
 
-    /// On a GPU the buffers; a calculation needs none.
+    /// Returns the bytes of the buffers on a GPU; a calculation needs none.
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         let needed = self.operation(params)?.footprint_bytes();
         Ok(if params.text("arch").is_none_or(|arch| arch == HERE) { needed } else { 0 })
@@ -137,17 +135,17 @@ there is no GPU",
         if let (true, Some(tool)) =
             (is_calculated, params.text("profiler").and_then(profiler::find_tool))
         {
-            let why = "a calculation launches nothing that a profiler could count";
+            let why = "a calculated case launches no kernel to profile";
             return Err(Reason::new(
                 tool.name,
                 why,
-                "leave `profiler` at none for another architecture",
+                "choose profiler=none for another architecture",
             ));
         }
         if elements < COLUMNS {
             return Err(Reason::new(
                 format!("{name} of {size} bytes"),
-                format!("an array has at least {COLUMNS} elements"),
+                format!("an array needs at least {COLUMNS} elements"),
                 "choose a larger size",
             ));
         }
@@ -173,7 +171,7 @@ there is no GPU",
                 columns: COLUMNS,
             }));
         }
-        // As much arithmetic as is over in milliseconds, whatever the size asked for.
+        // Limited so that it finishes within milliseconds at any requested size.
         let side = elements.isqrt().min(2048);
         Ok(Operation::Gemm(Gemm::new(dtype, side, side, side)))
     }
@@ -192,7 +190,7 @@ there is no GPU",
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
         let arch = params.text("arch").unwrap_or(HERE);
         let block_size = Some(number(params, "block_size").map_err(Failure::Skipped)?);
-        // A library's kernels have no block size to choose; products are asked of our own.
+        // The block size of library kernels cannot be chosen, so products use the native kernel.
         let provider = matches!(operation, Operation::Gemm(_)).then(|| "native".to_owned());
         let options = Options { block_size, provider, ..Options::default() };
         if arch != HERE {
@@ -215,7 +213,7 @@ there is no GPU",
     }
 }
 
-/// Kernels in f32 with each size of block.
+/// Returns kernels in f32 at each block size.
 fn sweep_grid(operations: &[&str], size: u64) -> Grid {
     grid([
         axis("operation", operations),
@@ -225,7 +223,7 @@ fn sweep_grid(operations: &[&str], size: u64) -> Grid {
     ])
 }
 
-/// Kernels that share memory.
+/// Returns kernels that use shared memory.
 fn sharing_grid(types: &[&str], size: u64) -> Grid {
     grid([
         axis("operation", &["sum", "max", "softmax", "layer-norm", "gemm"]),
@@ -235,7 +233,7 @@ fn sharing_grid(types: &[&str], size: u64) -> Grid {
     ])
 }
 
-/// What counts: a tool, where it is, this program, and the case that it is to run under it.
+/// Profiler run: the tool, its path, this program, and the case to profile.
 struct CounterRun {
     tool: &'static CounterTool,
     path: PathBuf,
@@ -249,12 +247,12 @@ impl CounterRun {
     }
 }
 
-/// Where that is asked for.
+/// Prepares the profiler, if requested.
 fn prepare_counters(params: &Params, device: &dyn Device) -> Result<Option<CounterRun>, Reason> {
     let Some(tool) = params.text("profiler").and_then(profiler::find_tool) else { return Ok(None) };
     let place = device.info().device;
     if place.backend != tool.backend {
-        let why = format!("{place} is not reached through {}", tool.backend);
+        let why = format!("{place} is not a device of {}", tool.backend);
         let own = profiler::for_backend(place.backend).map_or("none", |own| own.name);
         return Err(Reason::new(
             tool.name,
@@ -266,7 +264,7 @@ fn prepare_counters(params: &Params, device: &dyn Device) -> Result<Option<Count
     let program = std::env::current_exe().map_err(|error| {
         Reason::new(
             tool.name,
-            format!("the system does not tell which program this is: {error}"),
+            format!("cannot find the path of this program: {error}"),
             "mount /proc",
         )
     })?;
@@ -287,8 +285,8 @@ fn prepare_counters(params: &Params, device: &dyn Device) -> Result<Option<Count
     Ok(Some(CounterRun { tool, path, program, case }))
 }
 
-/// The size of block with which most waves are resident, and what it gains over this one. Kernels
-/// that share memory have a size of their own, and get no advice.
+/// Adds the block size with the most resident waves, and its speedup over this one. Kernels that
+/// use shared memory have a fixed size and get no recommendation.
 fn add_recommendation(
     fields: &mut rsb_model::Fields,
     timed: &mut Timed<'_>,
@@ -320,7 +318,8 @@ fn with_block_size(block_size: u32) -> Options {
     Options { block_size: Some(block_size), ..Options::default() }
 }
 
-/// How many times as long as `other` the case takes: the best of a few turns of each.
+/// Returns the time of the case divided by that of `other`: the best of several alternating runs of
+/// each.
 fn beside(timed: &mut Timed<'_>, other: &mut Timed<'_>) -> Result<f64, Failure> {
     const TURNS: u32 = 7;
     let mut best = [f64::INFINITY; 2];
@@ -330,7 +329,7 @@ fn beside(timed: &mut Timed<'_>, other: &mut Timed<'_>) -> Result<f64, Failure> 
     Ok(best[0] / best[1])
 }
 
-/// What was counted stands beside what was calculated; what was not is null, with the reason.
+/// Adds the profiler's counters. Missing ones are null, with the reason.
 fn add_counters(
     fields: &mut rsb_model::Fields,
     profile: KernelProfile,
@@ -341,8 +340,8 @@ fn add_counters(
     fields.set("sm_efficiency_percent", profile.active_percent());
     fields.set("warp_efficiency_percent", profile.wave_efficiency_percent);
     fields.set("global_memory_efficiency_percent", profile.memory_efficiency_percent(asked));
-    let none = "nothing counted: profiler=rocprofv3 asks AMD's counters and profiler=ncu NVIDIA's, \
-                where this user may";
+    let none = "not counted: profiler=rocprofv3 reads AMD's counters and profiler=ncu NVIDIA's, if \
+                this user has permission";
     fields.set("counters_note", tool.map_or(none, |tool| tool.about));
     let counts = [("grid_size", profile.grid_size), ("block_size", profile.block_size)];
     for (name, count) in counts.into_iter().filter_map(|(name, count)| Some((name, count?))) {
@@ -358,7 +357,7 @@ fn add_counters(
     }
 }
 
-/// Refuses more threads on a compute unit than it can hold.
+/// Rejects more threads on a compute unit than it can hold.
 fn check_resident(found: &Found) -> Result<(), Failure> {
     if found.percent() <= 100.0 {
         return Ok(());
@@ -371,9 +370,9 @@ fn check_resident(found: &Found) -> Result<(), Failure> {
              can hold",
             found.blocks_per_unit, found.block_size, found.max_threads_per_unit
         ),
-        "suspect the driver's calculator of occupancy. On RDNA one count may be of compute units \
-         and the other of \
-         work-group processors, which are two: compare with GPU_ENABLE_WGP_MODE=0, and report it",
+        "suspect the driver's occupancy calculator. On RDNA, one value may be per compute unit and \
+         the other per work-group processor of two units: compare with GPU_ENABLE_WGP_MODE=0, and \
+         report this as a bug",
     )))
 }
 
@@ -420,7 +419,8 @@ mod tests {
         };
         assert!(check_resident(&found).is_ok());
         assert!(check_resident(&Found { blocks_per_unit: 1, ..found }).is_ok());
-        // Blocks of a work-group processor over the threads of one of its two compute units.
+        // Counts blocks of a work-group processor against the threads of one of its two compute
+        // units.
         let refused = check_resident(&Found { blocks_per_unit: 16, ..found }).unwrap_err();
         assert!(matches!(refused, Failure::Failed(_)));
         let said = refused.to_string();

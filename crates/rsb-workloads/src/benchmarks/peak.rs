@@ -1,5 +1,4 @@
-//! The highest arithmetic rate that the device reaches when it does nothing but multiply and add in
-//! registers.
+//! Peak arithmetic rate of a device with multiply-adds in registers.
 
 use rsb_device::operation::PeakArithmetic;
 use rsb_device::{Device, DeviceInfo, Operation};
@@ -14,7 +13,7 @@ use crate::benchmark::{
 use crate::plausibility::{best_peak_note, check_core_rate, set_note};
 use crate::timed::{PreparedCase, Timed};
 
-/// Multiply-adds in registers.
+/// Peak arithmetic rate benchmark.
 pub(super) struct ComputePeak;
 
 const AXES: &[AxisInfo] = &[DTYPE, THREADS];
@@ -55,7 +54,7 @@ impl Benchmark for ComputePeak {
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let threads = number(params, "threads").map_err(Failure::Skipped)?;
         let dtype = dtype(params).map_err(Failure::Skipped)?;
-        // A GPU needs more than a CPU to be busy for a while.
+        // A GPU needs more operations than a CPU to be busy for a while.
         let operations = crate::plausibility::burst(device.info(), dtype, threads);
         let operation = Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
         let timed = Timed::from_params(device, operation, params)?;

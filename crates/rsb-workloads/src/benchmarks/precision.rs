@@ -1,5 +1,5 @@
-//! The same work in every data type: how much faster than f32 each is, measured beside it, and how
-//! exact.
+//! The same operation in every data type: its speedup over f32, measured in the same case, and its
+//! accuracy.
 
 use rsb_device::operation::{Convolution, Gemm, Normalize, NormalizeOp};
 use rsb_device::random::{Distribution, Values};
@@ -17,7 +17,7 @@ use crate::benchmark::{
 use crate::plausibility::{Compute, check_bandwidth, set_note};
 use crate::timed::{PreparedCase, SEED, Timed};
 
-/// Data types side by side.
+/// Comparison of data types.
 pub(super) struct Precision;
 
 const AXES: &[AxisInfo] = &[
@@ -29,12 +29,13 @@ const AXES: &[AxisInfo] = &[
     DTYPE,
     AxisInfo::value(
         "n",
-        "sides of the matrices, eight times the channels, rows and columns",
+        "matmul: sides of the matrices; convolution: 8 times the channels; layer-norm: rows and \
+         columns",
         AxisKind::Count,
     ),
     AxisInfo::with_default(
         "over",
-        "type of an element of the work that the speed-up is over",
+        "data type that the speedup is relative to",
         "f32",
         AxisKind::Dtype,
     ),
@@ -45,14 +46,15 @@ const AXES: &[AxisInfo] = &[
 /// Rows and columns of an image.
 const IMAGE: u64 = 28;
 
-/// Input values looked at for what a type loses before anything is computed.
+/// Input values used to compute the rounding error of a type before any computation.
 const LOOKED_AT: usize = 1 << 14;
 
 impl Benchmark for Precision {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "precision",
-            about: "The same work in every data type: speed-up over f32 or another and accuracy side by side",
+            about: "The same operation in each data type: speedup over f32 or another, and \
+                    accuracy",
             axes: AXES,
             group: Some(BenchmarkGroup::Compute),
             ..BenchmarkInfo::DEFAULT
@@ -76,8 +78,8 @@ impl Benchmark for Precision {
         if breadth >= Breadth::Standard {
             if is_cpu(device) {
                 grids.push(grid_of(&["matmul"], &["i8"], size));
-                // Of one provider in every type, so that no library's strength in one type makes
-                // the speed-up.
+                // Uses one provider for every type, so that the speedup does not depend on a
+                // library that is strong in one type.
                 let mut ours = grid_of(&["matmul"], &["f16", "bf16", "i8"], size);
                 ours.push(axis("provider", &["native"]));
                 grids.push(ours);
@@ -85,7 +87,7 @@ impl Benchmark for Precision {
             grids.push(grid_of(&["matmul", "convolution", "layer-norm"], types, size));
         }
         if breadth >= Breadth::Standard && !is_cpu(device) {
-            // What a step down in the types that models run in brings, and costs.
+            // Speedup and error of narrower types over the usual types of models.
             grids.push(grid([
                 axis("operation", &["matmul"]),
                 axis("dtype", &["fp8", "i8"]),
@@ -105,22 +107,21 @@ impl Benchmark for Precision {
         if dtype == Dtype::I8 && name != "matmul" {
             return Err(Reason::new(
                 format!("data type {dtype} in {name}"),
-                "its sums are whole numbers of 32 bits, which only products of matrices are stored \
-                 as here",
+                "its sums are 32-bit integers, and only matrix products can store them",
                 "choose operation=matmul for i8",
             ));
         }
         if name != "matmul" && params.text("provider").is_some_and(|provider| provider != "auto") {
             return Err(Reason::new(
-                format!("{name} by a provider"),
-                "only products of matrices have a choice of libraries",
-                "leave the provider out, or choose operation=matmul",
+                format!("{name} with a provider"),
+                "only matrix products have providers to choose from",
+                "omit the provider, or choose operation=matmul",
             ));
         }
         if size < 8 {
             return Err(Reason::new(
                 format!("size {size}"),
-                "a convolution has an eighth of it",
+                "a convolution has an eighth of it as channels",
                 "choose 8 or more",
             ));
         }
@@ -148,17 +149,17 @@ fn grid_of(operations: &[&str], types: &[&str], size: &str) -> Grid {
     grid([axis("operation", operations), axis("dtype", types), axis("n", &[size])])
 }
 
-/// The type that the speed-up is over. Cases of older records lack it.
+/// Returns the type that the speedup refers to. Cases of older records lack it.
 fn over(params: &Params) -> Result<Dtype, Reason> {
     if params.text("over").is_some() { number(params, "over") } else { Ok(Dtype::F32) }
 }
 
-/// Types that no kernel or library here makes whole operations in: why not depends on what the GPU
-/// has.
+/// Rejects types in which no kernel or library here computes whole operations; the reason depends
+/// on the GPU.
 fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason> {
     let own = info.arch.as_deref().and_then(|arch| Architecture::find(arch).ok());
-    // The vendors' libraries alone make products of tf32 and fp8, where the GPU has instructions
-    // for them.
+    // Only vendors' libraries provide products of tf32 and fp8, if the GPU has instructions for
+    // them.
     let by_library = name == "matmul" && is_by_vendor(info);
     let is_made = !matches!(dtype, Dtype::Tf32 | Dtype::Fp8 | Dtype::I4)
         || (by_library
@@ -170,13 +171,12 @@ fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason>
     let (why, cure) = match own {
         Some(known) if has_instructions(known, dtype) => (
             format!(
-                "{} has instructions for it, but no library called here and no kernel of this \
-                 program makes that \
-                 operation of it here",
+                "{} has instructions for it, but no library or kernel that this program uses \
+                 supports that operation in it",
                 known.target
             ),
             format!(
-                "tensor-core --axis dtype={dtype} measures the unit itself; choose f16, bf16 or i8 \
+                "measure the unit with tensor-core --axis dtype={dtype}, or choose f16, bf16 or i8 \
                  for whole products"
             ),
         ),
@@ -186,32 +186,35 @@ fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason>
                 .filter(|known| has_instructions(known, dtype))
                 .map(|known| known.target)
                 .collect();
-            let there =
-                if others.is_empty() { "none that is known".to_owned() } else { others.join(", ") };
+            let there = if others.is_empty() {
+                "no known architecture".to_owned()
+            } else {
+                others.join(", ")
+            };
             (
-                format!("{} has no instructions for it; those that have are {there}", known.target),
+                format!("{} has no instructions for it; supported by: {there}", known.target),
                 "choose f16, bf16 or i8".to_owned(),
             )
         }
         None => (
-            "no kernel of this program computes in it, so that nothing could be verified"
-                .to_owned(),
-            "choose f64, f32, f16, bf16 or i8; tensor-core shows which types the GPU's units have"
+            "no kernel of this program computes in it, so results could not be verified".to_owned(),
+            "choose f64, f32, f16, bf16 or i8; tensor-core shows the data types that the GPU's \
+             units support"
                 .to_owned(),
         ),
     };
     Err(Reason::new(format!("data type {dtype} in {name}"), why, cure))
 }
 
-/// Whether one of its units computes in `dtype`.
+/// Returns whether one of its units computes in `dtype`.
 fn has_instructions(known: &Architecture, dtype: Dtype) -> bool {
     [Engine::Matrix, Engine::Vector]
         .into_iter()
         .any(|engine| known.per_clock_per_cu(dtype, engine).is_some())
 }
 
-/// The work in `dtype`, to be compared with that in `other`. Where either is fp8, B is stored as
-/// n×k in both: most GPUs have no other products of fp8.
+/// Returns the operation in `dtype`, to be compared with the one in `other`. If either is fp8, both
+/// store B as n×k, since most GPUs support no other products of fp8.
 fn operation(name: &str, dtype: Dtype, size: u64, other: Dtype) -> Operation {
     match name {
         "convolution" => Operation::Convolution(Convolution {
@@ -272,8 +275,8 @@ fn fields(
     Ok(fields)
 }
 
-/// Time and error of the same work in the type that the speed-up is over: the best of several
-/// samples as long as those of the case.
+/// Returns time and error of the operation in the type that the speedup refers to: the best of
+/// several samples as long as those of the case.
 fn reference(
     timed: &Timed<'_>,
     time_ns: f64,
@@ -297,12 +300,12 @@ fn reference(
     Ok((best, beside.accuracy.error))
 }
 
-/// What the type loses of the inputs before anything is computed: max|rounded − exact| /
-/// max|exact|.
+/// Returns the rounding error of the inputs in this type before any computation: max|rounded −
+/// exact| / max|exact|.
 fn input_error(dtype: Dtype) -> f64 {
     let values = Values::new(SEED, 0, Distribution::Signed);
     let mut exact = vec![0.0; LOOKED_AT];
-    // Inputs are made with 24 bits where they are not f64.
+    // Inputs have 24 bits unless they are f64.
     convert::rounded_values(
         if dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 },
         &values,
@@ -311,7 +314,7 @@ fn input_error(dtype: Dtype) -> f64 {
     );
     let mut kept = vec![0.0; LOOKED_AT];
     convert::rounded_values(dtype, &values, 0, &mut kept);
-    // Whole numbers stand for their 127th part.
+    // An integer represents a multiple of 1/127.
     let unit = if dtype == Dtype::I8 { 127.0 } else { 1.0 };
     let differences = kept.iter().zip(&exact).map(|(kept, exact)| (kept / unit - exact).abs());
     let largest = exact.iter().fold(0.0_f64, |largest, exact| largest.max(exact.abs()));
@@ -351,7 +354,7 @@ mod tests {
 
     #[test]
     fn the_speed_up_is_over_f32_measured_beside() {
-        // Anything in 16 bits takes half of the time.
+        // All 16-bit operations take half the time.
         let clock = Clock::Function(Box::new(|_, operation: &Operation| match operation.dtype() {
             Some(Dtype::F16) => 500_000.0,
             _ => 1_000_000.0,
@@ -386,12 +389,12 @@ mod tests {
                 Some("gfx90a"),
                 "matmul",
                 "fp8",
-                "gfx90a has no instructions for it; those that have are gfx942",
+                "gfx90a has no instructions for it; supported by: gfx942",
             ),
-            (Some("gfx942:sramecc+:xnack-"), "matmul", "tf32", "no library called here"),
+            (Some("gfx942:sramecc+:xnack-"), "matmul", "tf32", "no library or kernel"),
             (Some("gfx1030"), "layer-norm", "i4", "gfx1030 has instructions"),
             (Some("gfx1030"), "layer-norm", "fp8", "gfx1030 has no instructions"),
-            (None, "convolution", "i8", "32 bits"),
+            (None, "convolution", "i8", "32-bit"),
         ] {
             let mut script = Script::default();
             script.info.arch = arch.map(str::to_owned);

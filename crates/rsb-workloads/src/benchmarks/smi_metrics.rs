@@ -1,6 +1,6 @@
-//! What a GPU's sensors say over a period, as rocm-smi would show it, with the GPU idle or at work.
-//! Under load the time is that of the work: how the GPU holds its clocks is what is judged. It
-//! needs no vendor's tool: the driver's files are read.
+//! Sensors of a GPU over a period, similar to rocm-smi, with the GPU idle or busy. Under load, the
+//! measured time is that of the work, which shows whether the GPU sustains its clocks. It needs no
+//! vendor tool, since it reads the driver's files.
 
 use std::time::{Duration, Instant};
 
@@ -26,25 +26,24 @@ pub(super) struct SmiMetrics;
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "load",
-        "what the GPU does meanwhile: idle, memory (triads) or compute (matrix products)",
+        "load on the GPU: idle, memory (triads) or compute (matrix products)",
         AxisKind::Choice(&["idle", "memory", "compute"]),
     ),
     AxisInfo::with_default(
         "gpu",
-        "whose sensors: those of the device itself, or of the GPU at this address on the bus, \
-         before a runtime is installed",
+        "GPU to read: here, for the device itself, or a PCI address, if no runtime is installed",
         HERE,
         AxisKind::BusAddressOrHere,
     ),
     AxisInfo::with_default(
         "duration_seconds",
-        "how long the sensors are watched",
+        "how long the sensors are read",
         "1",
         AxisKind::NumberOrZero,
     ),
     AxisInfo::with_default(
         "sample_interval_ms",
-        "time between two readings of them",
+        "time between two readings",
         "50",
         AxisKind::Count,
     ),
@@ -53,24 +52,24 @@ const AXES: &[AxisInfo] = &[
 /// The device that runs the case.
 const HERE: &str = "here";
 
-/// Work handed to the GPU at a time, so that it never waits for more.
+/// Duration of work queued at a time, so that the GPU never waits.
 const AHEAD_NS: f64 = 2e7;
 
 impl Benchmark for SmiMetrics {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "smi-metrics",
-            about: "A GPU's sensors over a period: temperature, power, clocks, load, memory, throttling",
+            about: "GPU sensors over time: temperature, power, clocks, load, memory, throttling",
             axes: AXES,
             runs_on: RunsOn::GpusAndSensors,
-            // Each process watches for the whole duration.
+            // Each process samples for the whole duration.
             iterations: Iterations::Long,
             ..BenchmarkInfo::DEFAULT
         }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        // Without a runtime there is no work to give to a GPU.
+        // Without a runtime, no work can be launched on a GPU.
         match breadth {
             _ if is_cpu(device) => vec![fixed_grid("load=idle")],
             Breadth::Quick => vec![fixed_grid("load=idle,compute")],
@@ -99,14 +98,15 @@ fn prepare_in<'d>(
     let [period, interval] = times(params).map_err(Failure::Skipped)?;
     let load = match work(params, device.info().device_type) {
         Some(_) if elsewhere.is_some() => {
-            let cure = "choose load=idle, or install the GPU's runtime and leave `gpu` out";
-            let why = "only its sensors are reached, through the driver's files";
+            let cure = "choose load=idle, or install the GPU's runtime and omit `gpu`";
+            let why = "only its sensors are available, through the driver's files";
             return Err(Failure::Skipped(Reason::new("work for the GPU", why, cure)));
         }
         Some(operation) => Some(Load::prepare(device, operation)?),
         None => None,
     };
-    // What is read is a GPU's, whatever device the case is listed under; a tree of files is none.
+    // The readings belong to a GPU, whatever device the case is listed under; a directory tree of
+    // files is simulated.
     let device_type = elsewhere.map(|_| match options.sysfs_root {
         None => DeviceType::Gpu,
         Some(_) => DeviceType::Simulated,
@@ -115,24 +115,24 @@ fn prepare_in<'d>(
     Ok(Box::new(Case { gpu, load, name, period, interval, device_type }))
 }
 
-/// How much longer than asked for sensors are watched for the sake of a second reading.
+/// Maximum extension of the period to obtain a second reading.
 const LATEST: Duration = Duration::from_secs(5);
 
-/// How long to watch, and the time between two readings.
+/// Returns the period and the time between readings.
 fn times(params: &Params) -> Result<[Duration; 2], Reason> {
-    /// What a watch is for; longer ones overflow nothing, but nobody waits for them.
+    /// Maximum period; longer ones would work, but are not useful.
     const MOST_SECONDS: f64 = 3600.0;
     let seconds: f64 = number(params, "duration_seconds")?;
     let interval: u64 = number(params, "sample_interval_ms")?;
     if !(0.0..=MOST_SECONDS).contains(&seconds) {
-        let why = format!("sensors are watched for at most {MOST_SECONDS} s");
+        let why = format!("sensors are read for at most {MOST_SECONDS} s");
         return Err(Reason::new(format!("duration_seconds={seconds}"), why, "choose 0 to 3600"));
     }
     Ok([Duration::from_secs_f64(seconds), Duration::from_millis(interval.max(1))])
 }
 
-/// The directory in sysfs of the GPU itself, or of that at the address `elsewhere`, when it answers
-/// with at least one figure.
+/// Returns the sysfs directory of the device's GPU, or of that at the address `elsewhere`, if it
+/// has at least one readable sensor.
 fn gpu(
     options: &ProbeOptions,
     device: &dyn Device,
@@ -141,22 +141,21 @@ fn gpu(
     let name = elsewhere.map_or_else(|| device.info().device.to_string(), str::to_owned);
     let address =
         elsewhere.map(str::to_owned).or_else(|| device.pci_address()).ok_or_else(|| {
-            let cure = "measure it through a runtime that tells, such as --backend rocm; \
-                    gpu-capability shows idle GPUs";
+            let cure = "measure it through a runtime that reports the address, such as --backend \
+                        rocm; gpu-capability shows idle GPUs";
             Reason::new(
                 format!("sensors of {name}"),
-                "it does not tell its address on the bus, so that its sensors cannot \
-                             be found",
+                "it does not report its PCI address, so its sensors cannot be found",
                 cure,
             )
         })?;
     let gpu = gpu_at(options, &address)
-        .ok_or_else(|| no_sensors(&name, format!("nothing in sysfs has sensors at {address}")))?;
+        .ok_or_else(|| no_sensors(&name, format!("sysfs has no sensors at {address}")))?;
     let first = sample(&gpu);
     let figures = GpuSample { absent: Vec::new(), ..first.clone() };
     if figures == GpuSample::default() {
         let why = first.absent.first().map_or_else(
-            || "none of them answers".to_owned(),
+            || "no sensor returns a value".to_owned(),
             |absent| format!("absent: {absent}"),
         );
         return Err(no_sensors(&name, why));
@@ -168,14 +167,14 @@ fn no_sensors(name: &str, why: String) -> Reason {
     Reason::new(
         format!("sensors of {name}"),
         why,
-        "load the kernel's driver (amdgpu, i915 or xe), and let a container or guest see /sys of \
-         the GPU; NVIDIA's GPUs need their driver's library libnvidia-ml",
+        "load the kernel driver (amdgpu, i915 or xe), and expose /sys of the GPU to the container \
+         or guest; NVIDIA GPUs need libnvidia-ml from their driver",
     )
 }
 
-/// What keeps the GPU busy: a few milliseconds at a time on any GPU.
+/// Returns the operation that keeps the GPU busy, a few milliseconds at a time on any GPU.
 fn work(params: &Params, device_type: DeviceType) -> Option<Operation> {
-    // A device of software would be at it for minutes.
+    // An emulated device would take minutes.
     let is_real = device_type == DeviceType::Gpu;
     match params.text("load") {
         Some("memory") => Some(Operation::Stream(MemoryStream {
@@ -207,7 +206,7 @@ impl<'d> Load<'d> {
         Ok(Self { timed, launches: (AHEAD_NS / time).clamp(1.0, 1000.0) as u64 })
     }
 
-    /// What the GPU delivers when one launch takes `time_ns`.
+    /// Returns the performance of the GPU if one launch takes `time_ns`.
     fn fields(&self, time_ns: f64) -> Result<Fields, Failure> {
         let Timed { device, operation, options, .. } = &self.timed;
         let mut fields =
@@ -226,10 +225,10 @@ impl<'d> Load<'d> {
     }
 }
 
-/// Readings whose mean time is told.
+/// Number of readings over which the time is averaged.
 const READINGS: u64 = 10;
 
-/// Nanoseconds of so many readings of all sensors.
+/// Returns the nanoseconds of `count` readings of all sensors.
 fn readings(gpu: &GpuDirectory, count: u64) -> f64 {
     let began = Instant::now();
     for _ in 0..count {
@@ -244,13 +243,13 @@ struct Case<'d> {
     name: String,
     period: Duration,
     interval: Duration,
-    /// What is watched, where it is not the device.
+    /// Type of the sampled device, if it is not the device of the case.
     device_type: Option<DeviceType>,
 }
 
 impl Case<'_> {
-    /// Watches the sensors for the period, with the GPU at its work all the time; on a busy host
-    /// until there are two readings, which a course needs, but at most [`LATEST`] longer.
+    /// Samples the sensors for the period while the GPU works. On a busy host it continues until
+    /// there are two readings, the minimum for a time series, but at most [`LATEST`] longer.
     fn watch(&mut self) -> Result<GpuTelemetry, Failure> {
         let sampler = Sampler::start(self.gpu.clone(), self.interval);
         let until = Instant::now() + self.period;
@@ -274,8 +273,8 @@ impl Case<'_> {
 }
 
 impl Prepared for Case<'_> {
-    /// The time of `iters` launches of the work by the device's clock; of an idle GPU that of as
-    /// many readings by the host's, which the gate leaves alone.
+    /// Returns the device time of `iters` launches of the work. For an idle GPU, returns the host
+    /// time of as many readings, which the gate ignores.
     fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let total = match &mut self.load {
             Some(load) => load.timed.sample(iters)?,
@@ -326,7 +325,7 @@ mod tests {
 
     const GPU: &str = "class/drm/card0/device";
 
-    /// A tree that stands for /sys, with one GPU.
+    /// Creates a directory tree like /sys with one GPU.
     fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, ProbeOptions) {
         let dir = tempfile::tempdir().unwrap();
         let uevent = ("uevent", "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n");
@@ -428,7 +427,7 @@ mod tests {
         );
         for (load, address, word) in [
             ("memory", "0000:03:00.0", "only its sensors"),
-            ("idle", "0000:99:00.0", "nothing in sysfs"),
+            ("idle", "0000:99:00.0", "sysfs has no sensors"),
         ] {
             match prepare_in(&options, &params(load).with("gpu", address), &host).err() {
                 Some(Failure::Skipped(reason)) => assert!(reason.why.contains(word), "{reason}"),
@@ -439,13 +438,21 @@ mod tests {
 
     #[test]
     fn sensors_that_are_not_there_are_a_skip_with_the_cure() {
-        check_skipped(FILES, &ScriptedDevice::new(Script::default()), "does not tell its address");
-        check_skipped(&[], &device(None), "nothing in sysfs has sensors at 0000:03:00.0");
-        check_skipped(&[("gpu_busy_percent", "65535\n")], &device(None), "none of them answers");
+        check_skipped(
+            FILES,
+            &ScriptedDevice::new(Script::default()),
+            "does not report its PCI address",
+        );
+        check_skipped(&[], &device(None), "sysfs has no sensors at 0000:03:00.0");
+        check_skipped(
+            &[("gpu_busy_percent", "65535\n")],
+            &device(None),
+            "no sensor returns a value",
+        );
         check_skipped(
             &[("gpu_busy_percent", "1\n"), ("power/runtime_status", "suspended\n")],
             &device(None),
-            "sleeps",
+            "asleep",
         );
     }
 

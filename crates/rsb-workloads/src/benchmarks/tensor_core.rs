@@ -1,5 +1,5 @@
-//! What the matrix and vector units of a GPU can do at most, by type: the peak of the data sheet
-//! and what kernels of our own reach, side by side, with a large matrix product beside them.
+//! Peak rates of a GPU's matrix and vector units by type: the data sheet's peak, the rate of native
+//! kernels, and the rate of a large matrix product.
 
 use rsb_device::operation::{Gemm, PeakArithmetic};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -29,29 +29,29 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::with_default(
         "sparsity",
-        "2:4: two of every four elements of A are zero, which the matrix unit leaves out",
+        "2:4: two of every four elements of A are zero, and the matrix unit skips them",
         "dense",
         AxisKind::Choice(&["dense", "2:4"]),
     ),
 ];
 
-/// Operations in a piece of work of any kernel of this kind.
+/// Operations per piece of work of any such kernel.
 const PIECE: u64 = 8 * PeakArithmetic::UNIT;
 
-/// Clocks that one launch shall last: about a millisecond.
+/// Target duration of one launch in clocks: about a millisecond.
 const CLOCKS: u64 = 2_000_000;
 
-/// Waves on a compute unit, so that every one of them gets as many pieces as the others.
+/// Waves per compute unit, so that each gets the same number of pieces.
 const WAVES: u64 = 16;
 
-/// Operations of a unit in a clock where the architecture is not known.
+/// Operations per unit and clock assumed for an unknown architecture.
 const USUAL_RATE: u32 = 128;
 
 impl Benchmark for TensorCore {
     fn info(&self) -> BenchmarkInfo {
         BenchmarkInfo {
             name: "tensor-core",
-            about: "Peak of a GPU's matrix and vector units by type, by the data sheet and as measured",
+            about: "Peak of a GPU's matrix and vector units by data type: data sheet and measured",
             axes: AXES,
             group: Some(BenchmarkGroup::Compute),
             runs_on: RunsOn::Gpus,
@@ -82,8 +82,8 @@ impl Benchmark for TensorCore {
                     axis("engine", &["matrix"]),
                     axis("sparsity", &["2:4"]),
                 ]),
-                // Whole numbers have a rate on some vector units, and no kernel: the skip says
-                // which.
+                // Some vector units have a rate for integers, but there is no kernel; the skip
+                // reason names them.
                 fixed_grid("dtype=f64,f32,f16,i8,i4 engine=vector"),
             ],
         }
@@ -113,7 +113,7 @@ fn engine(params: &Params) -> Result<Engine, Reason> {
     match (params.text("engine"), params.text("sparsity")) {
         (Some("vector"), Some("2:4")) => Err(Reason::new(
             "sparse products in vector registers",
-            "the vector unit has no instructions that leave zeros out",
+            "the vector unit has no instructions that skip zeros",
             "choose engine=matrix",
         )),
         (Some("vector"), _) => Ok(Engine::Vector),
@@ -126,8 +126,8 @@ fn find_architecture(info: &DeviceInfo) -> Result<&'static Architecture, Reason>
     Architecture::find(info.arch.as_deref().unwrap_or_default())
 }
 
-/// Operations of one launch: what the GPU does in so many clocks by the table, in whole pieces for
-/// every wave.
+/// Returns the operations of one launch: the rate of the GPU by the table for [`CLOCKS`] clocks, in
+/// whole pieces for every wave.
 fn work(info: &DeviceInfo, dtype: Dtype, engine: Engine) -> u64 {
     let known =
         find_architecture(info).ok().and_then(|known| known.per_clock_per_cu(dtype, engine));
@@ -162,9 +162,9 @@ fn fields(
     Ok(fields)
 }
 
-/// The table's entry for this GPU, and the share of its peak that `tflops` are. An architecture
-/// that the table lacks has a note instead; so has a rate that the instructions used here do not
-/// reach, next to the peak.
+/// Returns the table's entry for this GPU, and `tflops` as a percentage of its peak. An unknown
+/// architecture gets a note instead; a rate that the instructions used here do not reach gets one
+/// in addition to the peak.
 fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> Fields {
     let mut fields = architecture::matrix_fields(&rated_gpu(info)).without_nulls();
     fields.set("compute_units", info.units);
@@ -205,7 +205,7 @@ fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> F
     fields
 }
 
-/// The data sheet's peak at the highest clock that is known.
+/// Returns the data sheet's peak at the highest known clock.
 fn peak(
     known: &Architecture,
     info: &DeviceInfo,
@@ -213,17 +213,17 @@ fn peak(
     engine: Engine,
 ) -> Result<f64, String> {
     let rated = rated_gpu(info);
-    rated.clock().ok_or("the driver lists no clock of the compute units")?;
+    rated.clock().ok_or("the driver reports no clock of the compute units")?;
     rated.peak_tflops(dtype, engine).ok_or_else(|| {
         format!(
-            "the table of architectures has no rate of {dtype} on the {} unit of {}",
+            "the architecture table has no rate of {dtype} on the {} unit of {}",
             engine.as_str(),
             known.target
         )
     })
 }
 
-/// Rate of a large product of the same type, in TFLOP/s, where products are made by this engine.
+/// Returns the rate of a large product of the same type in TFLOP/s, if products use this engine.
 fn product_beside(
     device: &dyn Device,
     dtype: Dtype,
@@ -235,9 +235,9 @@ fn product_beside(
     if engine == Engine::Sparse || by_matrix != (engine == Engine::Matrix) {
         return Ok(None);
     }
-    // A device of software would be at it for minutes.
+    // An emulated device would take minutes.
     let side = if device.info().device_type == DeviceType::Gpu { 4096 } else { 64 };
-    // Most GPUs have products of fp8 only where B is stored by its columns.
+    // Most GPUs support products of fp8 only with B stored by columns.
     let transpose_b = dtype == Dtype::Fp8;
     let operation = Operation::Gemm(Gemm { transpose_b, ..Gemm::new(dtype, side, side, side) });
     let flops = operation.flops();
@@ -297,7 +297,7 @@ mod tests {
             (fields.number("peak_tflops_fp16"), fields.number("peak_tflops_tf32")),
             (Some(peak), None)
         );
-        // The scripted device does 10 GFLOP/s at anything.
+        // The scripted device runs every operation at 10 GFLOP/s.
         assert!((fields.number("tflops").unwrap() - 0.01).abs() < 1e-6);
         assert!((fields.number("roofline_percent").unwrap() - 100.0 * 0.01 / peak).abs() < 1e-9);
         assert!(fields.number("gemm_tflops").is_some());

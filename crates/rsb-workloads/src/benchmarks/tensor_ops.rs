@@ -1,4 +1,4 @@
-//! Element-wise operations, reductions, softmax and layer norm: what lies between the matrix
+//! Element-wise operations, reductions, softmax and layer norm: operations between the matrix
 //! products of a model.
 
 use rsb_device::operation::{Elementwise, ElementwiseOp, Normalize, NormalizeOp, Reduce, ReduceOp};
@@ -14,7 +14,7 @@ use crate::benchmark::{
 use crate::plausibility::{check_bandwidth, set_note};
 use crate::timed::{PreparedCase, Timed};
 
-/// Operations that move more than they compute.
+/// Memory-bound operations.
 pub(super) struct TensorOps;
 
 const OPERATIONS: &[&str] = &[
@@ -34,7 +34,7 @@ const OPERATIONS: &[&str] = &[
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "operation",
-        "element-wise, reduction of everything, or along rows",
+        "element-wise operation, full reduction, or row-wise operation",
         AxisKind::Choice(OPERATIONS),
     ),
     DTYPE,
@@ -43,14 +43,15 @@ const AXES: &[AxisInfo] = &[
     THREADS,
 ];
 
-/// Those whose result a whole number without a scale can hold.
+/// Operations whose result an integer without a scale can represent.
 const OF_WHOLE: &[&str] = &["add", "relu", "sum", "mean", "max", "argmax"];
 
-/// 32 MiB of f32: memory on most machines, so that what others do to a shared cache does not
-/// matter.
+/// 32 MiB of f32, which is in memory on most machines, so that other programs in a shared cache do
+/// not matter.
 const LARGE: &str = "8192x1024";
 
-/// The same where software stands for a GPU: along rows it takes a hundred times as long there.
+/// Shape for software that emulates a GPU, which takes a hundred times as long for row-wise
+/// operations.
 const LARGE_FOR_SOFTWARE: &str = "1024x1024";
 
 impl Benchmark for TensorOps {
@@ -146,7 +147,7 @@ impl Benchmark for TensorOps {
         {
             return Err(Reason::new(
                 format!("{name} of {dtype}"),
-                "without a scale a whole number cannot hold its result",
+                "an integer cannot hold its result without a scale",
                 format!("choose one of {}, or f32, f16 or bf16", OF_WHOLE.join(", ")),
             ));
         }
@@ -160,7 +161,7 @@ impl Benchmark for TensorOps {
             Ok(op) => Ok(Operation::Normalize(Normalize { op, dtype, rows, columns })),
             Err(_) => Err(Reason::new(
                 format!("operation `{name}`"),
-                "it is not one of this benchmark",
+                "this benchmark does not support it",
                 format!("choose one of {}", OPERATIONS.join(", ")),
             )),
         }

@@ -1,34 +1,35 @@
 //! Limits of a GPU from its compute units, highest clock and architecture. If one of them is
-//! unknown, the limit is that of the best GPU there is.
+//! unknown, the limit is that of the best known GPU.
 
 use rsb_device::DeviceInfo;
 use rsb_device::operation::PeakArithmetic;
 use rsb_model::architecture::{ARCHITECTURES, Architecture, Engine, RatedGpu};
 use rsb_model::{BackendId, DeviceType, Dtype};
 
-/// No GPU's compute units run faster.
+/// Upper bound on the clock of a GPU's compute units.
 const FASTEST_MHZ: f64 = 4000.0;
 
-/// No compute unit moves more bytes between its registers and its nearest cache in a clock.
+/// Upper bound on bytes moved between registers and nearest cache, per compute unit and clock.
 const CACHE_BYTES_PER_CLOCK: f64 = 128.0;
 
-/// How long a burst is to last, in nanoseconds: long against a launch, short against patience.
+/// Target duration of a burst in nanoseconds: long compared with a launch, but short for the user.
 const BURST_NS: f64 = 1e6;
 
-/// Whether limits of CPU cores do not hold: a GPU, or software that stands for one.
+/// Returns whether the device is a GPU, or software that emulates one, so that limits of CPU cores
+/// do not apply.
 pub(crate) fn is_gpu(info: &DeviceInfo) -> bool {
     !info.device.is_cpu() && info.device_type != DeviceType::Cpu
 }
 
-/// Compute units as the table of architectures has them. Interfaces other than a vendor's own may
-/// count pairs of them.
+/// Returns the number of compute units as in the table of architectures. Runtimes other than a
+/// vendor's own may count pairs of them.
 fn compute_units(info: &DeviceInfo) -> f64 {
     let is_native = matches!(info.device.backend, BackendId::Rocm | BackendId::Cuda);
     let each = if is_native { 1 } else { 2 };
     f64::from(info.units.max(1)) * f64::from(each)
 }
 
-/// The GPU as its peaks depend on it.
+/// Returns the properties of the GPU that determine its peaks.
 pub(crate) fn rated_gpu(info: &DeviceInfo) -> RatedGpu<'_> {
     RatedGpu {
         target: info.arch.as_deref(),
@@ -39,25 +40,25 @@ pub(crate) fn rated_gpu(info: &DeviceInfo) -> RatedGpu<'_> {
     }
 }
 
-/// The highest clock that any source gives, or one that no GPU exceeds.
+/// Returns the highest clock of all sources, or an upper bound for all GPUs.
 fn highest_mhz(info: &DeviceInfo) -> f64 {
     rated_gpu(info).clock().map_or(FASTEST_MHZ, |clock| clock.mhz)
 }
 
-/// More than all compute units move within their caches, in GB/s.
+/// Returns an upper bound on the cache bandwidth of all compute units in GB/s.
 pub(super) fn cache_gb_s(info: &DeviceInfo) -> f64 {
     compute_units(info) * CACHE_BYTES_PER_CLOCK * highest_mhz(info) / 1e3
 }
 
-/// The data sheet's peak of `dtype` in GFLOP/s, by whichever engine is faster; `None` if the GPU
+/// Returns the data sheet's peak of `dtype` in GFLOP/s with the faster engine; `None` if the GPU
 /// reports too little.
 pub(super) fn peak_gflops(info: &DeviceInfo, dtype: Dtype) -> Option<f64> {
     Some(1e3 * rated_gpu(info).best(dtype)?.1)
 }
 
-/// What to know about the peak of `dtype` on `engine` next to a result of `gflops`: a halved rate,
-/// sources of the clock that differ, and a result above the peak at the listed clock. `None` if
-/// there is nothing.
+/// Returns a note on the peak of `dtype` on `engine` for a result of `gflops`: a halved rate,
+/// differing sources of the clock, or a result above the peak at the listed clock. `None` if none
+/// applies.
 pub(crate) fn peak_note(
     info: &DeviceInfo,
     dtype: Dtype,
@@ -77,8 +78,8 @@ pub(crate) fn peak_note(
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-/// The same of the engine that is faster for dense products. An architecture that the table lacks
-/// has no peak, which the note says.
+/// Returns the note for the engine that is faster for dense products. For an architecture missing
+/// from the table, the note reports that there is no peak.
 pub(crate) fn best_peak_note(info: &DeviceInfo, dtype: Dtype, gflops: f64) -> Option<String> {
     if let Some(Err(unknown)) = info.arch.as_deref().map(Architecture::find) {
         return Some(unknown.to_string());
@@ -87,8 +88,8 @@ pub(crate) fn best_peak_note(info: &DeviceInfo, dtype: Dtype, gflops: f64) -> Op
     peak_note(info, dtype, engine, gflops)
 }
 
-/// More than the GPU can compute in `dtype`, in GFLOP/s. At the full rate of the chip: sources
-/// disagree whether every `GeForce` halves it.
+/// Returns an upper bound on the rate of the GPU in `dtype` in GFLOP/s. Uses the full rate of the
+/// chip, since sources disagree on whether every `GeForce` halves it.
 pub(super) fn most_gflops(info: &DeviceInfo, dtype: Dtype) -> f64 {
     let each = match info.arch.as_deref().map(Architecture::find) {
         Some(Ok(known)) => best_rate(known, dtype),
@@ -97,7 +98,8 @@ pub(super) fn most_gflops(info: &DeviceInfo, dtype: Dtype) -> f64 {
     f64::from(each) * compute_units(info) * highest_mhz(info) / 1e3
 }
 
-/// Operations of a compute unit in a clock; what there is no instruction for is computed in f32.
+/// Returns the operations per compute unit and clock. Types without an instruction are computed in
+/// f32.
 fn best_rate(known: &Architecture, dtype: Dtype) -> u32 {
     rate_of_type(known, dtype).or_else(|| rate_of_type(known, Dtype::F32)).unwrap_or(0)
 }
@@ -109,12 +111,12 @@ fn rate_of_type(known: &Architecture, dtype: Dtype) -> Option<u32> {
         .max()
 }
 
-/// Operations of a burst that lasts about [`BURST_NS`]: whole pieces of work, and some for every
-/// wave of threads.
+/// Returns the operations of a burst of about [`BURST_NS`]: whole pieces of work, and some for
+/// every wave of threads.
 pub(crate) fn burst_operations(info: &DeviceInfo, dtype: Dtype) -> u64 {
-    /// Of a GPU that does not say enough: what most do in f32 at a usual clock.
+    /// Rate and clock assumed for a GPU that reports too little: common values for f32.
     const USUAL: (f64, f64) = (128.0, 1500.0);
-    /// Pieces of the matrix units are eight times those of the vector units; 16 waves work on each
+    /// A piece of the matrix units is eight times that of the vector units; 16 waves run on each
     /// compute unit.
     const PIECE: u64 = 8 * PeakArithmetic::UNIT;
     const WAVES: u64 = 16;

@@ -1,14 +1,14 @@
-//! NVIDIA's Nsight Compute on the command line: a table with a row for each metric of each launch,
-//! under lines about its work.
+//! NVIDIA's Nsight Compute command line: a table with one row per metric and launch, after progress
+//! messages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{KernelProfile, Row, column_index, mean, share};
 
-/// The metrics, each in a run of its own: one that a GPU lacks takes away the others of its run.
-/// Bytes of memory have another name from Blackwell on. Their definitions: Nsight Compute's
-/// profiling guide, and its table of what nvprof called them.
+/// Metrics, grouped by run: one that a GPU lacks also removes the others of its run. The metrics
+/// for bytes of memory have other names since Blackwell. Definitions: Nsight Compute's profiling
+/// guide, and its table of nvprof metric names.
 pub(super) const COUNTERS: &[&[&str]] = &[
     &["sm__warps_active.avg.pct_of_peak_sustained_active"],
     &["smsp__thread_inst_executed_per_inst_executed.ratio"],
@@ -18,19 +18,19 @@ pub(super) const COUNTERS: &[&[&str]] = &[
     &["sm__cycles_active.avg.pct_of_peak_sustained_elapsed"],
 ];
 
-/// Threads of a warp.
+/// Threads per warp.
 const WARP: f64 = 32.0;
 
 const FILE: &str = "profile.csv";
 
-/// Where it may be beside the path.
+/// Returns directories to search in addition to the path.
 pub(super) fn dirs() -> Vec<PathBuf> {
     let named =
         ["CUDA_HOME", "CUDA_PATH"].into_iter().find_map(std::env::var_os).map(PathBuf::from);
     vec![named.unwrap_or_else(|| PathBuf::from("/usr/local/cuda")).join("bin")]
 }
 
-/// What counts `metrics` of the program that is named next, and writes into `dir`.
+/// Returns a command that collects `metrics` of the program appended to it and writes to `dir`.
 pub(super) fn command(tool: &Path, metrics: &[&str], dir: &Path) -> Command {
     let mut command = Command::new(tool);
     command
@@ -40,13 +40,12 @@ pub(super) fn command(tool: &Path, metrics: &[&str], dir: &Path) -> Command {
     command
 }
 
-/// What it wrote into `dir`.
+/// Reads the output in `dir`.
 pub(super) fn read(dir: &Path) -> Vec<Row> {
     std::fs::read_to_string(dir.join(FILE)).map(|text| rows(&text)).unwrap_or_default()
 }
 
-/// The rows of its table, which begins after what it says of its work. A metric that the GPU lacks
-/// is `n/a`.
+/// Parses the table, which follows progress messages. A metric that the GPU lacks is `n/a`.
 fn rows(text: &str) -> Vec<Row> {
     let Some(begin) = text.find("\"ID\",") else { return Vec::new() };
     let table = text.get(begin..).unwrap_or_default();
@@ -75,17 +74,17 @@ fn rows(text: &str) -> Vec<Row> {
         .collect()
 }
 
-/// The threads in a column of sizes; 0 from versions before 2022, which report none.
+/// Returns the threads in a size column; 0 for versions before 2022, which report none.
 fn size_in(record: &csv::StringRecord, column: Option<usize>) -> u64 {
     column.and_then(|column| product(record.get(column)?)).unwrap_or(0)
 }
 
-/// `53,261,312`, as some locales write it.
+/// Parses a number with separators, such as `53,261,312` in some locales.
 fn number(text: &str) -> Option<f64> {
     text.replace(',', "").parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// `(64, 2, 1)` together.
+/// Returns the product of sizes such as `(64, 2, 1)`.
 fn product(text: &str) -> Option<u64> {
     let inside = text.trim().strip_prefix('(')?.strip_suffix(')')?;
     inside
@@ -94,7 +93,7 @@ fn product(text: &str) -> Option<u64> {
         .try_fold(1_u64, |all, side| all.checked_mul(side?))
 }
 
-/// Takes over what the launches of a kernel count of `metric`.
+/// Stores the values of `metric` from the launches of a kernel.
 pub(super) fn add(found: &mut KernelProfile, metric: &str, rows: &[Row]) {
     match metric {
         "sm__warps_active.avg.pct_of_peak_sustained_active" => {
@@ -117,7 +116,7 @@ pub(super) fn add(found: &mut KernelProfile, metric: &str, rows: &[Row]) {
     }
 }
 
-/// The mean of rows in bytes, in KiB.
+/// Returns the mean of rows in bytes as KiB.
 fn mean_kib(rows: &[Row]) -> Option<f64> {
     mean(rows).map(|bytes| bytes / 1024.0)
 }
@@ -127,7 +126,7 @@ mod tests {
     use super::super::of_the_case;
     use super::*;
 
-    /// In the form of Nsight Compute 2022 and later, with its own lines above.
+    /// Format of Nsight Compute 2022 and later, with its progress messages.
     const TABLE: &str = r#"==PROF== Connected to process 4711 (/opt/rusty-stack-bench)
 ==PROF== Profiling "rsb_triad_f32" - 0: 0%....50%....100% - 1 pass
 "ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"

@@ -1,13 +1,13 @@
-//! AMD's rocprofv3: a table of counters by kernel, in files below a directory.
+//! AMD's rocprofv3: tables of counters by kernel, in files below a directory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{KernelProfile, Row, column_index, mean, share};
 
-/// The counters, each in a run of its own, but for two whose quotient is asked for: some GPUs count
-/// no more than one or two at a time, and what one GPU lacks does not take the others away. Their
-/// definitions: ROCm documentation, MI200 and MI300 performance counters.
+/// Counters, each in a separate run except two whose ratio is computed. Some GPUs support only one
+/// or two at a time, and a missing counter then does not remove others. Definitions: ROCm
+/// documentation, MI200 and MI300 performance counters.
 pub(super) const COUNTERS: &[&[&str]] = &[
     &["OccupancyPercent"],
     &["VALUUtilization"],
@@ -17,14 +17,14 @@ pub(super) const COUNTERS: &[&[&str]] = &[
     &["GRBM_GUI_ACTIVE", "GRBM_COUNT"],
 ];
 
-/// Where it may be beside the path.
+/// Returns directories to search in addition to the path.
 pub(super) fn dirs() -> Vec<PathBuf> {
     let rocm =
         std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
     vec![rocm.join("bin")]
 }
 
-/// What counts `counters` of the program that is named next, and writes below `dir`.
+/// Returns a command that collects `counters` of the program appended to it and writes below `dir`.
 pub(super) fn command(tool: &Path, counters: &[&str], dir: &Path) -> Command {
     let mut command = Command::new(tool);
     command
@@ -36,7 +36,7 @@ pub(super) fn command(tool: &Path, counters: &[&str], dir: &Path) -> Command {
     command
 }
 
-/// What it wrote below `dir`.
+/// Reads the output below `dir`.
 pub(super) fn read(dir: &Path) -> Vec<Row> {
     tables(dir)
         .iter()
@@ -45,7 +45,7 @@ pub(super) fn read(dir: &Path) -> Vec<Row> {
         .collect()
 }
 
-/// Its tables, which some versions put into directories by pass or process.
+/// Returns the table files, which some versions store in subdirectories by pass or process.
 fn tables(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
     let mut found = Vec::new();
@@ -59,7 +59,7 @@ fn tables(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The rows of a table; columns are found by their names, and a row that lacks one is left out.
+/// Parses a table by column names, skipping rows that lack a column.
 fn rows(text: &str) -> Vec<Row> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let Ok(names) = reader.headers().cloned() else { return Vec::new() };
@@ -88,7 +88,7 @@ fn rows(text: &str) -> Vec<Row> {
         .collect()
 }
 
-/// Takes over what the launches of a kernel count of `counter`.
+/// Stores the values of `counter` from the launches of a kernel.
 pub(super) fn add(found: &mut KernelProfile, counter: &str, rows: &[Row]) {
     match counter {
         "OccupancyPercent" => found.occupancy_percent = share(rows),
@@ -106,7 +106,7 @@ mod tests {
     use super::super::of_the_case;
     use super::*;
 
-    /// In the form that AMD's guide to rocprofv3 shows.
+    /// Format shown in AMD's guide to rocprofv3.
     const TABLE: &str = r#""Correlation_Id","Dispatch_Id","Agent_Id","Queue_Id","Process_Id","Thread_Id","Grid_Size","Kernel_Id","Kernel_Name","Workgroup_Size","LDS_Block_Size","Scratch_Size","VGPR_Count","Accum_VGPR_Count","SGPR_Count","Counter_Name","Counter_Value","Start_Timestamp","End_Timestamp"
 1,1,"Agent 1",1,7,7,65536,3,"__amd_rocclr_fillBufferAligned",256,0,0,8,0,16,"OccupancyPercent",3.5,1,2
 2,2,"Agent 1",1,7,7,26624,9,"rsb_triad_f32",256,0,0,12,4,32,"OccupancyPercent",60.0,3,4

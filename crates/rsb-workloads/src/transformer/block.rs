@@ -1,4 +1,4 @@
-//! How a block is wired: its buffers, its stages, and what it is filled with.
+//! Structure of a block: its buffers, its stages and its initial data.
 
 use rsb_device::operation::{
     Attention, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth,
@@ -13,72 +13,72 @@ use super::{Mlp, Model, Pass, Shape, Stage};
 use crate::benchmark::Failure;
 use crate::timed::SEED;
 
-/// What a token may not look at gets this added: far below any score, and still a number in f16.
+/// Value added to scores of masked positions: far below any score, but finite in f16.
 const MASKED: f64 = -30_000.0;
 
 /// Elements written at once.
 const CHUNK: u64 = 1 << 15;
 
-/// The weights of a block, and its cache.
+/// Weights of a block, and its cache.
 pub(super) struct Block {
-    /// What each of both norms multiplies by and, of layer norm, adds.
+    /// Gain and, for layer norm, bias of both norms.
     pub(super) norms: [Vec<Buffer>; 2],
-    /// Of queries, keys, values, and of what attention gives.
+    /// Matrices for queries, keys, values, and the output of attention.
     pub(super) attention: [Matrix; 4],
     pub(super) hidden: [Matrix; 2],
-    /// Of the gate, where the hidden layer has one.
+    /// Matrix of the gate, if the hidden layer has one.
     pub(super) gate: Option<Matrix>,
     pub(super) keys: Buffer,
     pub(super) values: Buffer,
 }
 
-/// What turns words into tokens and tokens into words.
+/// Embedding table and output head.
 pub(super) struct Words {
     pub(super) table: Buffer,
-    /// Of the norm after the last block.
+    /// Weights of the norm after the last block.
     pub(super) norm: Vec<Buffer>,
-    /// A row for each word.
+    /// One row per word.
     pub(super) head: Matrix,
-    /// What words are turned into.
+    /// Embedded tokens.
     tokens: Buffer,
-    /// Where each sequence has several, the index of its last one, and that.
+    /// Indices of the last tokens and the tokens themselves, if sequences have several.
     last: Option<[Buffer; 2]>,
-    /// The last ones after the norm.
+    /// Last tokens after the norm.
     normed: Buffer,
     logits: Buffer,
 }
 
-/// Where blocks calculate; one after the other uses the same. Within a block nothing is used twice,
-/// so that each stage can be checked when all are done.
+/// Buffers for intermediate results, shared by all blocks. Within a block no buffer is reused, so
+/// that each stage can be verified after the pass.
 struct Scratch {
     normed: Buffer,
-    /// Queries, keys, values token by token, then the queries head by head.
+    /// Queries, keys and values by token, then the queries by head.
     projected: [Buffer; 3],
     queries: Buffer,
-    /// Of the positions of a pass, where they turn queries and keys.
+    /// Cosines and sines for the positions of a pass, if queries and keys are rotated.
     angles: Option<Buffer>,
-    /// Unless attention is fused.
+    /// Buffers of staged attention.
     staged: Option<Staged>,
-    /// What attention gives, head by head and token by token.
+    /// Attention output by head and by token.
     attended: [Buffer; 2],
-    /// After attention's last product, and after the sum.
+    /// Results of attention's last product and of the residual sum.
     between: [Buffer; 2],
     normed_again: Buffer,
     hidden: [Buffer; 2],
-    /// The gate as projected, its sigmoid, and both multiplied.
+    /// Projected gate, its sigmoid, and the product of both.
     gate: Option<[Buffer; 3]>,
     narrowed: Buffer,
 }
 
-/// Every query against every position: what attention in stages hands on.
+/// Scores of every query and position in staged attention.
 struct Staged {
     scores: Buffer,
-    /// What is added to them where later positions must not be seen, and the sum.
+    /// Mask and masked scores, if later positions must be masked.
     masked: Option<[Buffer; 2]>,
     shares: Buffer,
 }
 
-/// A model with all its weights, filled from the seed.
+/// Builds a model with all its weights, filled from the seed.
 pub(super) fn model<'d>(
     device: &'d dyn Device,
     shape: Shape,
@@ -116,12 +116,12 @@ fn range(start: u64, count: usize) -> std::ops::Range<u64> {
 
 struct Builder<'b, 'd> {
     device: &'d dyn Device,
-    /// As it is at the pass that is built.
+    /// Dimensions at the pass being built.
     shape: Shape,
     options: &'b Options,
     stages: Vec<Stage>,
     kernels: Vec<Box<dyn Kernel + 'd>>,
-    /// Buffers filled so far: each has numbers of its own.
+    /// Number of buffers filled; each has different numbers.
     filled: usize,
     /// Bytes allocated.
     taken: u64,
@@ -138,15 +138,15 @@ impl<'d> Builder<'_, 'd> {
         Ok(self.device.allocate(bytes)?)
     }
 
-    /// Random numbers, at most `scale` away from `middle`.
+    /// Allocates a buffer of random numbers within `scale` of `middle`.
     #[inline(never)] // Called in a dozen places.
     fn fill_random(&mut self, elements: u64, middle: f64, scale: f64) -> Result<Buffer, Failure> {
         let mut numbers = self.numbers(middle, scale);
         self.fill_with(elements, &mut numbers)
     }
 
-    /// The same numbers, as long as nobody writes them: made in f32 or f64, and rounded only when
-    /// they are written.
+    /// Returns a generator of random numbers in f32 or f64, which are rounded only when written.
+    /// Each call of this function yields different numbers.
     fn numbers(&mut self, middle: f64, scale: f64) -> impl FnMut(u64, usize) -> Vec<f64> + use<> {
         let values = Values::new(SEED, self.filled, Distribution::Signed);
         self.filled += 1;
@@ -159,7 +159,7 @@ impl<'d> Builder<'_, 'd> {
         }
     }
 
-    /// Filled with what `numbers` gives for a start and a count.
+    /// Allocates a buffer filled by `numbers`, which receives a start and a count.
     fn fill_with(
         &mut self,
         elements: u64,
@@ -173,7 +173,7 @@ impl<'d> Builder<'_, 'd> {
         Ok(buffer)
     }
 
-    /// A matrix that keeps the size of what it is applied to: numbers of variance 1 stay so.
+    /// Allocates a matrix that preserves the magnitude of its input: variance 1 stays 1.
     fn matrix(&mut self, rows: u64, columns: u64) -> Result<Matrix, Failure> {
         let scale = (3.0 / columns as f64).sqrt();
         let Some(op) = super::matrix::quantized_product(self.shape, 1, rows, columns) else {
@@ -184,7 +184,7 @@ impl<'d> Builder<'_, 'd> {
         let mut numbers = self.numbers(0.0, scale);
         let (bytes, groups) = (op.row_bytes(), QuantizedProduct::SCALE.bytes(op.groups()));
         let (weights, scales) = (self.allocate(rows * bytes)?, self.allocate(rows * groups)?);
-        // Whole rows, so that each is made of whole groups.
+        // Whole rows, so that they consist of whole groups.
         let at_once = CHUNK.div_ceil(columns);
         for first in (0..rows).step_by(at_once as usize) {
             let count = at_once.min(rows - first);
@@ -247,8 +247,8 @@ impl<'d> Builder<'_, 'd> {
         })
     }
 
-    /// Tokens of pass `step`, or the words that they are made of: at random, so that nothing waits
-    /// for what was told.
+    /// Allocates the tokens of pass `step`, or the indices of their words. They are random, so that
+    /// no pass depends on previous output.
     fn input(&mut self, step: u64) -> Result<Buffer, Failure> {
         let Shape { dtype, vocabulary: of, .. } = self.shape;
         let (width, rows) = (self.shape.width(), self.shape.tokens());
@@ -266,7 +266,7 @@ impl<'d> Builder<'_, 'd> {
         Ok(buffer)
     }
 
-    /// Through all blocks, from words and to words where there are any.
+    /// Builds a pass through all blocks, including embedding and head if there is a vocabulary.
     fn pass(
         &mut self,
         input: Buffer,
@@ -280,7 +280,8 @@ impl<'d> Builder<'_, 'd> {
             self.gather(shape.vocabulary, shape.tokens(), [&words.table, &input, &words.tokens])?;
             output = words.tokens.clone();
         }
-        // The input stays as it is, so that each iteration does the same; the others take turns.
+        // The input is not overwritten, so that each iteration does the same work; the other
+        // buffers alternate.
         for (block, next) in blocks.iter().zip(states.iter().cycle()) {
             last_block = self.stages.len();
             self.wire(block, room, &output, next)?;
@@ -295,13 +296,14 @@ impl<'d> Builder<'_, 'd> {
         Ok(Pass { shape, input, output, stages, kernels, last_block })
     }
 
-    /// `rows` rows of x, which has `of`, by their indices.
+    /// Adds a stage that gathers `rows` rows by index from x, which has `of` rows.
     fn gather(&mut self, of: u64, rows: u64, buffers: [&Buffer; 3]) -> Result<(), Failure> {
         let (dtype, width) = (self.shape.dtype, self.shape.width());
         self.stage(Operation::Gather(Gather { dtype, of, rows, width }), &buffers)
     }
 
-    /// The logits of the last token of each sequence: only that is asked for what comes next.
+    /// Adds stages for the logits of the last token of each sequence, the only ones needed for the
+    /// next token.
     fn tell(&mut self, words: &Words, states: &Buffer) -> Result<(), Failure> {
         let batch = self.shape.batch;
         let mut tokens = states;
@@ -349,7 +351,8 @@ impl<'d> Builder<'_, 'd> {
         Ok(Staged { masked, scores: self.empty(scores)?, shares: self.empty(scores)? })
     }
 
-    /// A row for each position of this pass: cosine and sine for each pair of a head.
+    /// Allocates the table with cosine and sine for each pair of a head, one row per position of
+    /// this pass.
     fn angles(&mut self) -> Result<Buffer, Failure> {
         let shape = self.shape;
         self.fill_with(shape.queries * shape.head_dim, &mut |start, count| {
@@ -363,7 +366,8 @@ impl<'d> Builder<'_, 'd> {
         })
     }
 
-    /// Zero where a token may look, far below where the position comes after its own.
+    /// Allocates the mask: zero for visible positions, a large negative value for positions after
+    /// the token.
     fn mask(&mut self, scores: u64) -> Result<Buffer, Failure> {
         let Shape { queries, positions, .. } = self.shape;
         self.fill_with(scores, &mut |start, count| {
@@ -384,7 +388,7 @@ impl<'d> Builder<'_, 'd> {
         Ok(())
     }
 
-    /// y = x · matrixᵀ, `rows` of them.
+    /// Adds a stage for y = x · matrixᵀ with `rows` rows.
     fn project(
         &mut self,
         rows: u64,
@@ -396,7 +400,7 @@ impl<'d> Builder<'_, 'd> {
         self.stage(operation, &buffers)
     }
 
-    /// A product that the next stage can go on with.
+    /// Returns a product whose output has the input type of the next stage.
     fn product(&self, m: u64, n: u64, k: u64) -> Gemm {
         Gemm { stored: OutputWidth::AsInputs, ..Gemm::new(self.shape.dtype, m, n, k) }
     }
@@ -426,8 +430,9 @@ impl<'d> Builder<'_, 'd> {
         )
     }
 
-    /// Rows of `columns` heads, token by token in `x`, head by head in `y`, which has room for
-    /// `capacity` tokens and takes these from `position` on; turned where there are angles.
+    /// Adds a stage that reorders rows of `columns` heads from token order in `x` to head order in
+    /// `y`, which has room for `capacity` tokens and receives these starting at `position`. Rows
+    /// are rotated if `angles` are given.
     fn by_head(
         &mut self,
         columns: u64,
@@ -512,14 +517,14 @@ impl<'d> Builder<'_, 'd> {
                 &[&room.queries, &block.keys, &block.values, by_head],
             )?;
         }
-        // Back again: the two middle sizes have changed places.
+        // Reverses the order: the two middle dimensions are swapped.
         let (rows, columns, width, capacity) = (heads, queries, head_dim, heads);
         let order =
             Rearrange { dtype, batch, rows, columns, width, capacity, position: 0, rotary: false };
         self.stage(Operation::Rearrange(order), &[by_head, by_token])
     }
 
-    /// By operations that write every score.
+    /// Adds stages for attention with explicit scores.
     fn attend_in_stages(
         &mut self,
         block: &Block,
@@ -528,8 +533,8 @@ impl<'d> Builder<'_, 'd> {
         by_head: &Buffer,
     ) -> Result<(), Failure> {
         let Shape { dtype, heads, kv_heads, head_dim, batch, queries, positions, .. } = self.shape;
-        // Heads that share keys and values lie one after another: their queries are rows of one
-        // product. What the cache has room for lies between its heads.
+        // Heads that share keys and values are adjacent, so their queries are rows of one product.
+        // The unused capacity of the cache is between its heads.
         let stride_b = Some(self.shape.capacity() * head_dim).filter(|_| self.shape.steps > 1);
         let rows = queries * (heads / kv_heads.max(1));
         let scores = Gemm {

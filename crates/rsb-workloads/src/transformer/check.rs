@@ -1,6 +1,6 @@
-//! Whether a pass was right: a small one from end to end against the reference, a large one stage
-//! by stage at samples, each computed again in f64 from what the device holds. Matrix products are
-//! also checked as a whole, by Freivalds' check.
+//! Verification of a pass. A small one is compared end to end with the reference. A large one is
+//! verified stage by stage at samples that are computed again in f64 from the data on the device;
+//! matrix products are also verified as a whole with Freivalds' check.
 
 use rsb_device::operation::{
     Attention, Elementwise, Gather, Gemm, Normalize, QuantizedProduct, Rearrange,
@@ -20,23 +20,23 @@ use super::{Model, Pass, Stage};
 use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
 
-/// Operations of a block whose results are rounded to its type.
+/// Operations of a block whose results are rounded to its data type.
 const ROUNDINGS_OF_A_BLOCK: u64 = 12;
 
-/// Samples of a matrix product beside its corners, and of rows.
+/// Number of samples of a matrix product in addition to its corners, and of rows.
 const SAMPLES: usize = 24;
 
-/// Neighboring elements looked at together.
+/// Adjacent elements checked together.
 const WINDOW: u64 = 1024;
 
-/// Matrices of a batch that are checked as a whole, if there are more.
+/// Maximum matrices of a batch that are checked as a whole.
 const WHOLE_MATRICES: u64 = 8;
 
-/// Elements of a matrix that are read at a time.
+/// Elements of a matrix read at once.
 const ELEMENTS_AT_A_TIME: u64 = 1 << 20;
 
-/// Makes the passes, compares every number of their results, and gives the error. The reference has
-/// a cache of its own, which grows as the device's does.
+/// Runs the passes, compares every number of their results, and returns the error. The reference
+/// has its own cache, which grows like that of the device.
 pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
     let shape = model.shape;
     let mut blocks =
@@ -65,10 +65,10 @@ pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
         error.all(&all(model, &pass.output)?, &state);
         Ok(())
     })?;
-    // The longest sum is that of the hidden layer.
+    // The hidden layer has the longest sums.
     let terms = shape.hidden();
     let limit = match shape.dtype {
-        // Each block adds to the errors of those before.
+        // Errors of all blocks accumulate.
         Dtype::F64 | Dtype::F32 => {
             2.0 * (8.0 + 2.0 * (terms as f64).sqrt()) * shape.layers as f64 * shape.dtype.epsilon()
         }
@@ -92,7 +92,7 @@ fn weights(model: &Model<'_>, block: &Block) -> Result<Weights, Failure> {
     })
 }
 
-/// What all of a matrix stands for.
+/// Reads all numbers of a matrix, dequantized if necessary.
 fn matrix(model: &Model<'_>, matrix: &Matrix) -> Result<Vec<f64>, Failure> {
     let op = quantized_product(model.shape, 1, matrix.rows, matrix.columns);
     let (Some(op), Some(scales)) = (op, &matrix.scales) else { return all(model, &matrix.weights) };
@@ -100,7 +100,7 @@ fn matrix(model: &Model<'_>, matrix: &Matrix) -> Result<Vec<f64>, Failure> {
     Ok(rows.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// What row `row` of weights of few bits stands for.
+/// Reads row `row` of a quantized matrix and dequantizes it.
 fn whole_numbers(
     model: &Model<'_>,
     op: &QuantizedProduct,
@@ -120,7 +120,7 @@ fn all(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<f64>, Failure> {
     numbers(model, buffer, 0, buffer.bytes() * 8 / model.shape.dtype.bits())
 }
 
-/// What a norm multiplies by, and what it adds, if it does.
+/// Reads the gain and, if present, the bias of a norm.
 fn norm(model: &Model<'_>, weights: &[Buffer]) -> Result<[Vec<f64>; 2], Failure> {
     Ok([all_or_none(model, weights.first())?, all_or_none(model, weights.get(1))?])
 }
@@ -135,21 +135,21 @@ fn indices(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<u64>, Failure> {
     Ok(bytes.as_chunks().0.iter().map(|&index| u64::from_le_bytes(index)).collect())
 }
 
-/// Makes the passes, checks samples of each stage whose buffers are still as it left them, and
-/// gives the largest error.
+/// Runs the passes, checks samples of each stage whose buffers are still intact, and returns the
+/// largest error.
 pub(super) fn stages(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
     let mut worst = Accuracy::default();
     let mut is_first = true;
     model.check_passes(&mut |model, pass| {
-        // The kernels of later passes are the same.
+        // Later passes use the same kernels.
         worst = worst.worst(check_stages(model, pass, std::mem::take(&mut is_first))?);
         Ok(())
     })?;
     Ok(worst)
 }
 
-/// Checks the stages whose buffers are as they left them; `whole` also compares all elements of the
-/// matrix products.
+/// Checks the stages whose buffers are still intact; `whole` also checks all elements of the matrix
+/// products.
 pub(super) fn check_stages(
     model: &Model<'_>,
     pass: &Pass<'_>,
@@ -174,7 +174,7 @@ pub(super) fn check_stages(
     Ok(worst)
 }
 
-/// Elements `start..` of a buffer.
+/// Reads `count` elements of a buffer from `start`.
 #[inline(never)] // Called in a dozen places.
 fn numbers(
     model: &Model<'_>,
@@ -188,12 +188,12 @@ fn numbers(
     Ok(convert::decode(dtype, &bytes))
 }
 
-/// max|x − ref| and max|ref|.
+/// Maxima max|x − ref| and max|ref|.
 #[derive(Default)]
 struct Meter {
     difference: f64,
     scale: f64,
-    /// The largest error of a row, relative to the largest value of the same row.
+    /// Largest error of a row relative to the largest value of the same row.
     of_rows: f64,
     not_finite: bool,
 }
@@ -208,8 +208,8 @@ impl Meter {
         }
     }
 
-    /// Compares a row whose values do not depend on how large those of other rows are. Short ones
-    /// may cancel to nothing.
+    /// Compares a row whose magnitude is independent of other rows. Short rows are excluded from
+    /// the per-row error, since they may cancel to zero.
     fn row(&mut self, found: &[f64], expected: &[f64]) {
         const LONG: usize = 16;
         let mut row = Self::default();
@@ -227,9 +227,9 @@ impl Meter {
             return Ok(Accuracy { error, limit });
         }
         let why = if self.not_finite {
-            "it holds NaN or infinity".to_owned()
+            "it contains NaN or infinity".to_owned()
         } else {
-            format!("its error is {error:.1e} of the largest value, above the {limit:.1e} allowed")
+            format!("its error is {error:.1e} of the largest value, above the limit of {limit:.1e}")
         };
         Err(wrong_result(what, why))
     }
@@ -244,23 +244,23 @@ fn wrong_result(what: &str, why: String) -> Failure {
     ))
 }
 
-/// Where the matrices of one product C = alpha · A · B lie, with A and C in row-major order.
+/// Location of the matrices of one product C = alpha · A · B, with A and C in row-major order.
 struct MatrixProduct {
     rows: u64,
     columns: u64,
     terms: u64,
     alpha: f64,
-    /// The first element of A.
+    /// First element of A.
     a: u64,
-    /// The buffer of C, and its first element.
+    /// Buffer and first element of C.
     c: (usize, u64),
 }
 
-/// One stage under examination.
+/// A stage being checked.
 struct Check<'m, 'd> {
     model: &'m Model<'d>,
     stage: &'m Stage,
-    /// Whether matrix products are checked as a whole, too.
+    /// Whether matrix products are also checked as a whole.
     whole: bool,
     error: Meter,
 }
@@ -287,7 +287,7 @@ impl Check<'_, '_> {
             let b = if op.transpose_b {
                 self.read(1, batch * op.stride_b() + column * op.k, op.k)?
             } else {
-                // Columns lie apart: the whole matrix is read, which is one head's values.
+                // Columns are not contiguous, so the whole matrix, the values of one head, is read.
                 let whole = self.read(1, batch * op.stride_b(), op.k * op.n)?;
                 whole.into_iter().skip(column as usize).step_by(op.n as usize).collect()
             };
@@ -310,7 +310,7 @@ impl Check<'_, '_> {
         Ok(self.error)
     }
 
-    /// B·r of matrix `batch`, for a vector r of signs.
+    /// Returns B·r of matrix `batch` for a vector r of signs.
     fn times_signs(&self, op: &Gemm, batch: u64, signs: &[f64]) -> Result<Vec<f64>, Failure> {
         let (rows, columns) = if op.transpose_b { (op.n, op.k) } else { (op.k, op.n) };
         let mut sums = vec![0.0; if op.transpose_b { op.k as usize } else { 0 }];
@@ -331,9 +331,9 @@ impl Check<'_, '_> {
         Ok(sums)
     }
 
-    /// Freivalds (1977): each row of C, multiplied by a vector r of random signs, must be that row
-    /// of A times B·r. An element that is wrong by more than its row's share of rounding shows,
-    /// wherever it is.
+    /// Applies Freivalds' check (1977): each row of C times a vector r of random signs must equal
+    /// that row of A times B·r. This detects any element that is wrong by more than its row's share
+    /// of rounding.
     fn project(&self, product: &MatrixProduct, signs: &[f64], b: &[f64]) -> Result<(), Failure> {
         let (rows, columns, terms) = (product.rows, product.columns, product.terms);
         let mut expected = Vec::with_capacity(rows as usize);
@@ -355,14 +355,13 @@ impl Check<'_, '_> {
             |index, row| {
                 let limit = projection_limit(operation, self.stage.sums_in, row, self.error.scale);
                 let difference = dot(row, signs) - expected.get(index).copied().unwrap_or(f64::NAN);
-                // Written so that NaN is refused too.
+                // Written so that NaN is rejected, too.
                 if difference.abs() <= limit {
                     return Ok(());
                 }
                 let what = format!("{} within a pass", operation.name());
                 let why = format!(
-                    "row {index} is off by {difference:.1e} in Freivalds' check ({limit:.1e} \
-                     allowed)"
+                    "row {index} is off by {difference:.1e} in Freivalds' check (limit {limit:.1e})"
                 );
                 Err(wrong_result(&what, why))
             },
@@ -465,7 +464,7 @@ impl Check<'_, '_> {
             let found = self.read(op.y_index(), to * op.width, op.width)?;
             let angles =
                 if op.rotary { self.read(1, row * op.width, op.width)? } else { Vec::new() };
-            // The row alone, as if there were no other.
+            // The row as a separate operation with a single row.
             let alone =
                 Rearrange { batch: 1, rows: 1, columns: 1, capacity: 1, position: 0, ..*op };
             let of =
@@ -480,8 +479,8 @@ impl Check<'_, '_> {
     }
 }
 
-/// Calls `look` with each row of a matrix and its number. `read` gives the elements from the first,
-/// as many as are asked for.
+/// Calls `look` with each row of a matrix and its number. `read` returns the requested number of
+/// elements from the first.
 fn for_each_row(
     rows: u64,
     columns: u64,
@@ -516,7 +515,7 @@ fn random_signs(random: &mut Generator, count: u64) -> Vec<f64> {
 fn unexpected_operation_error(operation: &Operation) -> Failure {
     Failure::Failed(Reason::new(
         format!("{} within a pass", operation.name()),
-        "no pass is made of it, or a buffer of it is missing",
-        "this is a defect of this program: please report it with the case's id",
+        "it is not part of a pass, or one of its buffers is missing",
+        "report this as a bug with the case id",
     ))
 }

@@ -1,5 +1,4 @@
-//! Matrices of weights: numbers of the type of the pass, or whole numbers of few bits with a scale
-//! for each group of them.
+//! Weight matrices: in the data type of the pass, or quantized integers with a scale per group.
 
 use rsb_device::operation::{Gemm, OutputWidth, QuantizedProduct, pack_weights};
 use rsb_device::{Buffer, Operation};
@@ -10,19 +9,19 @@ use super::Shape;
 /// Weights that share a scale, as in most quantized models.
 pub(crate) const GROUP: u64 = 128;
 
-/// A matrix with a row for each output.
+/// A matrix with one row per output.
 #[derive(Clone)]
 pub(super) struct Matrix {
     pub(super) weights: Buffer,
-    /// Of whole numbers: f16, for each group of each row.
+    /// Scales of quantized weights in f16, for each group of each row.
     pub(super) scales: Option<Buffer>,
     pub(super) rows: u64,
     pub(super) columns: u64,
 }
 
 impl Matrix {
-    /// y = x · matrixᵀ for `rows` of x, which the next stage can go on with: the operation and its
-    /// buffers.
+    /// Returns the operation y = x · matrixᵀ for `rows` rows of x and its buffers. The output has
+    /// the input type of the next stage.
     pub(super) fn product<'b>(
         &'b self,
         shape: Shape,
@@ -43,20 +42,23 @@ impl Matrix {
     }
 }
 
-/// The product of a pass with narrow weights; nothing where they are as its inputs.
+/// Returns the product of a pass with narrow weights; `None` if weights have the type of the
+/// inputs.
 pub(super) fn quantized_product(shape: Shape, m: u64, n: u64, k: u64) -> Option<QuantizedProduct> {
     Some(QuantizedProduct { dtype: shape.dtype, weights: shape.narrow?, m, n, k, group: GROUP })
 }
 
-/// The bytes of rows of `columns` numbers as whole numbers, and the scale of each group: its
-/// largest number becomes the largest of its type, as in symmetric quantization to the nearest.
+/// Quantizes rows of `columns` numbers. Returns the packed bytes and the scale of each group, which
+/// maps its largest magnitude to the largest integer of the type (symmetric quantization to the
+/// nearest).
 pub(super) fn quantize(weights: Dtype, columns: u64, numbers: &[f64]) -> (Vec<u8>, Vec<f64>) {
     let largest = if weights == Dtype::I4 { 7.0 } else { 127.0 };
     let (mut wholes, mut scales) = (Vec::with_capacity(numbers.len()), Vec::new());
     for row in numbers.chunks_exact(columns as usize) {
         for group in row.chunks(GROUP as usize) {
             let most = group.iter().fold(0.0_f64, |most, number| most.max(number.abs()));
-            // As it is stored; one so small that it would be zero stands for nothing but zeros.
+            // As stored. A scale that would round to zero occurs only if all numbers are
+            // practically zero.
             let scale = rsb_device::convert::round(QuantizedProduct::SCALE, most / largest)
                 .max(f64::MIN_POSITIVE);
             wholes.extend(
@@ -96,7 +98,7 @@ mod tests {
             let found: Vec<f64> =
                 rows.flat_map(|(bytes, scales)| op.numbers(bytes, scales)).collect();
             for (found, number) in found.iter().zip(&numbers) {
-                // The largest is 50/64, and a scale is rounded to eleven bits.
+                // The largest value is 50/64, and a scale is rounded to eleven bits.
                 assert!(
                     (found - number).abs() <= 50.0 / 64.0 / steps * 0.5 + 1e-3,
                     "{weights}: {found} for {number}"

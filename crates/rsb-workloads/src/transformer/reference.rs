@@ -1,24 +1,23 @@
-//! The same pass in f64, as plainly as it can be written: token by token, head by head, on the
-//! numbers that the device holds.
+//! Reference pass in f64, written as simply as possible: token by token and head by head, with the
+//! numbers stored on the device.
 
 use rsb_device::operation::ElementwiseOp;
 use rsb_device::reference::{attended_row, elementwise, normalized_row};
 
 use super::Shape;
 
-/// The weights of a block as numbers.
+/// Weights of a block as numbers.
 pub(super) struct Weights {
     pub(super) norms: [[Vec<f64>; 2]; 2],
     pub(super) attention: [Vec<f64>; 4],
     pub(super) hidden: [Vec<f64>; 2],
     pub(super) gate: Option<Vec<f64>>,
-    /// Keys and values, head by head: batch, head, position, number. Those of a pass are put there
-    /// by it.
+    /// Keys and values in the order batch, head, position, element. A pass stores its own here.
     pub(super) keys: Vec<f64>,
     pub(super) values: Vec<f64>,
 }
 
-/// The tokens that words are turned into.
+/// Returns the embedded tokens of `words`.
 pub(super) fn embed_words(shape: Shape, table: &[f64], words: &[u64]) -> Vec<f64> {
     words
         .iter()
@@ -27,7 +26,7 @@ pub(super) fn embed_words(shape: Shape, table: &[f64], words: &[u64]) -> Vec<f64
         .collect()
 }
 
-/// The logits of the last token of each sequence.
+/// Returns the logits of the last token of each sequence.
 pub(super) fn last_token_logits(
     shape: Shape,
     [gain, bias]: &[Vec<f64>; 2],
@@ -43,7 +42,7 @@ pub(super) fn last_token_logits(
     logits
 }
 
-/// What the block makes of `x`, which has a row for each token.
+/// Returns the output of the block for `x`, which has one row per token.
 #[inline(never)]
 pub(super) fn block(shape: Shape, weights: &mut Weights, x: &[f64]) -> Vec<f64> {
     let width = shape.width() as usize;
@@ -90,7 +89,7 @@ fn attention(shape: Shape, weights: &mut Weights, x: &[f64]) -> Vec<f64> {
         let place = position_of(shape, token as u64);
         let mut row = Vec::with_capacity(width);
         for head in 0..shape.heads {
-            // The head of keys and values that it shares with its neighbors.
+            // The key and value head that this query head shares with its neighbors.
             let shared = head / (shape.heads / shape.kv_heads);
             let first = first_of(shape, sequence, shared, 0);
             let seen = (place + 1) * shape.head_dim;
@@ -104,12 +103,12 @@ fn attention(shape: Shape, weights: &mut Weights, x: &[f64]) -> Vec<f64> {
     attended
 }
 
-/// The position of a token of this pass in its sequence.
+/// Returns the position of a token of this pass in its sequence.
 fn position_of(shape: Shape, token: u64) -> u64 {
     shape.positions - shape.queries + token % shape.queries
 }
 
-/// Turns the row of each token by its position, if the model does that.
+/// Rotates the row of each token by its position, if the model uses rotary positions.
 fn rotate_if_rotary(shape: Shape, mut rows: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     if shape.rotary {
         for (token, row) in (0..).zip(&mut rows) {
@@ -119,7 +118,7 @@ fn rotate_if_rotary(shape: Shape, mut rows: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     rows
 }
 
-/// All heads of a row turned by its position.
+/// Returns a row with all heads rotated by its position.
 pub(super) fn rotate_row(shape: Shape, row: &[f64], position: u64) -> Vec<f64> {
     let mut rotated = Vec::with_capacity(row.len());
     for (index, &[x, z]) in (0_u64..).zip(row.as_chunks::<2>().0) {
@@ -129,7 +128,7 @@ pub(super) fn rotate_row(shape: Shape, row: &[f64], position: u64) -> Vec<f64> {
     rotated
 }
 
-/// Puts the rows of a pass, one for each token, where its cache has them.
+/// Stores the rows of a pass, one per token, in the cache.
 fn keep(shape: Shape, cache: &mut [f64], rows: &[Vec<f64>]) {
     for (token, row) in (0..).zip(rows) {
         let position = position_of(shape, token);
@@ -140,7 +139,7 @@ fn keep(shape: Shape, cache: &mut [f64], rows: &[Vec<f64>]) {
     }
 }
 
-/// Where the numbers of a head begin in the cache.
+/// Returns the index of the first element of a head in the cache.
 fn first_of(shape: Shape, sequence: u64, head: u64, position: u64) -> u64 {
     ((sequence * shape.kv_heads + head) * shape.capacity() + position) * shape.head_dim
 }
@@ -153,7 +152,7 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
-/// `row` times a matrix that has a row for each number of the result.
+/// Returns `row` times a matrix with one row per output element.
 fn times(row: &[f64], matrix: &[f64]) -> Vec<f64> {
     matrix.chunks_exact(row.len().max(1)).map(|weights| dot(row, weights)).collect()
 }

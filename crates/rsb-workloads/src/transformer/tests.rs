@@ -1,4 +1,4 @@
-//! Decoders on a scripted device: right, wrong somewhere, or refused.
+//! Tests of decoders on a scripted device: correct, wrong at some point, or rejected.
 
 use super::*;
 use rsb_device::scripted::{Fault, Script, ScriptedDevice};
@@ -26,12 +26,12 @@ fn shape(dtype: Dtype, queries: u64, positions: u64) -> Shape {
     }
 }
 
-/// The same with weights of few bits, whose rows are made of vectors.
+/// Returns the same shape with quantized weights, whose rows consist of vectors.
 fn narrow(weights: Dtype, shape: Shape) -> Shape {
     Shape { head_dim: 32, narrow: Some(weights), ..shape }
 }
 
-/// The same as Llama has it.
+/// Returns the same shape with the features of Llama.
 fn like_llama(shape: Shape) -> Shape {
     Shape {
         kv_heads: 2,
@@ -91,8 +91,7 @@ fn what_a_pass_takes_is_what_it_says() {
     }
 }
 
-/// As the definition asks for: a product of a turned query and a turned key depends on how far
-/// apart they are alone.
+/// By definition, the product of a rotated query and a rotated key depends only on their distance.
 #[test]
 fn turning_by_positions_tells_distances() {
     let shape = Shape { head_dim: 8, ..shape(Dtype::F64, 1, 1) };
@@ -116,8 +115,8 @@ fn a_wrong_stage_is_found_wherever_it_is() {
     for (shape, &mode) in
         passes.flat_map(|shape| LaunchMode::ALL.iter().map(move |mode| (shape, mode)))
     {
-        // A small pass has a stage for each launch, twice where it is recorded; the real one is
-        // verified after it.
+        // A small pass has one launch per stage, twice if it is recorded; the real one is verified
+        // after it.
         let launches = {
             let device = ScriptedDevice::new(Script::default());
             Decoder::prepare(&device, shape, mode, &Options::default()).unwrap();
@@ -135,7 +134,7 @@ fn a_wrong_stage_is_found_wherever_it_is() {
     }
 }
 
-/// Samples alone miss it: it is one element of thousands.
+/// Samples do not find this, since it is one element of thousands.
 #[test]
 fn one_wrong_element_of_any_product_is_found() {
     let plain = Shape { head_dim: 32, ..shape(Dtype::F32, 48, 48) };
@@ -184,7 +183,7 @@ fn whole_numbers_are_skipped_with_the_reason() {
     }
 }
 
-/// What lies in a buffer from before is not taken for what a graph made.
+/// Previous contents of a buffer must not be mistaken for results of a graph.
 #[test]
 fn a_graph_that_does_nothing_is_found() {
     let [one, several] = [shape(Dtype::F16, 1, 5), Shape { steps: 3, ..shape(Dtype::F32, 1, 5) }];

@@ -1,4 +1,4 @@
-//! Cases: ids, grids, overrides, and combinations that cannot be.
+//! Cases: IDs, grids, overrides, and impossible combinations.
 
 use std::collections::BTreeSet;
 

@@ -1,15 +1,15 @@
-//! What the tests share: every benchmark at a size that takes no time.
+//! Shared test helpers: every benchmark at a size that takes no time.
 
 use rsb_device::{Device, DeviceInfo, Registry};
 use rsb_model::Case;
 use rsb_workloads::{Benchmark, Breadth, RunsOn, all, cases};
 
-/// The CPU alone: what stands beside a scripted device.
+/// Returns only the CPU backend, which is available in addition to a scripted device.
 pub fn backends() -> Registry {
     Registry::new(vec![Box::new(rsb_cpu::CpuBackend)])
 }
 
-/// Values that make any case of this benchmark small.
+/// Returns axis values that make any case of this benchmark small.
 pub fn small(name: &str) -> Vec<(String, Vec<String>)> {
     let values: &[(&str, &str)] = match name {
         "control" | "memory-bandwidth" | "memory-latency" | "cache-hit-rate"
@@ -28,13 +28,13 @@ pub fn small(name: &str) -> Vec<(String, Vec<String>)> {
     values.iter().map(|(axis, value)| ((*axis).to_owned(), vec![(*value).to_owned()])).collect()
 }
 
-/// Small cases of `benchmark` that can be on this device.
+/// Returns small cases of `benchmark` that are possible on this device.
 pub fn small_cases(benchmark: &dyn Benchmark, breadth: Breadth, info: &DeviceInfo) -> Vec<Case> {
     let found = cases(benchmark, info, breadth, &small(benchmark.name())).unwrap();
     found.into_iter().filter_map(Result::ok).collect()
 }
 
-/// What `info` says as a benchmark wants it: for those that run on GPUs alone, of a GPU.
+/// Adapts `info` for a benchmark: to a GPU for those that run only on GPUs.
 pub fn staged(benchmark: &dyn Benchmark, info: &DeviceInfo) -> DeviceInfo {
     let mut info = info.clone();
     if matches!(benchmark.info().runs_on, RunsOn::Gpus | RunsOn::GpusAndHost(_)) {
@@ -43,17 +43,17 @@ pub fn staged(benchmark: &dyn Benchmark, info: &DeviceInfo) -> DeviceInfo {
     info
 }
 
-/// Every benchmark that works on a device, which is all but those that use the host's tools.
+/// Returns every benchmark that runs on a device, excluding those that use the host's tools.
 pub fn on_devices() -> impl Iterator<Item = &'static dyn Benchmark> {
     let elsewhere = |benchmark: &&dyn Benchmark| {
-        // The first works with the host's tools, the second needs a GPU's sensors; both have tests
-        // of their own.
+        // The former use the host's tools, the latter needs a GPU's sensors; both have separate
+        // tests.
         matches!(benchmark.info().runs_on, RunsOn::Host(_)) || benchmark.name() == "smi-metrics"
     };
     all().iter().copied().filter(move |benchmark| !elsewhere(benchmark))
 }
 
-/// The first small case of every benchmark that works on a device.
+/// Returns the first small case of every benchmark that runs on a device.
 pub fn one_of_each(device: &dyn Device) -> Vec<(&'static dyn Benchmark, Case)> {
     let first = |benchmark: &'static dyn Benchmark| {
         let info = staged(benchmark, device.info());

@@ -1,4 +1,4 @@
-//! Each way in which a device can break gives the right failure, and nothing wrong is ever timed.
+//! Tests that each device fault produces the right failure, and that wrong results are never timed.
 
 use rsb_device::Device;
 use rsb_device::scripted::{Clock, Fault, Script, ScriptedDevice};
@@ -11,12 +11,12 @@ fn broken(fault: Fault) -> ScriptedDevice {
     ScriptedDevice::new(Script::with_fault(fault))
 }
 
-/// How preparing ends for each benchmark on a device with `fault`.
+/// Returns the result of preparing each benchmark on a device with `fault`.
 fn preparing(fault: Fault) -> Vec<(&'static str, Option<Failure>)> {
     let sound = ScriptedDevice::new(Script::default());
     let cases = one_of_each(&sound);
     let end = |(benchmark, case): &(&'static dyn Benchmark, rsb_model::Case)| {
-        // A fresh device for each, since faults count from its first launch.
+        // A fresh device each time, since faults count from its first launch.
         let device = broken(fault);
         (benchmark.name(), benchmark.prepare_with(&case.params, &device, &backends()).err())
     };
@@ -55,7 +55,7 @@ fn when_the_device_is_lost_preparing_fails() {
 fn a_wrong_result_is_never_timed() {
     for fault in [Fault::WrongResult { launch: 0 }, Fault::NotANumber { launch: 0 }] {
         for (name, failure) in preparing(fault) {
-            // Nothing is computed there that could be wrong.
+            // These compute nothing that could be wrong.
             if !["memory-allocation", "launch-latency"].contains(&name) {
                 assert!(
                     is_failed(failure.as_ref(), "wrong result"),
@@ -66,7 +66,8 @@ fn a_wrong_result_is_never_timed() {
     }
 }
 
-/// How sampling, and then deriving fields, ends on a device that was sound while preparing.
+/// Returns the result of sampling and deriving fields on a device that was working during
+/// preparation.
 fn sampling(fault: Fault) -> Vec<(&'static str, Result<(), Failure>)> {
     let sound = ScriptedDevice::new(Script::default());
     let end = |(benchmark, case): &(&'static dyn Benchmark, rsb_model::Case)| {
@@ -104,7 +105,7 @@ fn a_clock_that_stands_still_or_gives_nonsense_fails_the_case() {
     }
 }
 
-/// Samples three single launches; the launches from 1 to `slips` take slightly less than no time.
+/// Samples three single launches; launches 1 to `slips` take slightly negative time.
 fn after_slips(slips: u64) -> Result<f64, Failure> {
     let clock = move |launch, _: &rsb_device::Operation| {
         if (1..=slips).contains(&launch) { -5.0 } else { 1000.0 }
@@ -121,14 +122,14 @@ fn a_single_time_below_zero_is_measured_again_and_repeated_ones_fail() {
         assert!((time - 3000.0).abs() < 1e-9, "{slips}: {time}");
     }
     let failed = after_slips(4);
-    assert!(is_failed(failed.as_ref().err(), "clock gives -5 ns"), "{failed:?}");
+    assert!(is_failed(failed.as_ref().err(), "clock reports -5 ns"), "{failed:?}");
 }
 
 #[test]
 fn a_clock_that_is_absurdly_fast_is_refused_naming_the_limit() {
     for (name, result) in sampling(Fault::LyingClock { elapsed_ns: 1e-3 }) {
         match name {
-            // There is no limit to how fast nothing can be allocated, nor to how seldom a cache
+            // There is no limit on the speed of allocating nothing or on the rarity of cache
             // misses.
             "memory-allocation" | "memory-fragmentation" | "cache-hit-rate" => {}
             _ => {
@@ -150,14 +151,14 @@ fn a_rate_above_the_measured_peak_is_refused_naming_it() {
             one_of_each(&device).into_iter().find(|(found, _)| found.name() == name).unwrap().1;
         assert!(case.id.as_str().contains(params));
         let mut prepared = benchmark.prepare_with(&case.params, &device, &backends()).unwrap();
-        // The scripted device does 10 GFLOP/s; twice of it is allowed for, no more.
+        // The scripted device runs at 10 GFLOP/s; up to twice that rate is accepted.
         let flops = if name == "gemm" { 24_576.0 } else { 18_432.0 };
         assert!(prepared.fields(flops / 19.0).is_ok());
         match prepared.fields(flops / 21.0) {
             Err(Failure::Failed(Reason { why, .. })) => {
                 assert!(
                     why.contains(
-                        "21.0 GFLOP/s is above twice the peak measured beside it, 20.0 GFLOP/s"
+                        "21.0 GFLOP/s is above twice the peak measured next to it, 20.0 GFLOP/s"
                     ),
                     "{why}"
                 );

@@ -1,4 +1,5 @@
-//! What runs on GPUs alone: figures follow from the time, and links and devices have limits.
+//! Tests of benchmarks that run only on GPUs: values follow from the time, and links and devices
+//! have limits.
 
 use rsb_device::scripted::{Clock, Script, ScriptedDevice};
 use rsb_device::{Device, DeviceInfo};
@@ -9,7 +10,7 @@ use rsb_workloads::{Breadth, Failure, RunsOn, all, cases, find};
 
 use super::common::{backends, small_cases, staged};
 
-/// A GPU whose launches take a microsecond, and whose link does 10 GB/s.
+/// A GPU whose launches take a microsecond, with a link of 10 GB/s.
 fn gpu() -> ScriptedDevice {
     let mut script =
         Script { link_gb_s: Some(10.0), ..Script::with_clock(Clock::Constant(1000.0)) };
@@ -76,14 +77,14 @@ fn one_operation_alone_brings_no_skips_of_the_others() {
             cases(find("multi-gpu").unwrap(), gpu().info(), Breadth::Standard, &asked).unwrap();
         assert!(!found.is_empty() && found.iter().all(Result::is_ok), "{operation}: {found:?}");
     }
-    // What was asked for and cannot be is a skip all the same.
+    // An impossible combination that was requested is still a skip.
     let asked = [("operation", "triad"), ("overlap", "on")]
         .map(|(name, value)| (name.to_owned(), vec![value.to_owned()]));
     let found = cases(find("multi-gpu").unwrap(), gpu().info(), Breadth::Quick, &asked).unwrap();
     assert!(found.iter().any(Result::is_err), "{found:?}");
 }
 
-/// A GPU of its kind with a last cache of so many bytes, or an unknown one.
+/// A real GPU with a last-level cache of `cache` bytes, or an unknown one.
 fn real(cache: Option<u64>) -> DeviceInfo {
     let caches = cache
         .map(|size_bytes| Cache { level: 3, size_bytes, shared_by: None })
@@ -142,7 +143,7 @@ fn arrays_in_memory_are_a_gibibyte_where_the_caches_of_a_gpu_are_unknown() {
         largest(&small) <= 1 << 30 && largest(&small) * 4 <= small.usable_memory_bytes,
         "a quarter at most"
     );
-    // A read of it is known to lie in memory only where the caches are known.
+    // Data is known to be in memory only if the caches are known.
     let mut script = Script::with_clock(Clock::Constant(1e6));
     script.info = DeviceInfo { usable_memory_bytes: 4 << 30, ..real(None) };
     let device = ScriptedDevice::new(script);
@@ -195,13 +196,13 @@ fn a_transfer_is_shown_against_its_link_and_refused_above_it() {
     assert_eq!(to_gpu.text("operation"), Some("host-to-device"));
     assert_eq!(to_gpu.text("host_memory"), Some("pinned"));
     assert!(to_gpu.get("latency_us").is_none(), "a large transfer is about bandwidth");
-    // 1 MiB in 103,800 ns is 10.1 GB/s: a percent more than the link has is within the difference
-    // of two clocks.
+    // 1 MiB in 103,800 ns is 10.1 GB/s: one percent above the link is within the difference of two
+    // clocks.
     assert!(fields(&gpu, "memory-transfer", &[("size", "1MiB")], 103_800.0).is_ok());
     assert!(fields(&gpu, "memory-transfer", &[("size", "1MiB")], 102_000.0).is_err());
     match fields(&gpu, "memory-transfer", &[("size", "1MiB")], 50_000.0) {
         Err(Failure::Failed(reason)) => {
-            assert!(reason.why.contains("what the link can carry, 10.2 GB/s"), "{reason}");
+            assert!(reason.why.contains("the bandwidth of the link, 10.2 GB/s"), "{reason}");
         }
         other => panic!("{other:?}"),
     }
@@ -256,7 +257,7 @@ fn a_row_of_launches_is_counted_by_the_kernel() {
     assert!(
         fields(&gpu(), "launch-latency", &[("launch_mode", "graph"), ("kernels", "100")], 100.0)
             .is_err(),
-        "1 ns a kernel"
+        "1 ns per kernel"
     );
 }
 
@@ -293,7 +294,7 @@ fn occupancy_stands_beside_the_time_of_each_block_size() {
         near(&found, "bandwidth_gb_s", 4.0);
         near(&found, "registers", 32.0);
         assert_eq!(found.number("shared_bytes"), Some(0.0));
-        // This GPU is half full with any of them: the largest is named, and takes as long.
+        // This GPU is half full at any size: the largest is recommended, and takes the same time.
         near(&found, "recommended_block_size", 1024.0);
         near(&found, "recommended_speedup", 1.0);
         assert!(

@@ -1,5 +1,4 @@
-//! Benchmarks as their users see them: cases, runs on two devices, and everything that can go
-//! wrong.
+//! End-to-end tests of benchmarks: cases, runs on two devices, and all kinds of failures.
 #![allow(clippy::unwrap_used)]
 
 mod cases;

@@ -11,7 +11,7 @@ use super::common::{backends, on_devices, one_of_each, small_cases, staged};
 fn check_fields(id: &str, fields: &Fields) {
     for (name, value) in fields.iter() {
         assert!(Field::find(name).is_some(), "{id}: `{name}` is not in the table");
-        // What a profiler counts is null where none did, and a note says why.
+        // Missing profiler counters are null, with a note that gives the reason.
         let is_told =
             name.ends_with("_efficiency_percent") && fields.text("counters_note").is_some();
         assert!(is_told || !value.is_null(), "{id}: `{name}` is unknown");
@@ -25,7 +25,7 @@ fn check_fields(id: &str, fields: &Fields) {
     for name in ["operation", "provider"] {
         assert!(fields.get(name).is_some(), "{id}: `{name}` is missing");
     }
-    // What works on no data has nothing to be right about, and must not claim it.
+    // Operations without data must not report accuracy.
     let without_data = ["memory-allocation", "memory-fragmentation", "launch-latency"]
         .iter()
         .any(|name| id.contains(name));
@@ -60,7 +60,7 @@ fn every_benchmark_runs_on_the_scripted_device() {
             assert!(time > 0.0);
             let fields = prepared.fields(time / 4.0).unwrap();
             check_fields(case.id.as_str(), &fields);
-            // Memory of the host is measured by the host, beside the GPU.
+            // Host memory is measured by the host, not by the GPU.
             if case.params.text("tier") != Some("host") {
                 assert!(
                     fields.text("provider").is_some_and(|name| name.contains("scripted")),
@@ -103,7 +103,7 @@ fn every_benchmark_runs_on_the_cpu_or_says_why_not() {
 #[test]
 fn exactly_as_many_launches_as_asked_for() {
     let device = ScriptedDevice::new(Script::with_clock(Clock::Constant(2000.0)));
-    // An iteration of these is made of several launches.
+    // These run several launches per iteration.
     let composed = ["all-reduce", "inference"];
     for (benchmark, case) in
         one_of_each(&device).into_iter().filter(|(found, _)| !composed.contains(&found.name()))
@@ -157,7 +157,7 @@ fn figures_follow_from_the_time() {
     near(&copy, "bandwidth_gb_s", 8.192);
     near(&copy, "time_us", 1.0);
     near(&copy, "size_bytes", 4096.0);
-    // The scripted device does 10 GFLOP/s.
+    // The scripted device runs at 10 GFLOP/s.
     let gemm =
         fields_of("gemm", &[("dtype", "f32"), ("shape", "16x24x32"), ("batch_size", "2")], 9_830.4);
     near(&gemm, "gflops", 5.0);
@@ -195,7 +195,7 @@ fn figures_follow_from_the_time() {
     near(&peak, "tflops", 24_576.0 * 512.0 / 1e9);
 }
 
-/// A GPU whose memory does 1 GB/s at most.
+/// A GPU with a memory peak of 1 GB/s.
 fn slow_memory() -> Script {
     let mut script = Script::with_clock(Clock::Constant(1000.0));
     script.info.peak_bandwidth_gb_s = Some(1.0);

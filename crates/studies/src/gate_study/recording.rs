@@ -60,14 +60,15 @@ pub(super) fn record(dir: &Path, rounds: usize, busy: usize) -> Result<()> {
         .map_or_else(|_| busy.to_string(), |text| text.trim().to_owned());
     if known != busy.to_string() {
         bail!(
-            "{} was begun with --busy {known}: go on with that, or record into another directory",
+            "{} was recorded with --busy {known}: continue with that, or record into another \
+             directory",
             dir.display()
         );
     }
     std::fs::write(told, &known)?;
     let mut command = Command::new("cargo");
     command.args(["run", "--release", "--example", "record_rounds", "--"]).arg(&dir).args(programs);
-    run(command.args([rounds.to_string(), known]).current_dir(root()), "nothing more was recorded")
+    run(command.args([rounds.to_string(), known]).current_dir(root()), "recording failed")
 }
 
 /// Both programs, built at one place from HEAD: without the patch, and with it.
@@ -103,7 +104,7 @@ fn build(dir: &Path) -> Result<[PathBuf; 2]> {
 
 fn run_git(arguments: &[&str]) -> Result<()> {
     let mut command = Command::new("git");
-    run(command.args(arguments).current_dir(root()), "git could not do it")
+    run(command.args(arguments).current_dir(root()), "git failed")
 }
 
 /// The text of a file without spaces around it; empty without the file.
@@ -129,13 +130,13 @@ impl Recording {
         let rounds = files.iter().map(|file| Self::round(file)).collect::<Result<Vec<Round>>>()?;
         let (busy, commit) = (read_trimmed(&dir.join("busy")), read_trimmed(&dir.join("commit")));
         Self::of(&rounds, busy, commit)
-            .with_context(|| format!("{} holds no case that every round measured", dir.display()))
+            .with_context(|| format!("{} has no case that every round measured", dir.display()))
     }
 
     fn round(file: &Path) -> Result<Round> {
         let text =
             std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        serde_json::from_slice(&text).with_context(|| format!("{} is no round", file.display()))
+        serde_json::from_slice(&text).with_context(|| format!("{} is not a round", file.display()))
     }
 
     fn of(rounds: &[Round], busy: String, commit: String) -> Option<Self> {
@@ -228,8 +229,8 @@ impl Recording {
         let slowed = self.cases.iter().filter(|case| case.is_slowed).count();
         format!(
             "{cpu}, kernel {}, {}, commit {}. {} rounds of {} cases, {slowed} of them slower in \
-             the second program, while {} \
-             thread(s) of the recorder kept CPUs busy; load average {load:.1} in the median.\n",
+             the second program, while {} thread(s) of the recorder kept CPUs busy; median load \
+             average {load:.1}.\n",
             environment.kernel.as_deref().unwrap_or("unknown"),
             self.blank.started.to_string().get(..10).unwrap_or_default(),
             self.commit,

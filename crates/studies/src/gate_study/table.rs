@@ -34,12 +34,12 @@ impl Mode {
                 "`gate`, the baseline's program kept: 10 and 5 processes, then suspects in pairs"
             }
             Self::BuiltRevision => {
-                "`gate`, a committed baseline of half a recording earlier, its revision built: the \
+                "`gate`, a baseline committed half a recording earlier, its revision built: the \
                  same"
             }
             Self::Baseline => "`gate`, its program not kept: 10 and 5 processes, budget 3 min",
-            Self::LaterBaseline => "the record alone, half a recording later",
-            Self::Apart => "three saved runs a side, nothing remeasured",
+            Self::LaterBaseline => "the stored baseline only, half a recording later",
+            Self::Apart => "three saved runs per side, nothing remeasured",
             Self::ApartWithPast => "the same, with the noise of four earlier runs",
         }
     }
@@ -59,14 +59,13 @@ fn count(of: &[CaseVerdict], wanted: Verdict) -> usize {
 
 /// What every mode makes of functions that nobody touched, in two builds.
 pub(super) fn unchanged_table(recording: &Recording) -> String {
-    let mut text = "## Functions that nobody touched, in two builds\n\n\
-         Each suite begins three rounds after the one before and takes consecutive rounds; bounds \
-         are exact, 95 %, one-sided, and \
-         those of suites count only suites that share no round (before anything is remeasured).\n\n\
-         | mode | cases | Regressed | at most | suites with one | disjoint suites | at most | \
-         suites without verdict | cases \
-         undecided (by their median alone) | median time \
-         |\n|---|---|---|---|---|---|---|---|---|---|\n"
+    let mut text = "## Unchanged functions, in two builds\n\nEach suite begins three rounds after \
+                    the previous one and takes consecutive rounds; bounds are exact, 95 %, \
+                    one-sided, and those of suites count only suites that share no round (before \
+                    anything is remeasured).\n\n| mode | cases | Regressed | at most | suites with \
+                    one | disjoint suites | at most | suites without verdict | cases undecided (by \
+                    their median alone) | median time \
+                    |\n|---|---|---|---|---|---|---|---|---|---|\n"
         .to_owned();
     for mode in Mode::ALL {
         let ended = suites(recording, mode, Change::None);
@@ -110,16 +109,15 @@ fn is_wrong(suite: &SuiteVerdicts) -> bool {
 
 /// What every mode makes of functions that take longer by their source.
 pub(super) fn slowed_table(recording: &Recording) -> String {
-    let mut text = "## Functions that do a part of their work twice\n\n| case | really slower, by \
+    let mut text = "## Functions that do part of their work twice\n\n| case | really slower, by \
                     the median of all pairs |\n|---|---|\n"
         .to_owned();
     for case in recording.cases.iter().filter(|case| case.is_slowed) {
         let slower = median(&ratios(case)).unwrap_or_default().exp_m1();
         let _ = writeln!(text, "| {} | {:+.1} % |", case.result.benchmark_id, 100.0 * slower);
     }
-    text += "\n| mode | tries | found | at least | missed (Unchanged) | undecided | whose \
-             processes are separate: found | other \
-             cases Regressed |\n|---|---|---|---|---|---|---|---|\n";
+    text += "\n| mode | tries | found | at least | missed (Unchanged) | undecided | with separate \
+             processes: found | other cases Regressed |\n|---|---|---|---|---|---|---|---|\n";
     for mode in Mode::ALL {
         let ended = suites(recording, mode, Change::InSource);
         let slowed: Vec<CaseVerdict> =
@@ -151,7 +149,7 @@ pub(super) fn multiplied_table(recording: &Recording) -> String {
     let names: Vec<String> =
         FACTORS.iter().map(|factor| format!("+{:.0} %", 100.0 * (factor - 1.0))).collect();
     let mut text = format!(
-        "## Slow-downs multiplied into the samples of a tenth of the other cases: found, and \
+        "## Slowdowns multiplied into the samples of a tenth of the other cases: found, and \
          undecided\n\n| mode | {} |\n|---|{}\n",
         names.join(" | "),
         "---|".repeat(names.len())
@@ -173,13 +171,12 @@ pub(super) fn multiplied_table(recording: &Recording) -> String {
 /// Criterion's own rule, and a rule of 5 % on the means, on one process a side, of consecutive
 /// rounds.
 pub(super) fn simple_rules(recording: &Recording) -> String {
-    let mut text = "## Criterion's own rule, and 5 % on the means, on one process a side of the \
-                    same samples\n\n\
-                    | cases | comparisons | called regressed by Criterion's rule | mean above 1.05 \
-                    |\n|---|---|---|---|\n"
+    let mut text = "## Criterion's own rule, and 5 % on the means, on one process per side of the \
+                    same samples\n\n| cases | comparisons | called regressed by Criterion's rule | \
+                    mean above 1.05 |\n|---|---|---|---|\n"
         .to_owned();
     let mut rng = Rng::new(1);
-    for (name, is_slowed) in [("nobody touched", false), ("a part of the work twice", true)] {
+    for (name, is_slowed) in [("unchanged", false), ("part of the work twice", true)] {
         let cases = recording.cases.iter().filter(|case| case.is_slowed == is_slowed);
         let (mut comparisons, mut criterion, mut means) = (0, 0, 0);
         for case in cases {
@@ -203,9 +200,9 @@ fn mean_of(samples: &Samples) -> f64 {
 /// The smallest slow-down that so many pairs find in 95 % of tries at 1 % false alarms.
 pub(super) fn resolution(recording: &Recording) -> String {
     const PAIRS: [usize; 2] = [5, 10];
-    let mut text = "## Resolution of pairs: the smallest slow-down found in 95 % of tries at 1 % \
-                    false alarms\n\n\
-                    | case | 5 pairs | 10 pairs | a pair takes |\n|---|---|---|---|\n"
+    let mut text = "## Resolution of pairs: the smallest slowdown found in 95 % of tries at 1 % \
+                    false alarms\n\n| case | 5 pairs | 10 pairs | a pair takes \
+                    |\n|---|---|---|---|\n"
         .to_owned();
     for case in &recording.cases {
         let [few, many] = PAIRS.map(|count| 100.0 * resolution_of(case, count));

@@ -85,17 +85,20 @@ fn table(text: &str) -> Result<Points> {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.len() != header.len() {
             bail!(
-                "line {number}: {} fields under {} columns; a comma within a field is not read",
+                "line {number}: {} fields under {} columns; commas within a field are not \
+                 supported",
                 cells.len(),
                 header.len()
             );
         }
         let [id, time, value, unit] = columns.map(|at| cells.get(at).copied().unwrap_or_default());
-        let time: i64 =
-            time.parse().with_context(|| format!("line {number}: `{time}` is no whole number"))?;
+        let time: i64 = time
+            .parse()
+            .with_context(|| format!("line {number}: `{time}` is not a whole number"))?;
         let value = value.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
-        let value = value
-            .with_context(|| format!("line {number}: the value is no finite figure above zero"))?;
+        let value = value.with_context(|| {
+            format!("line {number}: the value is not a finite number above zero")
+        })?;
         points.entry((id.to_owned(), unit.to_owned())).or_default().entry(time).or_insert(value);
     }
     Ok(points)
@@ -104,7 +107,7 @@ fn table(text: &str) -> Result<Points> {
 fn find_column(header: &[&str], name: &str) -> Result<usize> {
     let found = header.iter().position(|known| *known == name);
     found.ok_or_else(|| {
-        anyhow!("line 1: there is no column `{name}`; the columns are id,timestamp,value,unit")
+        anyhow!("line 1: no column `{name}`; the columns are id,timestamp,value,unit")
     })
 }
 
@@ -112,8 +115,10 @@ fn find_column(header: &[&str], name: &str) -> Result<usize> {
 /// does.
 fn parse_benchmark_data(data: &str) -> Result<Points> {
     let document: Value = serde_json::from_str(data.trim().trim_end_matches(';'))?;
-    let suites =
-        document.get("entries").and_then(Value::as_object).context("there are no `entries`")?;
+    let suites = document
+        .get("entries")
+        .and_then(Value::as_object)
+        .context("the document has no `entries`")?;
     let mut points = Points::new();
     for (suite, runs) in suites {
         for run in runs.as_array().into_iter().flatten() {

@@ -74,8 +74,8 @@ fn scores(recorded: &Recorded, annotations: &[Vec<usize>]) -> Scores {
 }
 
 fn format_scores(rows: &[(Scores, String)], missing: &[String]) -> String {
-    let mut text = "| series | number | covering | F1 | nothing found: covering | F1 \
-         |\n|---|---|---|---|---|---|\n"
+    let mut text = "| series | number | covering | F1 | no change points at all: covering | F1 \
+                    |\n|---|---|---|---|---|---|\n"
         .to_owned();
     for (title, wanted) in
         [("for tuning", Some(true)), ("for reporting", Some(false)), ("all", None)]
@@ -93,9 +93,10 @@ fn format_scores(rows: &[(Scores, String)], missing: &[String]) -> String {
     text.push('\n');
     for (scores, name) in rows {
         let ([covering, f1], [c, f]) = (scores.ours, scores.nothing);
-        let _ = writeln!(text, "    {name:20} {covering:.3} {f1:.3}   nothing found {c:.3} {f:.3}");
+        let _ =
+            writeln!(text, "    {name:20} {covering:.3} {f1:.3}   no change points {c:.3} {f:.3}");
     }
-    let _ = writeln!(text, "\nNot there, or of several dimensions: {}.", missing.join(", "));
+    let _ = writeln!(text, "\nMissing, or with several dimensions: {}.", missing.join(", "));
     text
 }
 

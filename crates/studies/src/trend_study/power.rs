@@ -43,8 +43,7 @@ fn detects_change(values: &[f64], near: usize) -> [bool; 2] {
 pub(super) fn table(count: usize) -> String {
     let mut text = format!(
         "A step after {SIDE} points with {SIDE} after it, in {count} seeded series of normal noise \
-         each.\n\n\
-         | step | CV | confirmed | confirmed within {NEAR} points of its place \
+         each.\n\n| step | CV | confirmed | confirmed within {NEAR} points of its position \
          |\n|---|---|---|---|\n"
     );
     let grid = [1.0, 3.0, 8.0].into_iter().flat_map(|cv| [5.0, 10.0, 20.0].map(|step| (step, cv)));
@@ -65,8 +64,8 @@ pub(super) fn table(count: usize) -> String {
     let _ = writeln!(
         text,
         "\nA change of a series that alternates between two levels (1 and 1.3, CV 1 %), after \
-         {TWO_LEVEL_SIDE} points with {TWO_LEVEL_SIDE} after it.\n\n\
-         | change | confirmed | confirmed within 5 points of its place |\n|---|---|---|"
+         {TWO_LEVEL_SIDE} points with {TWO_LEVEL_SIDE} after it.\n\n| change | confirmed | \
+         confirmed within 5 points of its position |\n|---|---|---|"
     );
     for change in &TWO_LEVEL_CHANGES {
         let mut rng = Rng::new(19);

@@ -30,7 +30,7 @@ pub(super) fn table(otava: Option<&str>) -> Result<String> {
     let points =
         fastest(|| series.iter().for_each(|values| drop(detect(values, &TrendSettings::DEFAULT))));
     let whole = fastest(|| series.iter().for_each(|values| drop(trend_of(values))));
-    let mut text = "| what | seconds | against apache-otava |\n|---|---|---|\n".to_owned();
+    let mut text = "| task | seconds | compared with apache-otava |\n|---|---|---|\n".to_owned();
     let peer = match otava {
         Some(python) => otava_of(python, &series, &tempfile::tempdir()?.path().join("series.csv"))?,
         None => None,

@@ -56,11 +56,9 @@ fn is_near(index: usize) -> bool {
 /// How many steps are seen in time.
 pub(super) fn table(count: usize) -> String {
     let mut text = format!(
-        "A step after {BEFORE} points, in {count} seeded series of normal noise each; seen is \
-         suspected or confirmed, within {NEAR} \
-         points of its place.\n\n\
-         | step | CV | aim | seen within | confirmed within 8 | confirmed within {MOST} \
-         |\n|---|---|---|---|---|---|\n"
+        "A step after {BEFORE} points, in {count} seeded series of normal noise each; seen means \
+         suspected or confirmed, within {NEAR} points of its position.\n\n| step | CV | aim | seen \
+         within | confirmed within 8 | confirmed within {MOST} |\n|---|---|---|---|---|---|\n"
     );
     for aim in &AIMS {
         let mut rng = Rng::new(11);

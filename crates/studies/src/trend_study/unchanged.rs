@@ -99,11 +99,10 @@ pub(super) fn table(count: usize) -> String {
     let calls = (count / 5).max(1);
     let mut text = format!(
         "{calls} calls of {SERIES_OF_A_CALL} seeded series without a change of level, for each \
-         kind and length; a series is judged by itself and as \
-         one of its call. *False* is a change of level, a ramp, or the alert of a drift (if there \
-         is none). In brackets the exact 95 % interval.\n\n\
-         | series | points | series: false | series: suspected | calls: false | calls: suspected \
-         |\n|---|---|---|---|---|---|\n"
+         kind and length; each series is judged by itself and within its call. *False* is a change \
+         of level, a ramp, or the alert of a drift (if there is none). In brackets the exact 95 % \
+         interval.\n\n| series | points | series: false | series: suspected | calls: false | \
+         calls: suspected |\n|---|---|---|---|---|---|\n"
     );
     for kind in Unchanged::ALL {
         for length in LENGTHS {

@@ -1,46 +1,45 @@
-//! The modules of one file and the paths they name, outside tests. Macros are read as they are
-//! written, not expanded.
+//! The modules of one file and the paths they name, outside tests. Macros are not expanded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The names from the crate root to a module; empty for the root itself.
+/// Names from the crate root to a module; empty for the root itself.
 pub(super) type ModulePath = Vec<String>;
 
-/// What one module defines and names.
+/// Definitions and paths of one module.
 #[derive(Debug, Default)]
 pub(super) struct SourceModule {
-    /// The file that holds the module.
+    /// File that contains the module.
     pub(super) file: String,
-    /// The functions, types, constants and macros defined in the module itself.
+    /// Functions, types, constants and macros defined in the module itself.
     pub(super) items: BTreeSet<String>,
-    /// Every leaf of its `use` declarations.
+    /// Leaves of its `use` declarations.
     pub(super) imports: Vec<Import>,
-    /// Every other path, single words included, with the first line that has it.
+    /// All other paths, including single words, with the first line of each.
     pub(super) paths: BTreeMap<Vec<String>, usize>,
 }
 
 /// One leaf of a `use` declaration.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Import {
-    /// The path as it is written, without a final `self` or `*`.
+    /// Path as written, without a final `self` or `*`.
     pub(super) path: Vec<String>,
-    /// The name it has here; `*` for all names.
+    /// Name in this module; `*` for all names.
     pub(super) name: String,
     /// Whether other modules can use it, too.
     pub(super) is_public: bool,
     pub(super) line: usize,
 }
 
-/// What a file contributes to its crate.
+/// Modules of one file.
 #[derive(Debug, Default)]
 pub(super) struct SourceFile {
-    /// The module that the file is, and those written inside it.
+    /// Module of the file, and modules nested in it.
     pub(super) modules: BTreeMap<ModulePath, SourceModule>,
-    /// The modules that are in files of their own.
+    /// Modules in separate files.
     pub(super) children: Vec<ModulePath>,
 }
 
-/// Reads `text`, which is `file` and the module `path`.
+/// Parses `text`, the content of `file`, which is the module `path`.
 pub(super) fn parse(text: &str, file: &str, path: &[String]) -> SourceFile {
     let mut parser = Parser {
         tokens: tokens(text),
@@ -64,9 +63,9 @@ struct Token<'a> {
 struct Parser<'a> {
     tokens: Vec<Token<'a>>,
     at: usize,
-    /// The number of open braces.
+    /// Number of open braces.
     depth: usize,
-    /// The modules around the current token, each with the depth of its items.
+    /// Modules around the current token, each with the depth of its items.
     open: Vec<(ModulePath, usize)>,
     file: &'a str,
     found: SourceFile,
@@ -140,7 +139,7 @@ impl<'a> Parser<'a> {
         self.found.modules.entry(path).or_default()
     }
 
-    /// Notes an item of the current module; those inside of a function or an `impl` are not.
+    /// Records an item of the current module; items in a function or an `impl` are ignored.
     fn define(&mut self, name: &str) {
         if self.open.last().is_some_and(|(_, depth)| *depth == self.depth) {
             self.module().items.insert(name.to_owned());
@@ -170,7 +169,7 @@ impl<'a> Parser<'a> {
         self.read_tree(&[], is_public);
     }
 
-    /// Reads one branch of a `use` declaration, whose path so far is `prefix`.
+    /// Reads one branch of a `use` declaration; `prefix` is the path before it.
     fn read_tree(&mut self, prefix: &[String], is_public: bool) {
         let mut path = prefix.to_vec();
         let mut name = None;
@@ -207,8 +206,8 @@ impl<'a> Parser<'a> {
         self.module().imports.push(Import { path, name, is_public, line });
     }
 
-    /// Reads `a::b::c`, also a single word. Fields, methods, names of fields and parameters, and
-    /// what follows a type in angle brackets are no paths.
+    /// Reads `a::b::c`, or a single word. Ignores fields, methods, names of fields and parameters,
+    /// and members of a type in angle brackets.
     fn read_path(&mut self) {
         let is_visibility = self.before(1) == "in" && self.before(3) == "pub";
         let is_member = [".", "::"].contains(&self.before(1));
@@ -225,7 +224,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether `#[cfg(test)]` or `#[cfg(all(test, …))]` begins here.
+    /// Returns whether `#[cfg(test)]` or `#[cfg(all(test, …))]` begins here.
     fn is_test_attribute(&self) -> bool {
         let ahead: Vec<&str> = (1..7).map(|ahead| self.token(ahead)).collect();
         matches!(
@@ -234,7 +233,7 @@ impl<'a> Parser<'a> {
         )
     }
 
-    /// Goes past an attribute and the item, field or statement it belongs to.
+    /// Skips an attribute and the item, field or statement it belongs to.
     fn skip_item(&mut self) {
         const KEYWORDS: &[&str] =
             &["async", "const", "extern", "fn", "impl", "let", "mod", "static", "trait", "unsafe"];
@@ -271,7 +270,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Goes past the brackets that begin here, and all between them.
+    /// Skips the brackets that begin here, and their content.
     fn skip_group(&mut self) {
         let mut depth = 0_usize;
         while self.at < self.tokens.len() {
@@ -288,7 +287,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The words and signs of `text` without comments, strings and characters.
+/// Returns the words and punctuation of `text`, without comments, strings and characters.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -315,7 +314,7 @@ fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// The length of the comment, string or character that `text` begins with.
+/// Returns the length of the comment, string or character literal at the beginning of `text`.
 fn literal_length(text: &str) -> Option<usize> {
     if text.starts_with("//") {
         return Some(text.find('\n').unwrap_or(text.len()));
@@ -327,7 +326,7 @@ fn literal_length(text: &str) -> Option<usize> {
         let mut letters = rest.chars();
         let first = letters.next()?;
         if first == '\\' {
-            // The escaped letter may be a quote itself.
+            // The escaped character may itself be a quote.
             return Some(rest.get(2..)?.find('\'')? + 4);
         }
         return (letters.next() == Some('\'')).then(|| first.len_utf8() + 2);
@@ -346,7 +345,7 @@ fn literal_length(text: &str) -> Option<usize> {
     Some(length.map_or(text.len(), |length| start + length))
 }
 
-/// The length of a string's `content` up to and with the quote that ends it.
+/// Returns the length of a string's `content`, including the closing quote.
 fn string_length(content: &str) -> Option<usize> {
     let mut letters = content.char_indices();
     while let Some((at, letter)) = letters.next() {

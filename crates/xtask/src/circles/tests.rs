@@ -1,8 +1,8 @@
-//! The search for circles, on small trees that exist for this alone.
+//! Tests of the search for circles, on small trees made for this purpose.
 
 use super::*;
 
-/// The circles of a crate made of `files`: paths below `src`, and what they contain.
+/// Returns the circles of a crate made of `files`: paths below `src`, and their contents.
 fn circles_of(files: &[(&str, &str)]) -> Vec<String> {
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir(root.path().join("crates")).unwrap();
@@ -71,7 +71,7 @@ fn a_reexport_leads_to_the_file_that_defines_the_item() {
     };
     let of =
         |y: &'static str, b: &'static str| circles_of(&[&files(b)[..], &[("a/y.rs", y)]].concat());
-    // `X` is in another file of `a` than `Y`, which uses `b`.
+    // `X` and `Y`, which uses `b`, are in different files of `a`.
     assert_eq!(of("use crate::B;\npub struct Y;", "use crate::X;\npub struct B;"), [""; 0]);
     assert_eq!(
         of("use crate::B;\npub struct Y;", "use crate::X;\npub struct B(crate::a::y::Y);"),

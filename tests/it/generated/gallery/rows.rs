@@ -1,4 +1,4 @@
-//! What the gallery shows, row by row.
+//! Rows of the gallery.
 
 use super::{Row, shown};
 
@@ -51,11 +51,11 @@ pub(super) const ROWS: &[Row] = &[
         "flash-attention",
     ),
     shown(
-        "Flash Attention: speed-up over the standard kernel",
+        "Flash Attention: speedup over the standard kernel",
         "speedup docs/gallery/frameworks.json --benchmark flash-attention",
-        "speed-up",
+        "speedup",
     ),
-    shown("Speed-up by type", "speedup docs/gallery/cpu.json --benchmark precision", "speed-up"),
+    shown("Speedup by type", "speedup docs/gallery/cpu.json --benchmark precision", "speedup"),
     shown(
         "DeepSpeed: memory of a rank by ZeRO stage",
         "stacked-bar docs/gallery/frameworks.json --benchmark deepspeed",
@@ -95,7 +95,7 @@ pub(super) const ROWS: &[Row] = &[
         "time of one iteration",
     ),
     shown(
-        "Comparison: change of each figure",
+        "Comparison: change of each value",
         "delta docs/gallery/cpu.json --against docs/gallery/cpu-before.json --case /gemm/",
         "Change",
     ),

@@ -1,5 +1,5 @@
-//! BLAS libraries found at run time, and where such libraries lie. Nothing is linked: a library or
-//! a symbol that is missing is a value with a cure.
+//! BLAS libraries found at run time, and their search paths. Nothing is linked: a missing library
+//! or symbol is reported with a fix.
 #![allow(unsafe_code)]
 
 use std::env;
@@ -30,19 +30,19 @@ type GemmFn<E, C> = unsafe extern "C" fn(
     c_int,
 );
 
-/// What is used of a library, with 32-bit integers (LP64).
+/// Functions of a BLAS library with 32-bit integers (LP64).
 pub(super) struct Blas {
     pub(super) name: &'static str,
     pub(super) sgemm: Option<GemmFn<f32, f32>>,
     pub(super) dgemm: Option<GemmFn<f64, f64>>,
-    /// bf16 in, f32 out.
+    /// bf16 inputs, f32 output.
     pub(super) sbgemm: Option<GemmFn<u16, f32>>,
     set_threads: Option<unsafe extern "C" fn(c_int)>,
-    /// What was set last; the libraries keep one number for the whole process.
+    /// Thread count set last; the libraries keep one count for the whole process.
     threads: AtomicUsize,
 }
 
-/// Where the names of one library differ from those of another.
+/// Names that differ between libraries.
 struct Kind {
     name: &'static str,
     files: &'static [&'static str],
@@ -64,25 +64,26 @@ const MKL: Kind = Kind {
     files: &["libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so", "mkl_rt.2.dll"],
     sbgemm: "cblas_gemm_bf16bf16f32",
     set_threads: "MKL_Set_Num_Threads",
-    cure: "install oneMKL (`pip install mkl` in the active environment will do) or set MKLROOT",
+    cure: "install oneMKL (for example with `pip install mkl` in the active environment) or set \
+           MKLROOT",
 };
 
 impl Blas {
-    /// OpenBLAS, loaded on first use and then kept: it has threads of its own that cannot be
-    /// unloaded.
+    /// Returns OpenBLAS, loaded on first use. It is never unloaded, since it has threads of its
+    /// own.
     pub(super) fn openblas() -> Result<&'static Self, Reason> {
         static LIBRARY: OnceLock<Result<Blas, Reason>> = OnceLock::new();
         LIBRARY.get_or_init(|| load(&OPENBLAS)).as_ref().map_err(Clone::clone)
     }
 
-    /// oneMKL, likewise.
+    /// Returns oneMKL, loaded on first use and never unloaded.
     pub(super) fn mkl() -> Result<&'static Self, Reason> {
         static LIBRARY: OnceLock<Result<Blas, Reason>> = OnceLock::new();
         LIBRARY.get_or_init(|| load(&MKL)).as_ref().map_err(Clone::clone)
     }
 
-    /// Sets how many threads the next products use. Said again only when it changes: the call takes
-    /// a lock.
+    /// Sets the number of threads of the next products. Calls the library only on changes, since
+    /// the call takes a lock.
     pub(super) fn set_threads(&self, threads: usize) {
         if self.threads.swap(threads, Ordering::Relaxed) == threads {
             return;
@@ -94,8 +95,8 @@ impl Blas {
     }
 }
 
-/// The first of `files` that is there. Never unloaded: its threads and its pointers live as long as
-/// the process.
+/// Opens the first of `files` that exists. It is never unloaded, since its threads and pointers
+/// live as long as the process.
 pub(super) fn open(files: &[&str]) -> Option<&'static Library> {
     let mut candidates = files.iter().flat_map(|file| {
         std::iter::once(PathBuf::from(file))
@@ -133,15 +134,15 @@ fn load(kind: &Kind) -> Result<Blas, Reason> {
     Ok(blas)
 }
 
-/// A function of the library, if it has it.
+/// Returns a function of the library, if it exists.
 pub(super) fn symbol<F: Copy>(library: &Library, name: &str) -> Option<F> {
     // SAFETY: every caller names a documented function of these libraries, and `F` is its
     // signature.
     unsafe { library.get::<F>(name.as_bytes()).ok().map(|found| *found) }
 }
 
-/// oneMKL ends the process when its threading runtime is missing: pick one that is there before it
-/// looks.
+/// Selects an available threading runtime for oneMKL, which otherwise exits the process if its
+/// default runtime is missing.
 fn choose_threading(library: &'static Library) {
     const SEQUENTIAL: c_int = 1;
     const GNU: c_int = 3;
@@ -162,15 +163,15 @@ fn choose_threading(library: &'static Library) {
     }
 }
 
-/// Loads an OpenMP runtime for good. Returns whether it is there.
+/// Loads an OpenMP runtime permanently. Returns whether it is available.
 fn load_runtime(file: &str) -> bool {
-    // SAFETY: OpenMP runtimes have no initializers with requirements, and they stay loaded for
+    // SAFETY: OpenMP runtimes have initializers without requirements, and they stay loaded for
     // oneMKL.
     unsafe { Library::new(file) }.map(std::mem::forget).is_ok()
 }
 
-/// Directories beside the library path in which a library may lie: where the environment says,
-/// where pip puts it for one user, and where Intel's own packages do.
+/// Returns directories to search in addition to the library path: those of environment variables,
+/// of pip user installs and of Intel's packages.
 fn dirs() -> Vec<PathBuf> {
     dirs_by(|variable| env::var_os(variable).filter(|root| !root.is_empty()).map(PathBuf::from))
 }

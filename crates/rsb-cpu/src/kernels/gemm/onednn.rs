@@ -1,6 +1,6 @@
-//! oneDNN found at run time: products of f32, bf16, f16 and i8 by whatever vector and matrix units
-//! (AMX among them) the CPU has. Types, values and functions are those of `dnnl.h`, `dnnl_types.h`
-//! and `dnnl_common_types.h` of version 3.2, which 3.x keeps.
+//! oneDNN found at run time: products of f32, bf16, f16 and i8 with the vector and matrix units of
+//! the CPU, including AMX. Types, values and functions follow `dnnl.h`, `dnnl_types.h` and
+//! `dnnl_common_types.h` of version 3.2, which stay compatible in 3.x.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -10,9 +10,9 @@ use libloading::Library;
 use rsb_device::operation::Gemm;
 use rsb_model::{Dtype, Reason};
 
-/// Any object of the library.
+/// Handle of any oneDNN object.
 type Object = *mut c_void;
-/// What gives an object back.
+/// Function that destroys an object.
 type Destroy = unsafe extern "C" fn(Object) -> c_int;
 
 const CPU: c_int = 1;
@@ -22,7 +22,7 @@ const IMPLEMENTATION_NAME: c_int = 8;
 const SRC: c_int = 1;
 const DST: c_int = 17;
 const WEIGHTS: c_int = 33;
-/// Dimensions and strides have room for as many.
+/// Capacity of arrays of dimensions and strides.
 const MOST_DIMENSIONS: usize = 12;
 
 #[repr(C)]
@@ -42,7 +42,7 @@ struct Argument {
     memory: Object,
 }
 
-/// What is used of the library.
+/// Functions of the library.
 pub(super) struct OneDnn {
     engine_create: unsafe extern "C" fn(*mut Object, c_int, usize) -> c_int,
     engine_destroy: Destroy,
@@ -60,11 +60,11 @@ pub(super) struct OneDnn {
     primitive_create: unsafe extern "C" fn(*mut Object, Object) -> c_int,
     primitive_destroy: Destroy,
     execute: unsafe extern "C" fn(Object, Object, c_int, *const Argument) -> c_int,
-    /// Of the OpenMP that the library was linked with; for the thread that calls it.
+    /// Sets the threads of the OpenMP runtime linked with the library, for the calling thread.
     set_threads: unsafe extern "C" fn(c_int),
 }
 
-/// An object that is given back with this value.
+/// An object that is destroyed on drop.
 struct Owned {
     object: Object,
     destroy: Destroy,
@@ -72,14 +72,14 @@ struct Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: the object was made by the function that belongs to `destroy`, and nobody else
-        // gives it back. What it returns says nothing that could be acted on.
+        // SAFETY: the object was created by the function that belongs to `destroy`, and nothing
+        // else destroys it. The returned status is not actionable.
         unsafe { (self.destroy)(self.object) };
     }
 }
 
 impl Owned {
-    /// What `make` writes to its place.
+    /// Creates an object with `make`, which writes its handle.
     fn new(destroy: Destroy, make: impl FnOnce(*mut Object) -> c_int) -> Result<Self, c_int> {
         let mut object = std::ptr::null_mut();
         match make(&raw mut object) {
@@ -89,7 +89,7 @@ impl Owned {
     }
 }
 
-/// A product that is ready to run. Fields are given back in this order.
+/// A product that is ready to run. Fields are dropped in this order.
 pub(super) struct Product {
     library: &'static OneDnn,
     primitive: Owned,
@@ -99,7 +99,7 @@ pub(super) struct Product {
     _plan: Plan,
 }
 
-/// How the library would do a product.
+/// A matmul primitive descriptor and the objects that it uses.
 struct Plan {
     chosen: Owned,
     descriptions: [Owned; 3],
@@ -110,7 +110,7 @@ const CURE: &str = "install oneDNN 3 built with OpenMP (`pip install onednn-cpu-
                     Ubuntu: libdnnl3)";
 
 impl OneDnn {
-    /// The library, loaded on first use and then kept: its threads cannot be unloaded.
+    /// Returns the library, loaded on first use. It is never unloaded because of its threads.
     pub(super) fn get() -> Result<&'static Self, Reason> {
         static LIBRARY: OnceLock<Result<OneDnn, Reason>> = OnceLock::new();
         LIBRARY
@@ -119,32 +119,32 @@ impl OneDnn {
             .map_err(Clone::clone)
     }
 
-    /// Whether it can do `op` here.
+    /// Checks that the library supports `op` on this CPU.
     pub(super) fn check(&self, op: &Gemm) -> Result<(), String> {
         self.plan(op).map(drop)
     }
 
     fn plan(&self, op: &Gemm) -> Result<Plan, String> {
         if (op.alpha, op.beta) != (1.0, 0.0) {
-            return Err("its products have no factors alpha and beta".to_owned());
+            return Err("its products do not support the factors alpha and beta".to_owned());
         }
         let (Some(inputs), Some(output)) = (code(op.dtype), code(op.output_dtype())) else {
-            return Err(format!("it has no products of {}", op.dtype));
+            return Err(format!("it does not support products of {}", op.dtype));
         };
         if op.dtype == Dtype::I8 && !adds_in_32_bits() {
             return Err(
-                "without VNNI it adds products of i8 in 16 bits, where they saturate".to_owned()
+                "without VNNI it adds products of i8 in 16 bits, and the sums saturate".to_owned()
             );
         }
         let failed =
-            |what: &'static str| move |status: c_int| format!("{what} gives status {status}");
-        // SAFETY: the place is one for an object; the first engine of the CPU is always there.
+            |what: &'static str| move |status: c_int| format!("{what} returned status {status}");
+        // SAFETY: the pointer has room for a handle; the first engine of the CPU always exists.
         let engine =
             Owned::new(self.engine_destroy, |place| unsafe { (self.engine_create)(place, CPU, 0) })
                 .map_err(failed("dnnl_engine_create"))?;
         let describe = |(rows, columns): (u64, u64), each: u64, transposed: bool, dtype: c_int| {
             let (sizes, strides, count) = layout(op.batch, each, rows, columns, transposed)?;
-            // SAFETY: both arrays have as many numbers as the library ever reads.
+            // SAFETY: both arrays have at least as many numbers as the library reads.
             Owned::new(self.description_destroy, |place| unsafe {
                 (self.describe)(place, count, sizes.as_ptr(), dtype, strides.as_ptr())
             })
@@ -154,26 +154,25 @@ impl OneDnn {
         let b = describe((op.k, op.n), op.stride_b(), op.transpose_b, inputs)?;
         let c = describe((op.m, op.n), op.m.saturating_mul(op.n), false, output)?;
         let none = std::ptr::null_mut();
-        // SAFETY: the engine and the descriptions are alive; no bias and no attributes are allowed.
+        // SAFETY: the engine and the descriptors are alive; bias and attributes may be null.
         let plan = Owned::new(self.plan_destroy, |place| unsafe {
             (self.matmul)(place, engine.object, a.object, b.object, none, c.object, none)
         });
-        let nothing =
-            || format!("it has none of {} for this CPU, or not for this layout", op.dtype);
+        let nothing = || format!("it has no product of {} for this CPU or this layout", op.dtype);
         let plan = plan.map_err(|status| match status {
             UNIMPLEMENTED => nothing(),
             status => failed("dnnl_matmul_primitive_desc_create")(status),
         })?;
         if self.implementation(&plan).is_some_and(|name| name.starts_with("ref")) {
-            return Err(format!("{}, only its slow reference", nothing()));
+            return Err(format!("{}, except its slow reference implementation", nothing()));
         }
         Ok(Plan { chosen: plan, descriptions: [a, b, c], engine })
     }
 
-    /// What the library calls its way of doing it.
+    /// Returns the library's name for the implementation.
     fn implementation(&self, plan: &Owned) -> Option<String> {
         let mut name: *const c_char = std::ptr::null();
-        // SAFETY: this query writes a pointer to a text that lives as long as the plan.
+        // SAFETY: this query writes a pointer to a string that lives as long as the plan.
         let status =
             unsafe { (self.query)(plan.object, IMPLEMENTATION_NAME, 0, (&raw mut name).cast()) };
         // SAFETY: as above.
@@ -181,10 +180,10 @@ impl OneDnn {
             .then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
     }
 
-    /// The product `op` of the matrices that begin at A, B and C.
+    /// Prepares the product `op` for the matrices A, B and C at these addresses.
     ///
     /// # Safety
-    /// The matrices must be as large as `op` says and outlive what is returned, and C must overlap
+    /// The matrices have the dimensions of `op` and outlive the returned product. C overlaps
     /// neither A nor B.
     pub(super) unsafe fn prepare(
         &'static self,
@@ -193,9 +192,9 @@ impl OneDnn {
     ) -> Result<Product, String> {
         let plan = self.plan(op)?;
         let failed =
-            |what: &'static str| move |status: c_int| format!("{what} gives status {status}");
+            |what: &'static str| move |status: c_int| format!("{what} returned status {status}");
         let memory = |description: &Owned, matrix| {
-            // SAFETY: the matrix is as large as its description says, by the promise of the caller.
+            // SAFETY: the caller guarantees that the matrix has the size of its descriptor.
             Owned::new(self.memory_destroy, |place| unsafe {
                 (self.memory_create)(place, description.object, plan.engine.object, matrix)
             })
@@ -208,7 +207,7 @@ impl OneDnn {
             (self.primitive_create)(place, plan.chosen.object)
         })
         .map_err(failed("dnnl_primitive_create"))?;
-        // SAFETY: the engine is alive; 1 is a stream that keeps the order.
+        // SAFETY: the engine is alive; 1 selects an in-order stream.
         let stream = Owned::new(self.stream_destroy, |place| unsafe {
             (self.stream_create)(place, plan.engine.object, 1)
         })
@@ -231,12 +230,12 @@ impl OneDnn {
 }
 
 impl Product {
-    /// Does it on `threads` threads.
+    /// Computes the product on `threads` threads.
     pub(super) fn run(&mut self, threads: usize) -> Result<(), String> {
         let library = self.library;
         let count = c_int::try_from(threads).unwrap_or(1);
-        // SAFETY: every object is alive, the arguments are those of a product, and the matrices
-        // outlive this value by the promise of the caller of `prepare`. The number of threads is
+        // SAFETY: every object is alive, the arguments are those of a product, and the caller of
+        // `prepare` guarantees that the matrices outlive this value. The number of threads is
         // positive.
         let statuses = unsafe {
             (library.set_threads)(count);
@@ -250,12 +249,12 @@ impl Product {
         };
         match statuses.iter().find(|&&status| status != 0) {
             None => Ok(()),
-            Some(status) => Err(format!("dnnl_primitive_execute gives status {status}")),
+            Some(status) => Err(format!("dnnl_primitive_execute returned status {status}")),
         }
     }
 }
 
-/// The library's number of a type.
+/// Returns the library's number for a data type.
 const fn code(dtype: Dtype) -> Option<c_int> {
     match dtype {
         Dtype::F16 => Some(1),
@@ -267,7 +266,8 @@ const fn code(dtype: Dtype) -> Option<c_int> {
     }
 }
 
-/// Whether products of i8 are exact here. Elsewhere than on x86 the verification alone tells.
+/// Returns whether products of i8 are exact on this CPU. On architectures other than x86, only the
+/// verification checks this.
 fn adds_in_32_bits() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -280,8 +280,8 @@ fn adds_in_32_bits() -> bool {
     }
 }
 
-/// Sizes, strides and the number of dimensions of `batch` matrices, `each` elements from one to the
-/// next, row by row, or column by column where transposed.
+/// Returns sizes, strides and the number of dimensions of `batch` matrices that are `each` elements
+/// apart, row-major, or column-major if transposed.
 fn layout(
     batch: u64,
     each: u64,
@@ -320,19 +320,19 @@ fn functions(library: &'static Library) -> Result<OneDnn, String> {
         };
     }
     let version: unsafe extern "C" fn() -> *const Version = symbol!("dnnl_version");
-    // SAFETY: it takes nothing and gives a constant of the library, or a null pointer at worst.
+    // SAFETY: it takes no arguments and returns a constant of the library or a null pointer.
     let Some(version) = (unsafe { version().as_ref() }) else {
-        return Err("it tells no version".to_owned());
+        return Err("the library reports no version".to_owned());
     };
     if version.major != 3 {
         return Err(format!(
-            "it is version {}.{}, and only 3 is known",
+            "version {}.{} is not supported; only version 3 is",
             version.major, version.minor
         ));
     }
     if version.cpu_runtime != OPENMP {
         return Err(
-            "it was built without OpenMP, so that its number of threads cannot be set".to_owned()
+            "it was built without OpenMP, so its number of threads cannot be set".to_owned()
         );
     }
     Ok(OneDnn {

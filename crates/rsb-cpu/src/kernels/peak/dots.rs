@@ -1,15 +1,14 @@
-//! The highest rate of sums of products of bf16 and i8, by the units that the CPU has for them, in
-//! twelve chains as in f32.
+//! Peak rate of bf16 and i8 dot-product instructions, in twelve chains as for f32.
 //!
-//! With bf16 a chain goes `x ← x + a·b`, `x ← x − a·b` by turns, and half a turn more at the end,
-//! so that it ends at a·b; with i8 `x ← x + a·b` for two pairs by turns, modulo 2³², which ends at
-//! one number exactly. Operands are random in every lane.
+//! With bf16 a chain alternates `x ← x + a·b` and `x ← x − a·b`, with one more addition at the end,
+//! so that it ends at a·b. With i8 it alternates `x ← x + a·b` for two pairs, modulo 2³², which has
+//! an exact result. Operands are random in every lane.
 
 use rsb_model::Dtype;
 
 use super::BurstKernel;
 
-/// The burst of `dtype`, where the CPU has a unit for it.
+/// Returns the burst of `dtype`, if the CPU has a unit for it.
 pub(super) fn burst(dtype: Dtype) -> Option<BurstKernel> {
     let (burst, name) = x86::burst(dtype)?;
     Some(BurstKernel { burst, name, grain: 1 })
@@ -28,31 +27,31 @@ mod x86 {
     use rsb_device::random::{Distribution, Values};
     use rsb_model::Dtype;
 
-    use super::super::{Burst, CHAINS, SEED};
+    use super::super::{Burst, CHAINS, SEED, larger_error};
 
     pub(super) fn burst(dtype: Dtype) -> Option<(Burst, &'static str)> {
         let avx512 = std::arch::is_x86_feature_detected!("avx512f");
         match dtype {
             Dtype::Bf16 if avx512 && std::arch::is_x86_feature_detected!("avx512bf16") => {
-                // SAFETY: AVX-512 BF16 was just found.
+                // SAFETY: AVX-512 BF16 was detected.
                 Some((|units| unsafe { bf16_avx512(units) }, "native-avx512bf16"))
             }
             Dtype::I8 if avx512 && std::arch::is_x86_feature_detected!("avx512vnni") => {
-                // SAFETY: AVX-512 VNNI was just found.
+                // SAFETY: AVX-512 VNNI was detected.
                 Some((|units| unsafe { i8_avx512(units) }, "native-avx512vnni"))
             }
             Dtype::I8
                 if std::arch::is_x86_feature_detected!("avx2")
                     && std::arch::is_x86_feature_detected!("avxvnni") =>
             {
-                // SAFETY: AVX-VNNI was just found.
+                // SAFETY: AVX-VNNI was detected.
                 Some((|units| unsafe { i8_avx(units) }, "native-avxvnni"))
             }
             _ => None,
         }
     }
 
-    /// Random numbers from 1/2 to 1 of either sign, exact in bf16.
+    /// Returns random numbers from 1/2 to 1 with random signs, exact in bf16.
     fn numbers(which: usize) -> [bf16; 32] {
         let values = Values::new(SEED, which, Distribution::Signed);
         std::array::from_fn(|lane| {
@@ -63,7 +62,7 @@ mod x86 {
 
     #[target_feature(enable = "avx512f,avx512bf16")]
     fn bf16_avx512(units: usize) -> f64 {
-        // SAFETY: vectors are their lanes, and any bits are numbers, here and below.
+        // SAFETY: vectors consist of their lanes, and all bit patterns are valid, here and below.
         let vector = |lanes: [bf16; 32]| unsafe { transmute::<[bf16; 32], __m512bh>(lanes) };
         let (a, b) = (black_box([0, 1, 2, 3].map(numbers)), black_box([4, 5, 6].map(numbers)));
         let of_a = a.map(vector);
@@ -91,14 +90,14 @@ mod x86 {
             for (lane, end) in ends.into_iter().enumerate() {
                 let right = a[2 * lane] * b[2 * lane] + a[2 * lane + 1] * b[2 * lane + 1];
                 let difference = (f64::from(end) - right).abs();
-                off = if difference <= off { off } else { difference };
+                off = larger_error(off, difference);
                 scale = scale.max(right.abs());
             }
         }
         off / scale
     }
 
-    /// Random bytes.
+    /// Returns random bytes.
     fn bytes<const COUNT: usize>(which: usize) -> [u8; COUNT] {
         let values = Values::new(SEED, which, Distribution::Unit);
         std::array::from_fn(|lane| (values.wide(lane as u64) * 256.0) as u8)
@@ -109,7 +108,8 @@ mod x86 {
             #[target_feature(enable = $features)]
             fn $name(units: usize) -> f64 {
                 let vector = |lanes: [u8; $bytes]| {
-                    // SAFETY: vectors are their lanes, and any bits are numbers, here and below.
+                    // SAFETY: vectors consist of their lanes, and all bit patterns are valid, here
+                    // and below.
                     unsafe { transmute::<[u8; $bytes], $vector>(lanes) }
                 };
                 let (a, b) = (

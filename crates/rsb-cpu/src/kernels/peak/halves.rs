@@ -1,4 +1,4 @@
-//! The highest rate of f16 by AVX-512 FP16, in the chains of f32.
+//! Peak rate of f16 with AVX-512 FP16, using the same chains as f32.
 
 use std::arch::x86_64::{__m512h, _mm512_fmadd_ph};
 use std::hint::black_box;
@@ -9,12 +9,12 @@ use rsb_device::operation::PeakArithmetic;
 
 use super::{BurstKernel, CHAINS, error, operands, order};
 
-/// Numbers in a vector.
+/// Elements per vector.
 const LANES: usize = 32;
 
-/// The burst, where the CPU has vectors of f16.
+/// Returns the burst, if the CPU has f16 vectors.
 pub(super) fn burst() -> Option<BurstKernel> {
-    // SAFETY: AVX-512 FP16 was just found.
+    // SAFETY: used only if AVX-512 FP16 is detected below.
     let burst: super::Burst = |units| unsafe { f16_avx512(units) };
     std::arch::is_x86_feature_detected!("avx512fp16").then_some(BurstKernel {
         burst,
@@ -25,7 +25,7 @@ pub(super) fn burst() -> Option<BurstKernel> {
 
 #[target_feature(enable = "avx512f,avx512fp16")]
 fn f16_avx512(units: usize) -> f64 {
-    // SAFETY: vectors are their lanes, and any bits are numbers, here and below.
+    // SAFETY: vectors consist of their lanes, and all bit patterns are valid, here and below.
     let vector = |lanes: [f16; LANES]| unsafe { transmute::<[f16; LANES], __m512h>(lanes) };
     let operands = operands::<LANES>().map(|lanes| lanes.map(f16::from_f64));
     let order = order(black_box(operands).map(vector));

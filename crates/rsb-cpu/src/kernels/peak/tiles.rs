@@ -1,8 +1,9 @@
-//! The highest rate of AMX: products of whole tiles, in four sums, as in [`dots`](super::dots).
+//! Peak rate of AMX: products of whole tiles with four accumulator tiles, as in
+//! [`dots`](super::dots).
 //!
-//! Of four tiles of operands, with bf16 and f16 two are the others negated, so that every second
-//! product takes back the first; with i8 all four are random. One more half of a turn stands at the
-//! end in both.
+//! There are four operand tiles. With bf16 and f16 two of them are the negated others, so that
+//! every second product cancels the previous one; with i8 all four are random. In both cases the
+//! burst ends with an additional half turn.
 
 use std::arch::asm;
 use std::hint::black_box;
@@ -14,16 +15,16 @@ use rsb_device::random::{Distribution, Values};
 use rsb_gemm::amx::{self, AmxTiles, AmxType};
 use rsb_model::Dtype;
 
-use super::{BurstKernel, SEED};
+use super::{BurstKernel, SEED, larger_error};
 
-/// Units of [`PeakArithmetic::UNIT`] that are whole turns of every type.
+/// Number of [`PeakArithmetic::UNIT`]s that is a whole number of turns for every type.
 const GRAIN: usize = 32;
-/// Rows of a tile, and its words in a row.
+/// Rows of a tile, and words per row.
 const SIDE: usize = 16;
-/// Sums, and tiles of operands.
+/// Number of accumulator tiles, and of operand tiles.
 const TILES: usize = 4;
 
-/// The burst of `dtype`, where the CPU has tiles for it.
+/// Returns the burst of `dtype`, if the CPU has tiles for it.
 pub(super) fn burst(dtype: Dtype) -> Option<BurstKernel> {
     let (of, burst): (_, super::Burst) = match dtype {
         Dtype::Bf16 => (AmxType::Bf16, bf16_burst),
@@ -34,20 +35,20 @@ pub(super) fn burst(dtype: Dtype) -> Option<BurstKernel> {
     amx::is_available(of).then_some(BurstKernel { burst, name: "native-amx", grain: GRAIN })
 }
 
-/// Which tiles of operands make the product of each sum, in one half of a turn and in the other: no
-/// instruction takes one tile twice.
+/// Operand tiles of each product in the two halves of a turn. No instruction uses one tile twice.
 const PRODUCTS: [[(usize, usize); TILES]; 2] =
     [[(0, 1), (1, 0), (2, 3), (3, 2)], [(0, 3), (1, 2), (2, 1), (3, 0)]];
 
 macro_rules! turns {
     ($name:ident, $instruction:literal) => {
-        /// So many turns and half of one.
+        /// Executes `turns` turns and one half turn.
         ///
         /// # Safety
         /// The operands are four tiles, the sums another four; the CPU has the unit, and this
-        /// thread its tiles.
+        /// thread has configured its tiles.
         unsafe fn $name(turns: usize, operands: *const u32, sums: *mut u32) {
-            // SAFETY: it reads the operands and writes the sums, by the promise of the caller.
+            // SAFETY: it reads the operands and writes the sums, which the caller guarantees to be
+            // valid.
             unsafe {
                 asm!(
                     "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
@@ -93,15 +94,15 @@ turns!(bf16_turns, "tdpbf16ps");
 turns!(f16_turns, "tdpfp16ps");
 turns!(i8_turns, "tdpbssd");
 
-/// Four tiles of operands, and where the sums come to by either half of a turn: made once, since
-/// that takes longer than a burst.
+/// Four operand tiles and the expected sums after each half of a turn. Computed once, since that
+/// takes longer than a burst.
 struct Operands {
     words: Vec<u32>,
     products: [Vec<f64>; 2],
 }
 
 impl Operands {
-    /// `product` multiplies a word of A by one of B.
+    /// Creates operands and their expected sums. `product` multiplies a word of A by one of B.
     fn new(words: Vec<u32>, product: impl Fn(u32, u32) -> f64) -> Self {
         let at =
             |tile: usize, row: usize, column: usize| words[(tile * SIDE + row) * SIDE + column];
@@ -120,13 +121,14 @@ impl Operands {
         Self { words, products }
     }
 
-    /// Turns of so many units, whose words hold so many numbers, and the sums after them.
+    /// Executes `units` units with `in_word` numbers per word. Returns the number of turns and the
+    /// sums.
     fn after(&self, units: usize, in_word: usize, work: Turns) -> (usize, Vec<u32>) {
         let of_turn = PRODUCTS.as_flattened().len() * 2 * SIDE * SIDE * SIDE * in_word;
         let turns = units * PeakArithmetic::UNIT as usize / of_turn;
         let mut sums = vec![0; self.words.len()];
-        // SAFETY: both are four tiles; no burst is found without the unit, and this thread has no
-        // tiles meanwhile.
+        // SAFETY: both are four tiles; a burst is returned only if the unit exists, and this thread
+        // has no other tiles meanwhile.
         unsafe {
             let _tiles = AmxTiles::new();
             work(turns, black_box(self.words.as_ptr()), sums.as_mut_ptr());
@@ -135,19 +137,19 @@ impl Operands {
     }
 }
 
-/// So many turns of four tiles of operands, and where their sums go.
+/// Function that executes `turns` turns with four operand tiles and writes the sums.
 type Turns = unsafe fn(turns: usize, operands: *const u32, sums: *mut u32);
 
-/// So many tiles of random words, each made of two numbers.
+/// Returns `tiles` tiles of random words, each made from two numbers.
 fn random(tiles: usize, distribution: Distribution, word: impl Fn(f64, f64) -> u32) -> Vec<u32> {
     let values = Values::new(SEED, 0, distribution);
     let number = |index: usize| values.wide(index as u64);
     (0..tiles * SIDE * SIDE).map(|index| word(number(2 * index), number(2 * index + 1))).collect()
 }
 
-/// Operands of 16 bits, from 1/2 to 1 and of either sign.
+/// Creates 16-bit operands from 1/2 to 1 with random signs.
 fn of_halves(narrow: fn(f64) -> u16, wide: fn(u16) -> f64) -> Operands {
-    /// The signs of both halves of a word.
+    /// Sign bits of both halves of a word.
     const SIGNS: u32 = 0x8000_8000;
     let half = |value: f64| u32::from(narrow(value / 2.0 + value.signum() / 2.0));
     let mut words =
@@ -158,13 +160,13 @@ fn of_halves(narrow: fn(f64) -> u16, wide: fn(u16) -> f64) -> Operands {
     Operands::new(words, |a, b| low(a, b) + low(a >> 16, b >> 16))
 }
 
-/// max|x − ref| / max|ref| after so many units.
+/// Returns max|x − ref| / max|ref| after `units` units.
 fn error_of_halves(operands: &Operands, units: usize, work: Turns) -> f64 {
     let (_, ends) = operands.after(units, 2, work);
     let (mut off, mut scale) = (0.0_f64, 0.0_f64);
     for (end, right) in ends.iter().zip(&operands.products[0]) {
         let difference = (f64::from(f32::from_bits(*end)) - right).abs();
-        off = if difference <= off { off } else { difference };
+        off = larger_error(off, difference);
         scale = scale.max(right.abs());
     }
     off / scale
@@ -194,7 +196,7 @@ fn i8_burst(units: usize) -> f64 {
     });
     let (turns, ends) = OPERANDS.after(units, 4, i8_turns);
     let [first, second] = &OPERANDS.products;
-    // Modulo 2³², and far below what an f64 holds exactly before it is multiplied.
+    // Modulo 2³². Before the multiplication the sums are far below the exact range of f64.
     let right = |(first, second): (&f64, &f64)| {
         ((first + second) as i64)
             .wrapping_mul((turns as u64).cast_signed())

@@ -1,23 +1,24 @@
-//! Whole numbers of few bits made numbers, 32 at a time: by plain loops that vectorize.
+//! Dequantization of small integers, 32 at a time, in plain loops that vectorize.
 
 use multiversion::target::target_cfg_f;
 use rsb_model::Dtype;
 
 use rsb_device::operation::QuantizedProduct;
 
-/// Weights taken at once, all of one group.
+/// Weights processed at once, all of one group.
 pub(super) const UNIT: usize = QuantizedProduct::UNIT as usize;
 
-/// Independent sums of a row: two lie in a unit, side by side.
+/// Independent sums of a row; a unit has two vectors of this length.
 const LANES: usize = UNIT / 2;
 
-/// Rows of A that are multiplied at once with a weight that is a number.
+/// Rows of A that are multiplied at once with a dequantized weight.
 const TOGETHER: usize = 4;
 
-/// How whole numbers of a unit lie.
+/// Storage of the integers of a unit.
 trait Packed: Copy {
-    /// Those of a unit as numbers; of 4 bits those at even places first, for which [`apart`] sorts
-    /// what they are multiplied with. Whoever says `WIDE` is compiled for AVX-512.
+    /// Returns the integers of a unit as f32. For 4 bits, those at even positions come first, and
+    /// [`apart`] sorts the other operand accordingly. `WIDE` requires a caller compiled for
+    /// AVX-512.
     fn numbers<const WIDE: bool>(&self) -> [[f32; LANES]; 2];
 }
 
@@ -40,7 +41,7 @@ impl Packed for [u8; LANES] {
     fn numbers<const WIDE: bool>(&self) -> [[f32; LANES]; 2] {
         #[cfg(target_arch = "x86_64")]
         if WIDE {
-            // SAFETY: whoever says so is compiled for a CPU that has AVX-512.
+            // SAFETY: a caller that sets `WIDE` is compiled for a CPU with AVX-512.
             return unsafe { x86::halves(self) };
         }
         let mut numbers = [[0.0; LANES]; 2];
@@ -54,7 +55,7 @@ impl Packed for [u8; LANES] {
     }
 }
 
-/// Within each unit what is at even places first, then what is at odd ones.
+/// Sorts each unit: elements at even positions first, then those at odd positions.
 pub(super) fn apart(numbers: &mut [f32]) {
     for unit in numbers.as_chunks_mut::<UNIT>().0 {
         let mixed = *unit;
@@ -66,8 +67,8 @@ pub(super) fn apart(numbers: &mut [f32]) {
     }
 }
 
-/// Each row of A, in the order of [`apart`] where weights have 4 bits, times some rows of weights:
-/// of each row of A all its `sums`. Scales are those of these rows.
+/// Multiplies each row of A by some rows of weights with their `scales`, and writes row-major
+/// `sums` (rows of A × rows of weights). With 4-bit weights, A is in the order of [`apart`].
 #[multiversion::multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
     "x86_64+avx2+fma"
@@ -103,14 +104,14 @@ pub(super) fn rows(
 /// A row of weights.
 #[derive(Clone, Copy)]
 struct Row<'w> {
-    /// Units in a group.
+    /// Units per group.
     units: usize,
     weights: &'w [u8],
     scales: &'w [f32],
 }
 
 impl Row<'_> {
-    /// The sums with the first `M` rows of A; gives `M`. `BYTES` are those of a unit.
+    /// Writes the sums with the first `M` rows of A and returns `M`. `BYTES` is the size of a unit.
     #[allow(clippy::inline_always)] // As above.
     #[inline(always)]
     fn times<'a, const FUSED: bool, const WIDE: bool, const BYTES: usize, const M: usize>(
@@ -142,7 +143,7 @@ impl Row<'_> {
     }
 }
 
-/// Of a group of weights, lane by lane.
+/// Returns the sums of a group of weights, lane by lane.
 #[allow(clippy::inline_always)] // As above.
 #[inline(always)]
 fn group_sums<const FUSED: bool, const WIDE: bool, const BYTES: usize, const M: usize>(
@@ -179,14 +180,14 @@ fn add<const FUSED: bool>(
     }
 }
 
-/// x · y + z, by one instruction where there is one.
+/// Returns x · y + z, with one instruction if `FUSED`.
 #[allow(clippy::inline_always)] // As above.
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(x: f32, y: f32, z: f32) -> f32 {
     if FUSED { x.mul_add(y, z) } else { x * y + z }
 }
 
-/// What rows of weights stand for, in their own order.
+/// Dequantizes rows of weights, in their original order.
 #[multiversion::multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
     "x86_64+avx2+fma"
@@ -223,8 +224,8 @@ mod x86 {
 
     use super::LANES;
 
-    /// Both halves of each byte, looked up in a register that has all sixteen numbers: two thirds
-    /// of the instructions that it takes to make them.
+    /// Returns both halves of each byte as f32, looked up in a register with all sixteen values.
+    /// This takes two thirds of the instructions of a conversion.
     #[target_feature(enable = "avx512f")]
     #[inline]
     pub(super) fn halves(bytes: &[u8; LANES]) -> [[f32; LANES]; 2] {
@@ -233,7 +234,7 @@ mod x86 {
         );
         // SAFETY: sixteen bytes are a vector of 128 bits.
         let bytes = _mm512_cvtepu8_epi32(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) });
-        // Only the lowest four bits of an index count.
+        // The instruction uses only the lowest four bits of an index.
         let halves =
             [bytes, _mm512_srli_epi32::<4>(bytes)].map(|index| _mm512_permutexvar_ps(index, table));
         let mut numbers = [[0.0; LANES]; 2];

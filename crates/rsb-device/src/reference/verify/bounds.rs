@@ -1,51 +1,52 @@
-//! How far a correct result may be from the reference. docs/methods/README.md derives each bound.
+//! Error bounds of correct results. docs/methods/README.md derives each bound.
 
 use rsb_model::Dtype;
 
 use crate::convert::smallest_normal;
 use crate::operation::{Epilogue, Gemm, Operation, Rearrange, Reduce, ReduceOp, StreamPattern};
 
-/// No correct result is farther off than this share of its largest value. Only outputs of 8 bits,
-/// whose step alone is larger, are allowed more.
+/// Largest accepted share of the largest value for any result. Only 8-bit outputs, whose step is
+/// larger, are allowed more.
 const MAX_ERROR: f64 = 0.05;
 
-/// Matrix units and libraries add two or more products before they round, each in its own way; that
-/// many steps of f32 count as one.
+/// Steps of f32 that count as one: matrix units and libraries add two or more products before they
+/// round, each in its own way.
 const STEPS_OF_A_UNIT: f64 = 64.0;
 
-/// GELU in its tanh form and with the error function differ by 5·10⁻⁴, while a sum of 32 terms
-/// reaches 2.5.
+/// Allowance for the form of GELU. The tanh form and the error function differ by 5·10⁻⁴, while a
+/// sum of 32 terms reaches 2.5.
 const GELU_FORMS: f64 = 2e-4;
 
-/// Steps of f16 that sums of at most 32 products in f16 may be off by before they are added in f32.
+/// Error allowed for sums of at most 32 products in f16 before they are added in f32, in steps of
+/// f16.
 const STEPS_OF_SHORT_SUMS: f64 = 3.0;
 
-/// Steps of bf16 that a result may be off by if a library splits the sum over k and adds the parts
-/// in bf16: a simulation of 4 to 16 parts at k = 1024 to 8192 came to 0.16.
+/// Error allowed if a library splits the sum over k and adds the parts in bf16, in steps of bf16: a
+/// simulation of 4 to 16 parts at k = 1024 to 8192 yielded 0.16.
 const STEPS_OF_PARTS: f64 = 0.5;
 
-/// Steps of its type that a row may be off by if it is multiplied by random signs, over the length
-/// of the row. Errors of rounding are at most a step each and independent of the signs; if they are
-/// spread evenly over a step, this is six standard deviations.
+/// Error allowed for a row multiplied by random signs, in steps of its type, relative to the length
+/// of the row. Rounding errors are at most one step each and independent of the signs; if they are
+/// uniformly distributed over a step, this is six standard deviations.
 const ROW_STEPS: f64 = 2.5;
 
-/// The largest accepted error of a result, by cause.
+/// Largest accepted error of a result, by cause.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ErrorBound {
-    /// Rounding to the type of the output, relative to the element itself.
+    /// Rounding to the output type, relative to the element itself.
     pub(super) rounding: f64,
-    /// Elements below this size have its rounding error.
+    /// Magnitude below which every element has the rounding error of this magnitude.
     pub(super) smallest_normal: f64,
-    /// Everything that happens before, relative to the largest element.
+    /// Errors before the final rounding, relative to the largest element.
     pub(super) sums: f64,
 }
 
 impl ErrorBound {
-    /// Of a result that must agree to the bit.
+    /// Bound of a result that must match exactly.
     const EXACT: Self = Self { rounding: 0.0, smallest_normal: 0.0, sums: 0.0 };
 
-    /// Of an output that is rounded once from sums of `terms` terms. Sums in f32 and f64 are
-    /// rounded in their own type; those of narrower elements are made in f32.
+    /// Returns the bound of an output that is rounded once from sums of `terms` terms. Sums in f32
+    /// and f64 are rounded in their own type; sums of narrower elements are accumulated in f32.
     fn for_rounded_sum(output: Dtype, terms: u64) -> Self {
         match output {
             Dtype::F64 | Dtype::F32 | Dtype::Tf32 => {
@@ -59,8 +60,8 @@ impl ErrorBound {
         Self { rounding: output.epsilon(), smallest_normal: smallest_normal(output), sums }
     }
 
-    /// Of `operation` by a provider that makes short sums of products in `sums_in`, if that is
-    /// narrower than f32.
+    /// Returns the bound of `operation` for a provider that accumulates short sums of products in
+    /// `sums_in`, if that is narrower than f32.
     pub(super) fn new(operation: &Operation, sums_in: Option<Dtype>) -> Self {
         let bound = match operation {
             Operation::Stream(op) if op.pattern == StreamPattern::Triad => {
@@ -93,8 +94,8 @@ impl ErrorBound {
             Operation::Convolution(op) => Self::for_rounded_sum(op.dtype, op.terms()),
             Operation::Gemm(op) => Self::product(op),
             Operation::Quantized(op) => Self::for_rounded_sum(op.dtype, op.k),
-            // Every chain ends at 1, which all types hold; on a CPU the largest error of the chains
-            // is added, rounded once.
+            // Every chain ends at 1, which all types represent; on a CPU the largest error of the
+            // chains is added and rounded once.
             Operation::PeakArithmetic(op) => {
                 let result = op.result_dtype();
                 let allowed = if result.epsilon() > Dtype::F32.epsilon() { 2.0 } else { steps(0) };
@@ -117,7 +118,7 @@ impl ErrorBound {
         let mut bound = match op.dtype {
             Dtype::F64 | Dtype::F32 => Self::for_rounded_sum(op.dtype, op.k),
             Dtype::I8 | Dtype::I4 | Dtype::I32 => Self::EXACT,
-            // Both inputs are rounded, or cut off, to 10 bits.
+            // Both inputs are rounded or truncated to 10 bits.
             Dtype::Tf32 => {
                 Self { sums: 2.0 * Dtype::Tf32.epsilon() + wide_sums(op.k), ..Self::EXACT }
             }
@@ -131,37 +132,38 @@ impl ErrorBound {
         bound
     }
 
-    /// The largest accepted max|x − ref| / max|ref|.
+    /// Returns the largest accepted max|x − ref| / max|ref|.
     pub(super) fn total(self) -> f64 {
         self.rounding + self.sums
     }
 
-    /// The largest accepted difference between a row of `columns` elements times random signs and
-    /// the reference. `length` is the Euclidean norm of the row that was found, `scale` the largest
-    /// value of the reference.
+    /// Returns the largest accepted difference between a row of `columns` elements multiplied by
+    /// random signs and the reference. `length` is the Euclidean norm of the row found, `scale` the
+    /// largest value of the reference.
     pub(super) fn projection_limit(self, length: f64, columns: u64, scale: f64) -> f64 {
         let root = (columns as f64).sqrt();
-        // No longer than a correct one can be: a wrong result does not set its own limit.
+        // Limited to the length of a correct row, so that a wrong result does not raise its own
+        // limit.
         let length = length.min(scale * root) + self.smallest_normal * root;
         ROW_STEPS * self.rounding * length + self.sums * scale * root
     }
 }
 
-/// The largest accepted error of a chain of `operations` whose results are each rounded to
-/// `narrow`, a type narrower than f32, with sums of at most `terms` terms in f32. Errors of
-/// rounding are independent, so they add as a random walk.
+/// Returns the largest accepted error of a chain of `operations` whose results are each rounded to
+/// `narrow`, a type narrower than f32, with sums of at most `terms` terms in f32. Rounding errors
+/// are independent, so they add up as a random walk.
 pub fn chain_tolerance(narrow: Dtype, operations: u64, terms: u64) -> f64 {
     let walk = (operations as f64).sqrt();
     (narrow.epsilon() * (1.0 + walk) + wide_sums(terms) * walk).min(MAX_ERROR)
 }
 
-/// Steps of the type that a sum of that many terms may be off by: its rounding errors walk at
-/// random, hence the root; eight are left for the functions themselves.
+/// Returns the error of a sum of `terms` terms in steps of its type: rounding errors are a random
+/// walk, hence the square root; eight steps are left for the functions themselves.
 fn steps(terms: u64) -> f64 {
     8.0 + 2.0 * (terms as f64).sqrt()
 }
 
-/// The error of a sum of `terms` products of narrow elements, made in f32 by whatever unit.
+/// Returns the error of a sum of `terms` products of narrow elements, accumulated in f32.
 fn wide_sums(terms: u64) -> f64 {
     STEPS_OF_A_UNIT * Dtype::F32.epsilon() * steps(terms)
 }
@@ -174,7 +176,8 @@ mod tests {
         QuantizedProduct,
     };
 
-    /// The bound that all operations had once: each term rounded in the type of the inputs.
+    /// Returns the bound that all operations formerly had: each term rounded in the type of the
+    /// inputs.
     fn former(dtype: Dtype, terms: u64) -> f64 {
         dtype.epsilon() * steps(terms)
     }

@@ -1,4 +1,4 @@
-//! How far off a result is: max|x − ref| over max|ref|, of whole chunks at a time.
+//! Error of a result, max|x − ref| over max|ref|, computed over whole chunks at a time.
 
 use super::bounds::ErrorBound;
 
@@ -8,10 +8,10 @@ pub(super) struct ErrorMeter {
     bound: ErrorBound,
     difference: f64,
     pub(super) scale: f64,
-    /// The largest part of a difference that rounding does not explain, and the largest expected
-    /// size, since the last [`ErrorMeter::end_group`].
+    /// Largest difference not explained by rounding, and largest expected magnitude, since the last
+    /// [`ErrorMeter::end_group`].
     group: (f64, f64),
-    /// The largest share of the two in any group.
+    /// Largest ratio of the two in any group.
     unexplained: f64,
     pub(super) not_finite: bool,
 }
@@ -32,37 +32,37 @@ impl ErrorMeter {
         self.compare_all(&[found], &[expected]);
     }
 
-    /// Compares each with what is expected of it; both are equally long. What is expected is
-    /// finite, too.
+    /// Compares elements with their expected values, in slices of the same length. NaN or infinity
+    /// in either sets `not_finite`.
     pub(super) fn compare_all(&mut self, found: &[f64], expected: &[f64]) {
         self.not_finite |= found.len() != expected.len();
         let spread = spread(found, expected, self.bound);
-        // Differences of NaN and infinity are neither, and so is their sum.
+        // A difference that involves NaN or infinity is not finite.
         self.not_finite |= !spread.difference.is_finite();
         self.difference = self.difference.max(spread.difference);
         self.scale = self.scale.max(spread.scale);
         self.group = (self.group.0.max(spread.unexplained), self.group.1.max(spread.scale));
     }
 
-    /// Ends a part of the result whose errors do not depend on how large other parts are, such as a
-    /// row of attention.
+    /// Ends a part of the result whose errors do not depend on the magnitude of other parts, such
+    /// as a row of attention.
     pub(super) fn end_group(&mut self) {
         let (unexplained, scale) = std::mem::take(&mut self.group);
         self.unexplained = self.unexplained.max(ratio(unexplained, scale));
     }
 
-    /// Looks for NaN and infinity alone.
+    /// Checks only for NaN and infinity.
     pub(super) fn look_at(&mut self, found: &[f64]) {
         self.not_finite |= !all_finite(found);
     }
 
-    /// max|x − ref| / max|ref|.
+    /// Returns max|x − ref| / max|ref|.
     pub(super) fn relative(&self) -> f64 {
         ratio(self.difference, self.scale)
     }
 
-    /// The largest difference beyond the rounding of its own element, over the largest expected
-    /// size of its group.
+    /// Returns the largest difference beyond the rounding of its own element, over the largest
+    /// expected magnitude of its group.
     pub(super) fn unexplained_error(&self) -> f64 {
         self.unexplained.max(ratio(self.group.0, self.group.1))
     }
@@ -72,16 +72,16 @@ fn ratio(difference: f64, scale: f64) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / scale }
 }
 
-/// Numbers that are worked on side by side.
+/// Numbers processed in parallel lanes.
 const LANES: usize = 8;
 
-/// What [`spread`] finds in a chunk.
+/// Results of [`spread`] for a chunk.
 struct Spread {
-    /// The largest difference; infinite if any number is NaN or infinite.
+    /// Largest difference; infinite if any number is NaN or infinite.
     difference: f64,
-    /// The largest difference beyond the rounding of its own element.
+    /// Largest difference beyond the rounding of its own element.
     unexplained: f64,
-    /// The largest expected size.
+    /// Largest expected magnitude.
     scale: f64,
 }
 
@@ -100,7 +100,7 @@ fn spread(found: &[f64], expected: &[f64], bound: ErrorBound) -> Spread {
         else {
             return;
         };
-        // A comparison with NaN is false, and infinity stays.
+        // A comparison with NaN is false, and infinity remains.
         *largest = if difference < f64::INFINITY { largest.max(difference) } else { f64::INFINITY };
         *scale = scale.max(expected.abs());
         *most = most.max(difference - rounding * expected.abs().max(smallest_normal));
@@ -134,7 +134,7 @@ fn all_finite(numbers: &[f64]) -> bool {
     numbers.iter().fold(true, |all, number| all & (number.abs() < f64::INFINITY))
 }
 
-/// The sum in so many parts side by side, and the largest.
+/// Returns the sum, accumulated in [`LANES`] parallel parts, and the largest number.
 #[multiversion::multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
     "x86_64+avx2+fma"

@@ -1,5 +1,5 @@
-//! The check of matrix products and convolutions: fixed samples of elements, and Freivalds' check
-//! of the whole.
+//! Verification of matrix products and convolutions: fixed samples of elements, and Freivalds'
+//! check of the whole.
 
 use rsb_model::random::Generator;
 
@@ -12,29 +12,29 @@ use crate::reference::parallel;
 /// Rows and columns of the tiles in which kernels compute an output.
 const TILE: u64 = 16;
 
-/// Elements of each row of a large product that are compared.
+/// Elements compared in each row of a large product.
 const PER_ROW: u64 = 16;
 
-/// Columns of right matrices that are kept at once.
+/// Columns of right matrices kept at a time.
 const COLUMNS_AT_ONCE: usize = 2048;
 
-/// Elements of each channel of a large convolution that are compared.
+/// Elements compared in each channel of a large convolution.
 const PER_CHANNEL: u64 = 4;
 
-/// Terms that are worth computing one by one for samples of a convolution: a second of one thread.
+/// Limit of the terms computed for samples of a convolution: one second of one thread.
 const TERMS: u64 = 1 << 25;
 
-/// Vectors of random signs that the rows of a product are multiplied by.
+/// Number of random sign vectors by which the rows of a product are multiplied.
 const PROJECTIONS: usize = 4;
 
-/// Which elements of a matrix are compared with sums in f64: all of a small one; of a large one at
-/// least [`PER_ROW`] of each row (or all), and at least one in each tile.
+/// Elements of a matrix to compare with sums in f64: all of a small one; in a large one at least
+/// [`PER_ROW`] in each row (or all), and at least one in each tile.
 pub(super) struct SampledElements {
     rows: u64,
-    /// In order, the first and the last column among them; rows share them, so that each is made
-    /// once.
+    /// Sampled columns in ascending order, including the first and the last. Rows share them, so
+    /// that each is generated once.
     columns: Vec<u64>,
-    /// Rows that divide the columns between them.
+    /// Number of rows among which the columns are divided.
     sharing: u64,
 }
 
@@ -56,9 +56,9 @@ impl SampledElements {
         Self { rows, columns: sampled, sharing }
     }
 
-    /// Places in [`SampledElements::columns`] of those that are compared in `row`, in order.
+    /// Returns the indices into `columns` of the elements to compare in `row`, in ascending order.
     fn of_row(&self, row: u64) -> impl Iterator<Item = usize> {
-        // The last tile may have fewer rows, and so do their shares.
+        // The last tile may have fewer rows, and then fewer rows share the columns.
         let in_tile = TILE.min(self.rows - row / TILE * TILE);
         let sharing = self.sharing.min(in_tile);
         let (all, outer) = (self.columns.len(), row == 0 || row + 1 == self.rows);
@@ -68,7 +68,7 @@ impl SampledElements {
         })
     }
 
-    /// Positions in `matrices` such matrices that follow each other, in order.
+    /// Returns the positions in `matrices` consecutive matrices, in ascending order.
     fn positions(&self, matrices: u64, width: u64) -> Vec<u64> {
         let rows = (0..matrices).flat_map(|matrix| (0..self.rows).map(move |row| (matrix, row)));
         rows.flat_map(|(matrix, row)| {
@@ -80,20 +80,20 @@ impl SampledElements {
     }
 }
 
-/// The operands of a product of two matrices, and what becomes of an element of it.
+/// Operands of a product of two matrices, and the final step for each element.
 pub(super) trait Operands: Sync {
-    /// Rows `rows` of the left matrix, one after another.
+    /// Returns rows `rows` of the left matrix, in order.
     fn rows(&self, matrix: u64, rows: std::ops::Range<u64>) -> Vec<Vec<f64>>;
 
-    /// Column `column` of the right matrix.
+    /// Returns column `column` of the right matrix.
     fn column(&self, matrix: u64, column: u64) -> Vec<f64>;
 
-    /// The element at `row` and `column` of the output, of the sum of products.
+    /// Returns the output element at `row` and `column`, from its sum of products.
     fn element(&self, matrix: u64, row: u64, column: u64, sum: f64) -> f64;
 }
 
-/// Compares samples of buffer `output`, which holds `matrices` products of `operands` with `rows`
-/// rows and `columns` columns each.
+/// Compares samples of buffer `output`, which contains `matrices` products of `operands` with
+/// `rows` rows and `columns` columns each.
 pub(super) fn compare_product(
     check: &Check<'_>,
     output: usize,
@@ -109,7 +109,7 @@ pub(super) fn compare_product(
     let all: Vec<u64> = (0..matrices).collect();
     compare_at(check, output, &wanted, error, || {
         let mut elements = Vec::with_capacity(wanted.len());
-        // Small matrices are computed together, so that threads share more than one of them.
+        // Small matrices are computed together, so that threads share more than one matrix.
         let count = samples.columns.len();
         for group in all.chunks((COLUMNS_AT_ONCE / count.max(1)).max(1)) {
             let columns = pairs(group, &samples.columns);
@@ -137,12 +137,12 @@ pub(super) fn compare_product(
     })
 }
 
-/// Every matrix of `group` with each of `parts`.
+/// Returns every pair of a matrix of `group` and one of `parts`.
 fn pairs(group: &[u64], parts: &[u64]) -> Vec<(u64, u64)> {
     group.iter().flat_map(|&matrix| parts.iter().map(move |&part| (matrix, part))).collect()
 }
 
-/// The sum of products of two vectors, in eight sums side by side.
+/// Returns the dot product of two vectors, accumulated in eight parallel sums.
 #[multiversion::multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
     "x86_64+avx2+fma"
@@ -177,9 +177,9 @@ pub(super) fn check_convolution(
     check_all_channels(check, op, size, error.scale)
 }
 
-/// Positions to compare in `channels` channels of `points` elements, in order: all if they are few,
-/// else some at random in each channel, or in as many as [`TERMS`] allows, from a fixed seed, and
-/// both ends.
+/// Returns the positions to compare in `channels` channels of `points` elements, in ascending
+/// order: all if there are few; otherwise random ones from a fixed seed in each channel, or in as
+/// many channels as [`TERMS`] allows, and both ends.
 fn convolution_samples(channels: u64, points: u64, terms: u64) -> Vec<u64> {
     let elements = channels.saturating_mul(points);
     if elements <= WHOLE || points <= PER_CHANNEL {
@@ -199,9 +199,10 @@ fn convolution_samples(channels: u64, points: u64, terms: u64) -> Vec<u64> {
     all
 }
 
-/// A convolution is linear in its weights: the sum of all output channels, each with a random sign,
-/// must be the convolution with the sum of their weights, at every point of every image. A wrong
-/// element shows wherever it is, for the cost of one channel of each group.
+/// Checks all elements of a convolution, which is linear in its weights: the sum of all output
+/// channels, each with a random sign, must equal the convolution with the sum of their weights, at
+/// every point of every image. Finds a wrong element anywhere, at the cost of one channel per
+/// group.
 fn check_all_channels(
     check: &Check<'_>,
     op: &Convolution,
@@ -236,7 +237,7 @@ fn check_all_channels(
     Ok(())
 }
 
-/// What the output channels are together, each with its sign, at every point of every image.
+/// Returns the sum of the output channels, each with its sign, at every point of every image.
 fn signed_channels(inputs: &Inputs, op: &Convolution, size: (u64, u64), signs: &[f64]) -> Vec<f64> {
     let (points, taps) = (size.0 * size.1, op.terms());
     let (channels, outputs) = (op.in_channels / op.groups, op.out_channels / op.groups);
@@ -248,7 +249,7 @@ fn signed_channels(inputs: &Inputs, op: &Convolution, size: (u64, u64), signs: &
         let to = weights.get_mut(group..group + row.len()).unwrap_or_default();
         to.iter_mut().zip(&row).for_each(|(sum, weight)| *sum += sign * weight);
     }
-    // One output channel for each group, of the channels of all groups together.
+    // One output channel per group; its weights are the signed sum of the group's channels.
     let one = Convolution { batch: 1, in_channels: channels, out_channels: 1, groups: 1, ..*op };
     let plane = (channels * op.height * op.width) as usize;
     let parts: Vec<u64> = (0..op.batch * op.groups).collect();
@@ -281,7 +282,7 @@ fn number_at(numbers: &[f64], at: u64) -> f64 {
     numbers.get(at as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// The operands of a [`Gemm`], made again from their seed.
+/// Operands of a [`Gemm`], regenerated from their seed.
 struct GemmOperands<'c> {
     inputs: &'c Inputs,
     op: &'c Gemm,
@@ -310,7 +311,7 @@ impl Operands for GemmOperands<'_> {
     }
 }
 
-/// Rows `rows` of `operand` as it is used.
+/// Returns rows `rows` of `operand` after its transposition.
 fn lines(inputs: &Inputs, operand: &Operand, rows: std::ops::Range<u64>) -> Vec<Vec<f64>> {
     let count = (rows.end - rows.start) as usize;
     if !operand.transposed {
@@ -326,7 +327,7 @@ fn lines(inputs: &Inputs, operand: &Operand, rows: std::ops::Range<u64>) -> Vec<
             })
             .collect();
     }
-    // Neighboring rows lie next to each other in memory.
+    // Adjacent rows are adjacent in memory.
     let mut lines = vec![Vec::with_capacity(operand.rows as usize); count];
     let mut across = vec![0.0; count];
     for index in 0..operand.rows {
@@ -354,8 +355,8 @@ pub(super) fn check_gemm(
         &GemmOperands { inputs: &check.inputs, op },
         error,
     )?;
-    // GELU is not linear: instead of random projections, some rows are compared whole, which shows
-    // a wrong column.
+    // GELU is not linear: instead of random projections, some rows are compared completely, which
+    // detects a wrong column.
     if op.epilogue == Epilogue::Gelu {
         return (0..op.batch).try_for_each(|batch| compare_whole_rows(check, op, batch, error));
     }
@@ -399,7 +400,7 @@ fn compare_whole_rows(
     Ok(())
 }
 
-/// Compares the elements at `wanted`, which are in order, and looks at every other one for NaN and
+/// Compares the elements at `wanted`, in ascending order, and checks all others for NaN and
 /// infinity.
 pub(super) fn compare_at(
     check: &Check<'_>,
@@ -421,9 +422,9 @@ pub(super) fn compare_at(
     })
 }
 
-/// Freivalds (1977): C·r must be alpha·A·(B·r) + beta·C₀·r for a random vector r of signs. An
-/// element that is wrong by more than its row's share of rounding shows, wherever it is, at the
-/// cost of three matrix-vector products.
+/// Runs the check of Freivalds (1977): C·r must equal alpha·A·(B·r) + beta·C₀·r for a random vector
+/// r of signs. Finds an element that is wrong by more than its row's share of rounding anywhere, at
+/// the cost of three matrix-vector products.
 fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(), DeviceError> {
     let vectors: Vec<Vec<f64>> = (0..PROJECTIONS as u64)
         .map(|index| signs(check, batch * PROJECTIONS as u64 + index, op.n))
@@ -436,19 +437,19 @@ fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(),
     compare_rows(check, op.c_index(), batch, &vectors, &expected, scale)
 }
 
-/// Vector `index` of signs that columns are multiplied by.
+/// Returns sign vector `index`, by which columns are multiplied.
 fn signs(check: &Check<'_>, index: u64, columns: u64) -> Vec<f64> {
     let mut random = Generator::new(check.inputs.seed ^ index);
     (0..columns).map(|_| if random.word() & 1 == 0 { 1.0 } else { -1.0 }).collect()
 }
 
-/// The vectors of signs for a single matrix of `columns` columns.
+/// Returns the sign vectors for a single matrix of `columns` columns.
 pub(super) fn projections(check: &Check<'_>, columns: u64) -> Vec<Vec<f64>> {
     (0..PROJECTIONS as u64).map(|index| signs(check, index, columns)).collect()
 }
 
 /// Compares each row of matrix `batch` of buffer `output`, multiplied by each of `vectors`, with
-/// `expected`: all rows by the first vector, then all by the next.
+/// `expected`: all rows for the first vector, then all for the next.
 pub(super) fn compare_rows(
     check: &Check<'_>,
     output: usize,
@@ -479,8 +480,8 @@ pub(super) fn compare_rows(
 }
 
 impl Check<'_> {
-    /// Judges the difference of two sums of `terms` elements with random signs, whose found
-    /// elements are together as long as `length`: their errors add up with random signs, too.
+    /// Judges the difference of two sums of `terms` elements with random signs. `length` is the
+    /// Euclidean norm of the elements found: their errors add up with random signs, too.
     fn judge_projection(
         &self,
         difference: f64,
@@ -495,14 +496,14 @@ impl Check<'_> {
             return Ok(());
         }
         Err(self.wrong(&format!(
-            "{} is off by {difference:.1e} in Freivalds' check ({limit:.1e} allowed)",
+            "{} is off by {difference:.1e} in Freivalds' check (limit {limit:.1e})",
             what()
         )))
     }
 }
 
-/// alpha·A·(B·r) + beta·C₀·r, plus bias·r for each row if the product has a bias, for each r of
-/// `vectors`.
+/// Returns alpha·A·(B·r) + beta·C₀·r for each r of `vectors`, plus bias·r in each row if the
+/// product has a bias.
 fn project_reference(
     inputs: &Inputs,
     op: &Gemm,
@@ -534,7 +535,7 @@ fn project_reference(
     all
 }
 
-/// A matrix as it lies in memory, and which way it is used.
+/// A matrix as stored in memory, and whether it is transposed in use.
 struct Operand {
     buffer: usize,
     first: u64,
@@ -565,7 +566,7 @@ impl Operand {
     }
 }
 
-/// The operand, made again from its seed, times each of `vectors`.
+/// Multiplies the operand, regenerated from its seed, by each of `vectors`.
 fn multiply(inputs: &Inputs, operand: &Operand, vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let mut row = vec![0.0; operand.columns as usize];
     let length = if operand.transposed { operand.columns } else { operand.rows } as usize;

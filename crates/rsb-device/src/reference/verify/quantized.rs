@@ -1,4 +1,4 @@
-//! The check of products with weights of few bits: fixed samples of elements, and Freivalds' check
+//! Verification of products with low-bit weights: fixed samples of elements, and Freivalds' check
 //! of the whole.
 
 use std::ops::Range;
@@ -8,7 +8,7 @@ use super::{Check, ErrorMeter, Inputs};
 use crate::device::DeviceError;
 use crate::operation::QuantizedProduct;
 
-/// The operands of a [`QuantizedProduct`], made again from their seed.
+/// Operands of a [`QuantizedProduct`], regenerated from their seed.
 struct QuantizedOperands<'c> {
     inputs: &'c Inputs,
     op: &'c QuantizedProduct,
@@ -56,7 +56,7 @@ pub(super) fn check(
     compare_rows(check, 3, 0, &vectors, &expected, error.scale)
 }
 
-/// What row `row` of the weights stands for.
+/// Returns the dequantized row `row` of the weights.
 fn weights(inputs: &Inputs, op: &QuantizedProduct, row: u64) -> Vec<f64> {
     let bytes = inputs.numbers(1, row * op.row_bytes()..(row + 1) * op.row_bytes());
     let bytes: Vec<u8> = bytes.iter().map(|&number| (number as i8).cast_unsigned()).collect();

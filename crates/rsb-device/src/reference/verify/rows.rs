@@ -1,4 +1,4 @@
-//! The check of what is made row by row: softmax, norms, attention.
+//! Verification of row-wise results: softmax, norms, attention.
 
 use rsb_model::random::mix64;
 
@@ -8,17 +8,17 @@ use crate::operation::{Attention, Normalize};
 use crate::reference::maths::{attended_row, normalized_row};
 use crate::reference::parallel;
 
-/// Normalized matrices of up to that many elements are compared whole.
+/// Normalized matrices of at most this many elements are compared completely.
 const NORMALIZED: u64 = 1 << 24;
 
-/// Multiply-adds that are worth computing in f64 for rows of attention: a tenth of a second.
+/// Limit of the multiply-adds computed in f64 for rows of attention: a tenth of a second.
 const ATTENDED: u64 = 1 << 28;
 
-/// Rows shorter than that may cancel to nothing, so their errors are relative to the largest of all
-/// rows.
+/// Errors of rows shorter than this are relative to the largest value of all rows, since the values
+/// of a short row may cancel.
 const LONG_ROW: u64 = 16;
 
-/// Rows that are computed together.
+/// Rows computed together.
 const BLOCK: usize = 64;
 
 pub(super) fn check_normalize(
@@ -54,7 +54,7 @@ pub(super) fn check_attention(
     })
 }
 
-/// Rows of an output, of which one in each `step` is compared.
+/// Rows of an output, of which one in every `step` is compared.
 struct Rows {
     count: u64,
     columns: u64,
@@ -62,8 +62,8 @@ struct Rows {
 }
 
 impl Rows {
-    /// The first, the last, and one of each `step` rows at another place in each: tiles of kernels
-    /// repeat at powers of two.
+    /// Returns the first row, the last row, and one of every `step` rows, at a varying position:
+    /// tiles of kernels repeat at powers of two.
     fn sampled_rows(&self) -> Vec<u64> {
         let step = self.step.max(1);
         let mut rows: Vec<u64> = (0..self.count)
@@ -77,7 +77,7 @@ impl Rows {
     }
 }
 
-/// Requires every element to be finite, and compares some rows with `expected`.
+/// Requires every element to be finite, and compares sampled rows with `expected`.
 fn compare(
     check: &Check<'_>,
     rows: &Rows,
@@ -90,7 +90,7 @@ fn compare(
     let mut found = Vec::new();
     for block in compared.chunks(together) {
         let expected = parallel::each(block, |&row| expected(row));
-        // If no row is left out, all of the block are read at once.
+        // If no row is skipped, the whole block is read at once.
         let at_once = if rows.step <= 1 { block.len() } else { 1 };
         for (stretch, expected) in block.chunks(at_once).zip(expected.chunks(at_once)) {
             let Some(&first) = stretch.first() else { continue };

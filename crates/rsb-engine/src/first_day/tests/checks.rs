@@ -1,4 +1,4 @@
-//! From records to a status.
+//! Tests of the status derived from records.
 
 use CheckStatus::{Failed, Look, Ok as Fine, Skipped};
 use rsb_model::finding::FindingSeverity;
@@ -48,7 +48,7 @@ fn a_card_is_known_by_architecture_units_and_name() {
     }
 }
 
-/// A row of the tables that no check asks for would be a range that never counts.
+/// A range that no check looks up would never be used.
 #[test]
 fn every_range_is_asked_for_by_a_check() {
     for card in CARDS {

@@ -1,4 +1,4 @@
-//! What other programs print, children, plans, and names that are left out.
+//! Tests of other programs' output, children, plans, and redaction.
 
 use std::path::Path;
 use std::time::Duration;
@@ -71,7 +71,7 @@ fn the_lists_of_vendors_are_read() {
 
 #[test]
 fn a_disassembly_tells_vector_loads_from_scalar_ones() {
-    // As llvm-objdump writes it: the arguments by scalar loads, then the loop.
+    // Format of llvm-objdump: arguments by scalar loads, then the loop.
     let code = |load: &str, branch: &str| {
         format!(
             "\nmemory:\tfile format elf64-amdgpu\n\nDisassembly of section .text:\n\n\
@@ -161,7 +161,7 @@ fn mutants_are_tried_on_one_operation_of_each_kind_and_type() {
     );
 }
 
-/// A program that answers as a child does, by a script.
+/// Creates a shell script that answers as a child does.
 #[cfg(unix)]
 fn program(dir: &Path, script: &str) -> std::path::PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
@@ -184,7 +184,7 @@ fn a_child_that_crashes_or_hangs_is_a_reason() {
     for (script, limit, word) in [
         ("echo lost >&2; kill -ABRT $$", long, "lost"),
         ("exec sleep 600", Duration::from_millis(50), "did not end within"),
-        (r#"echo nonsense > "$3""#, long, "cannot be read"),
+        (r#"echo nonsense > "$3""#, long, "cannot parse its response"),
         (r#"echo '{"Err":{"what":"device","why":"gone","cure":"x"}}' > "$3""#, long, "gone"),
     ] {
         let why = ask(script, limit).unwrap_err().to_string();
@@ -239,7 +239,7 @@ fn cards_are_checked_and_without_any_the_drivers_for_the_cpu() {
     assert_eq!(targets(&host, &selection()), ["cpu:0", "vulkan:0", "opencl:0"]);
 }
 
-/// Each entry names axes and values that its benchmark has: the plan is an error otherwise.
+/// Each entry names axes and values that its benchmark has; otherwise planning fails.
 #[test]
 fn every_check_of_cases_has_a_plan_on_every_device() {
     use DeviceType::{Cpu, Gpu, Simulated};

@@ -14,7 +14,7 @@ pub(crate) unsafe extern "C" fn cuDevicePrimaryCtxRetain(
 ) -> CUresult {
     answer(|state| {
         let gpu = state.index(device)?;
-        // SAFETY: the caller gives room for one, or null.
+        // SAFETY: the caller provides space for one value, or null.
         unsafe { put_handle(context, state.retain(gpu)?) }
     })
 }

@@ -1,4 +1,4 @@
-//! cuBLAS: handles, and products of matrices that follow one another.
+//! cuBLAS: handles, and products of consecutive matrices.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -26,9 +26,9 @@ pub(super) fn answer(call: impl FnOnce(&mut State) -> Result<(), Refusal>) -> cu
 pub(crate) unsafe extern "C" fn cublasCreate_v2(to: *mut cublasHandle_t) -> cublasStatus_t {
     answer(|state| {
         state.abort_if_ordered(Place::Products, "cublasCreate_v2");
-        // Without a context the library cannot start.
+        // Without a context the library cannot be initialized.
         state.enter_context().map_err(|_| Refusal::Handle)?;
-        // SAFETY: the caller gives room for one, or null.
+        // SAFETY: the caller provides space for one value, or null.
         unsafe { put_handle(to, state.new_blas()?) }.map_err(|_| Refusal::Pointer)
     })
 }
@@ -75,8 +75,8 @@ pub(super) fn scalar(code: c_int) -> Result<Scalar, Refusal> {
     })
 }
 
-/// The type of sums and factors, and whose rate the product has, where cuBLAS does it of such
-/// elements.
+/// Returns the type of sums and factors, and the type whose rate the product has, if cuBLAS
+/// supports the elements.
 pub(super) fn sums(code: c_int, of: Scalar) -> Result<(Scalar, Dtype), Refusal> {
     match (code, of) {
         (compute::F64, Scalar::F64) => Ok((Scalar::F64, of.dtype())),
@@ -128,7 +128,7 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
         let (sums, dtype) = sums(compute, a.scalar)?;
         let plain = Call::plain("cublas_gemm", handle(of), sums, [a, b, c]);
         let call = Call { sizes: [m, n, k], factors: [alpha, beta], batch, dtype, ..plain };
-        // SAFETY: the caller gives factors in the type that sums are made in.
+        // SAFETY: the caller provides factors in the accumulation type.
         unsafe { state.multiply(&call) }
     })
 }

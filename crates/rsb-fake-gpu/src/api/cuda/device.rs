@@ -1,4 +1,4 @@
-//! Initialization, statuses in words, and what a GPU is.
+//! Initialization, status texts, and properties of a GPU.
 
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -30,11 +30,12 @@ pub(crate) extern "C" fn cuInit(flags: c_uint) -> CUresult {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuDriverGetVersion(version: *mut c_int) -> CUresult {
     let [major, minor] = VERSION;
-    // It may be asked before anything else. SAFETY: the caller gives room for one, or null.
+    // May be called before initialization. SAFETY: the caller provides space for one value, or
+    // null.
     unsafe { put(version, major * 1000 + minor * 10) }.err().unwrap_or(status::SUCCESS)
 }
 
-/// Names of the statuses that the fake GPU gives.
+/// Names of the statuses that the fake GPU returns.
 const NAMES: [(c_int, &std::ffi::CStr); 20] = [
     (status::SUCCESS, c"CUDA_SUCCESS"),
     (status::INVALID_VALUE, c"CUDA_ERROR_INVALID_VALUE"),
@@ -58,17 +59,17 @@ const NAMES: [(c_int, &std::ffi::CStr); 20] = [
     (status::UNKNOWN, c"CUDA_ERROR_UNKNOWN"),
 ];
 
-/// Tells a text of a status, or null where the number is none.
+/// Writes the text of a status, or null if the number is unknown.
 ///
 /// # Safety
-/// `to` must be null or point to room for one.
+/// `to` must be null or point to space for one pointer.
 unsafe fn tell(
     status: CUresult,
     to: *mut *const c_char,
     text: impl Fn(&'static std::ffi::CStr) -> *const c_char,
 ) -> CUresult {
     let name = NAMES.iter().find(|(known, _)| *known == status).map(|(_, name)| *name);
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     let told = unsafe { put(to, name.map_or(std::ptr::null(), text)) };
     if name.is_some() && told.is_ok() { status::SUCCESS } else { status::INVALID_VALUE }
 }
@@ -78,7 +79,7 @@ pub(crate) unsafe extern "C" fn cuGetErrorName(
     status: CUresult,
     to: *mut *const c_char,
 ) -> CUresult {
-    // SAFETY: the caller gives room for one, or null.
+    // SAFETY: the caller provides space for one value, or null.
     unsafe { tell(status, to, std::ffi::CStr::as_ptr) }
 }
 
@@ -92,13 +93,13 @@ pub(crate) unsafe extern "C" fn cuGetErrorString(
         status::NO_DEVICE => c"no CUDA-capable device is detected",
         other => status::text(other),
     };
-    // SAFETY: the caller gives room for one, or null.
+    // SAFETY: the caller provides space for one value, or null.
     unsafe { tell(status, to, |_| text.as_ptr()) }
 }
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CUresult {
-    // SAFETY: the caller gives room for one, or null.
+    // SAFETY: the caller provides space for one value, or null.
     answer(|state| unsafe { put(count, c_int::try_from(state.gpu_count()?).unwrap_or(0)) })
 }
 
@@ -106,7 +107,7 @@ pub(crate) unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CUresult 
 pub(crate) unsafe extern "C" fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int) -> CUresult {
     answer(|state| {
         state.index(ordinal)?;
-        // SAFETY: the caller gives room for one, or null.
+        // SAFETY: the caller provides space for one value, or null.
         unsafe { put(device, ordinal) }
     })
 }
@@ -119,7 +120,7 @@ pub(crate) unsafe extern "C" fn cuDeviceGetName(
 ) -> CUresult {
     answer(|state| {
         state.index(device)?;
-        // SAFETY: the caller gives room for so many bytes, or null.
+        // SAFETY: the caller provides space for `length` bytes, or null.
         unsafe { put_text(text, usize::try_from(length).unwrap_or(0), &state.name()) }
     })
 }
@@ -132,7 +133,7 @@ pub(crate) unsafe extern "C" fn cuDeviceGetPCIBusId(
 ) -> CUresult {
     answer(|state| {
         let place = place(state.index(device)?).to_uppercase();
-        // SAFETY: the caller gives room for so many bytes, or null.
+        // SAFETY: the caller provides space for `length` bytes, or null.
         unsafe { put_text(text, usize::try_from(length).unwrap_or(0), &place) }
     })
 }
@@ -162,7 +163,7 @@ pub(crate) unsafe extern "C" fn cuDeviceGetAttribute(
             attribute::COMPUTE_CAPABILITY_MINOR => whole(model.machine % 10),
             _ => return Err(status::INVALID_VALUE),
         };
-        // SAFETY: the caller gives room for one, or null.
+        // SAFETY: the caller provides space for one value, or null.
         unsafe { put(value, found) }
     })
 }
@@ -175,7 +176,7 @@ pub(crate) unsafe extern "C" fn cuDeviceCanAccessPeer(
 ) -> CUresult {
     answer(|state| {
         let reaches = state.reaches(device, peer)?;
-        // SAFETY: the caller gives room for one, or null.
+        // SAFETY: the caller provides space for one value, or null.
         unsafe { put(can, c_int::from(reaches)) }
     })
 }

@@ -1,4 +1,4 @@
-//! Work that is recorded once and launched as a whole.
+//! Work captured once and launched as a whole.
 
 use std::ffi::c_int;
 
@@ -26,7 +26,7 @@ pub(crate) unsafe extern "C" fn cuStreamEndCapture(
     stream: CUstream,
     graph: *mut CUgraph,
 ) -> CUresult {
-    // SAFETY: the caller gives room for one, or null.
+    // SAFETY: the caller provides space for one value, or null.
     in_context(|state| unsafe { put_handle(graph, state.end_capture(handle(stream))?) })
 }
 
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn cuGraphInstantiateWithFlags(
         if flags != 0 {
             return Err(status::NOT_SUPPORTED);
         }
-        // SAFETY: the caller gives room for one, or null.
+        // SAFETY: the caller provides space for one value, or null.
         unsafe { put_handle(executable, state.instantiate(handle(graph))?) }
     })
 }

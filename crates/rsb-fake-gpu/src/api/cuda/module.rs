@@ -7,10 +7,10 @@ use cuda_sys::{CUfunction, CUmodule, CUresult, CUstream};
 use super::{handle, in_context, put, put_handle};
 use crate::ops::{Geometry, Limits};
 
-/// Shared memory of a block that a kernel gets without asking for more.
+/// Shared memory per block that is available to a kernel without an opt-in.
 pub(super) const SHARED_BYTES: c_int = 48 << 10;
 
-/// From the table of compute capabilities in the programming guide, the same from 5.0 on.
+/// From the table of compute capabilities in the programming guide, unchanged since 5.0.
 const LIMITS: Limits = Limits {
     grid: [i32::MAX as u32, 65_535, 65_535],
     threads: u64::MAX,
@@ -23,7 +23,7 @@ pub(crate) unsafe extern "C" fn cuModuleLoadData(
     module: *mut CUmodule,
     image: *const c_void,
 ) -> CUresult {
-    // SAFETY: the caller gives a whole code object, and room for one handle; or null.
+    // SAFETY: the caller provides a complete code object, and space for one handle; or null.
     in_context(|state| unsafe { put_handle(module, state.load_image(image)?) })
 }
 
@@ -38,7 +38,7 @@ pub(crate) unsafe extern "C" fn cuModuleGetFunction(
     module: CUmodule,
     name: *const c_char,
 ) -> CUresult {
-    // SAFETY: the caller gives a text that ends with a zero, and room for one handle; or null.
+    // SAFETY: the caller provides a zero-terminated text, and space for one handle; or null.
     in_context(|state| unsafe { put_handle(function, state.kernel(handle(module), name)?) })
 }
 
@@ -61,7 +61,7 @@ pub(crate) unsafe extern "C" fn cuLaunchKernel(
         block: [block_x, block_y, block_z],
         shared_bytes,
     };
-    // SAFETY: the caller gives one pointer for each parameter of the kernel, to its 8 bytes.
+    // SAFETY: the caller provides one pointer per kernel parameter, each to 8 bytes.
     in_context(|state| unsafe {
         state.launch_kernel(
             handle(function),
@@ -80,7 +80,7 @@ pub(crate) unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
     block_size: c_int,
     shared_bytes: usize,
 ) -> CUresult {
-    // SAFETY: the caller gives room for one, or null.
+    // SAFETY: the caller provides space for one value, or null.
     in_context(|state| unsafe {
         put(blocks, state.resident_blocks(handle(function), block_size, shared_bytes)?)
     })
@@ -92,6 +92,6 @@ pub(crate) unsafe extern "C" fn cuFuncGetAttribute(
     number: c_int,
     function: CUfunction,
 ) -> CUresult {
-    // SAFETY: the caller gives room for one, or null.
+    // SAFETY: the caller provides space for one value, or null.
     in_context(|state| unsafe { put(value, state.function_attribute(handle(function), number)?) })
 }

@@ -1,4 +1,4 @@
-//! NVRTC. It works without a device, and without the driver.
+//! NVRTC, which needs neither a device nor the driver.
 
 use std::ffi::{c_char, c_int};
 
@@ -18,7 +18,7 @@ compiler! {
     destroy nvrtcDestroyProgram
 }
 
-/// The architectures that it compiles for, as numbers.
+/// Returns the numbers of the architectures that it compiles for.
 fn architectures() -> impl Iterator<Item = c_int> {
     MODELS
         .iter()
@@ -29,7 +29,7 @@ fn architectures() -> impl Iterator<Item = c_int> {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn nvrtcGetNumSupportedArchs(count: *mut c_int) -> c_int {
     let found = c_int::try_from(architectures().count()).unwrap_or(0);
-    // SAFETY: the caller gives room for one, or null.
+    // SAFETY: the caller provides space for one value, or null.
     answer(|_| unsafe { put(count, found) }.map_err(|_| result::INVALID_INPUT))
 }
 
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn nvrtcGetSupportedArchs(to: *mut c_int) -> c_int 
     }
     answer(|_| {
         for (at, arch) in architectures().enumerate() {
-            // SAFETY: the caller gives room for as many as he was told.
+            // SAFETY: the caller provides space for as many numbers as reported.
             unsafe { to.add(at).write(arch) };
         }
         Ok(())

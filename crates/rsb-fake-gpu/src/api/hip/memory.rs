@@ -14,14 +14,14 @@ use crate::status::{self, Status};
 pub(crate) unsafe extern "C" fn hipMemGetInfo(free: *mut usize, total: *mut usize) -> hipError_t {
     answer(|state| {
         let [free_bytes, total_bytes] = state.memory_info()?;
-        // SAFETY: the caller gives room for one each, or null.
+        // SAFETY: the caller provides space for one value each, or null.
         unsafe { put(free, free_bytes).and_then(|()| put(total, total_bytes)) }
     })
 }
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn hipMalloc(pointer: *mut *mut c_void, bytes: usize) -> hipError_t {
-    // SAFETY: the caller gives room for one, or null.
+    // SAFETY: the caller provides space for one value, or null.
     answer(|state| unsafe { put_handle(pointer, state.allocate(bytes, Home::Gpu(current()))?) })
 }
 
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn hipHostMalloc(
     bytes: usize,
     _: c_uint,
 ) -> hipError_t {
-    // SAFETY: the caller gives room for one, or null.
+    // SAFETY: the caller provides space for one value, or null.
     answer(|state| unsafe { put_handle(pointer, state.allocate(bytes, Home::Pinned)?) })
 }
 
@@ -55,7 +55,7 @@ pub(crate) unsafe extern "C" fn hipMallocManaged(
     bytes: usize,
     _: c_uint,
 ) -> hipError_t {
-    // SAFETY: the caller gives room for one, or null.
+    // SAFETY: the caller provides space for one value, or null.
     answer(|state| unsafe { put_handle(pointer, state.allocate(bytes, Home::Managed(current()))?) })
 }
 

@@ -7,7 +7,7 @@ use hip_runtime_sys::{hipError_t, hipFunction_t, hipModule_t, hipStream_t};
 use super::{answer, handle, put, put_handle};
 use crate::ops::{Geometry, Limits};
 
-/// Blocks may be of any form, grids as large as the numbers go.
+/// Blocks may have any shape, and grids are limited only by the number of threads.
 const LIMITS: Limits = Limits {
     grid: [u32::MAX; 3],
     threads: u32::MAX as u64,
@@ -20,7 +20,7 @@ pub(crate) unsafe extern "C" fn hipModuleLoadData(
     module: *mut hipModule_t,
     image: *const c_void,
 ) -> hipError_t {
-    // SAFETY: the caller gives a whole code object, and room for one handle; or null.
+    // SAFETY: the caller provides a complete code object, and space for one handle; or null.
     answer(|state| unsafe { put_handle(module, state.load_image(image)?) })
 }
 
@@ -35,7 +35,7 @@ pub(crate) unsafe extern "C" fn hipModuleGetFunction(
     module: hipModule_t,
     name: *const c_char,
 ) -> hipError_t {
-    // SAFETY: the caller gives a text that ends with a zero, and room for one handle; or null.
+    // SAFETY: the caller provides a zero-terminated text, and space for one handle; or null.
     answer(|state| unsafe { put_handle(function, state.kernel(handle(module), name)?) })
 }
 
@@ -58,7 +58,7 @@ pub(crate) unsafe extern "C" fn hipModuleLaunchKernel(
         block: [block_x, block_y, block_z],
         shared_bytes,
     };
-    // SAFETY: the caller gives one pointer for each parameter of the kernel, to its 8 bytes.
+    // SAFETY: the caller provides one pointer per kernel parameter, each to 8 bytes.
     answer(|state| unsafe {
         state.launch_kernel(
             handle(function),
@@ -77,7 +77,7 @@ pub(crate) unsafe extern "C" fn hipModuleOccupancyMaxActiveBlocksPerMultiprocess
     block_size: c_int,
     shared_bytes: usize,
 ) -> hipError_t {
-    // SAFETY: the caller gives room for one, or null.
+    // SAFETY: the caller provides space for one value, or null.
     answer(|state| unsafe {
         put(blocks, state.resident_blocks(handle(function), block_size, shared_bytes)?)
     })
@@ -89,6 +89,6 @@ pub(crate) unsafe extern "C" fn hipFuncGetAttribute(
     number: c_int,
     function: hipFunction_t,
 ) -> hipError_t {
-    // SAFETY: the caller gives room for one, or null.
+    // SAFETY: the caller provides space for one value, or null.
     answer(|state| unsafe { put(value, state.function_attribute(handle(function), number)?) })
 }

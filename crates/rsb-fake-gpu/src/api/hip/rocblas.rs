@@ -1,4 +1,4 @@
-//! rocBLAS: its handles, and in `gemm` its products.
+//! rocBLAS: handles, with products in `gemm`.
 
 mod gemm;
 
@@ -31,7 +31,7 @@ fn answer(call: impl FnOnce(&mut State) -> Result<(), Refusal>) -> rocblas_statu
 pub(crate) unsafe extern "C" fn rocblas_create_handle(to: *mut rocblas_handle) -> rocblas_status {
     answer(|state| {
         state.abort_if_ordered(Place::Products, "rocblas_create_handle");
-        // SAFETY: the caller gives room for one, or null.
+        // SAFETY: the caller provides space for one value, or null.
         unsafe { put_handle(to, state.new_blas()?) }.map_err(|_| Refusal::Pointer)
     })
 }

@@ -1,4 +1,4 @@
-//! Which case `--case` means: one that the program itself would measure.
+//! Resolves `--case` to a case that the program itself would measure.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,24 +11,24 @@ use rsb_stats::glob;
 use crate::revisions::against::cases_of;
 use crate::revisions::project::Build;
 
-/// The suites that are searched for the case: one of them holds every point of every benchmark, one
-/// those of the configuration.
+/// Suites searched for the case: one of them contains every point of every benchmark, one those of
+/// the configuration.
 const SUITES: [&str; 3] = ["quick", "full", "custom"];
 
-/// How many ids an error names.
+/// Maximum number of ids in an error.
 const SHOWN: usize = 10;
 
-/// The case, and the suite that holds it, where this program has it.
+/// A case and, for this program, the suite that contains it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ChosenCase {
     pub(super) case: Case,
     suite: &'static str,
 }
 
-/// The case of `build` that `wanted` means.
+/// Finds the case of `build` that `wanted` names.
 ///
 /// # Errors
-/// When there is none, there are several, or the program cannot say what it would measure.
+/// If there is none, there are several, or the program cannot list its cases.
 pub(super) fn find(build: &Build, wanted: &str) -> Result<ChosenCase, EngineError> {
     let cases = match build {
         Build::ThisProgram(program) => of_every_suite(program)?,
@@ -39,8 +39,8 @@ pub(super) fn find(build: &Build, wanted: &str) -> Result<ChosenCase, EngineErro
             .collect(),
     };
     let list = match build {
-        Build::ThisProgram(_) => "`run --suite full --dry-run` lists those of this tree",
-        Build::Benches(_) => "`cargo bench -- --list` lists those of this tree",
+        Build::ThisProgram(_) => "`run --suite full --dry-run` lists the cases of this tree",
+        Build::Benches(_) => "`cargo bench -- --list` lists the cases of this tree",
         Build::Custom { .. } => "`list --custom FILE` lists the benchmarks of the file",
     };
     choose(wanted, cases, list).map_err(|message| EngineError::usage(anyhow!(message)))
@@ -58,7 +58,7 @@ fn of_every_suite(program: &Path) -> Result<Vec<ChosenCase>, EngineError> {
                     .collect();
                 cases.extend(new.into_iter().map(|case| ChosenCase { case, suite }));
             }
-            // The suite `custom` is there only when somebody has configured it.
+            // The suite `custom` exists only if the user configured it.
             Err(_) if suite == "custom" => {}
             Err(error) => first_error = first_error.or(Some(error)),
         }
@@ -69,7 +69,7 @@ fn of_every_suite(program: &Path) -> Result<Vec<ChosenCase>, EngineError> {
     }
 }
 
-/// Why `build` does not have the case, if it does not.
+/// Checks that `build` has the case; the error is the reason why not.
 pub(super) fn has(build: &Build, found: &ChosenCase) -> Result<(), String> {
     let cases = match build {
         Build::ThisProgram(program) => cases_of(program, &["--suite", found.suite], None),
@@ -78,11 +78,11 @@ pub(super) fn has(build: &Build, found: &ChosenCase) -> Result<(), String> {
     match cases {
         Ok(cases) if cases.iter().any(|case| case.id == found.case.id) => Ok(()),
         Ok(_) => Err(format!("it has no case {}", found.case.id)),
-        Err(error) => Err(format!("it cannot be asked for its cases: {error:#}")),
+        Err(error) => Err(format!("it cannot list its cases: {error:#}")),
     }
 }
 
-/// The case with this id, or the only one whose id fits the pattern.
+/// Returns the case with this id, or the only one whose id matches the pattern.
 fn choose(wanted: &str, mut cases: Vec<ChosenCase>, list: &str) -> Result<ChosenCase, String> {
     if let Some(exact) = cases.iter().position(|found| found.case.id.as_str() == wanted) {
         return Ok(cases.swap_remove(exact));
@@ -103,7 +103,8 @@ fn choose(wanted: &str, mut cases: Vec<ChosenCase>, list: &str) -> Result<Chosen
             Err(format!("the good commit has no case `{wanted}`{near}; {list}"))
         }
         several => {
-            let mut message = format!("`{wanted}` fits {} cases; name one of them:", several.len());
+            let mut message =
+                format!("`{wanted}` matches {} cases; name one of them:", several.len());
             for found in several.iter().take(SHOWN) {
                 // Writing to a String cannot fail.
                 let _ = write!(message, "\n  {}", found.case.id);
@@ -144,7 +145,7 @@ mod tests {
             ("*/gemm/*", Ok("gemm")),
             (
                 "gemm",
-                Err("fits 2 cases; name one of them:\n  cpu_performance/gemm/cpu:0\n  \
+                Err("matches 2 cases; name one of them:\n  cpu_performance/gemm/cpu:0\n  \
                      cpu_performance/gemm-b"),
             ),
             ("cpu_performance/smu/cpu:0", Err("did you mean `cpu_performance/sum/cpu:0`?")),

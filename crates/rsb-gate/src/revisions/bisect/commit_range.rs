@@ -4,48 +4,48 @@ use anyhow::{Result, bail};
 
 use crate::revisions::Repository;
 
-/// A commit, as far as a person wants to know it.
+/// A commit, with the data shown to users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
     /// Its full hash.
     pub hash: String,
     /// The hash of its contents.
     pub tree: String,
-    /// When its author made it.
+    /// Author date.
     pub date: String,
     /// The first line of its message.
     pub subject: String,
 }
 
 impl Commit {
-    /// Enough of the hash for a person.
+    /// Returns the first 10 digits of the hash.
     pub fn short(&self) -> &str {
         self.hash.get(..10).unwrap_or(&self.hash)
     }
 }
 
-/// The good commit, and those after it up to the bad one: at least one.
+/// The good commit, and at least one later commit up to the bad one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitRange {
     /// The good commit.
     pub good: Commit,
-    /// Those after it, the oldest first, up to the bad one.
+    /// Later commits, oldest first, up to the bad one.
     pub after: Vec<Commit>,
 }
 
-/// What `git rev-list` tells of a commit: `hash, tree, date, subject`, behind a line `commit …`.
+/// Output format of `git rev-list`: `hash, tree, date, subject`, after a line `commit …`.
 const FORMAT: &str = "--format=%H%x09%T%x09%aI%x09%s";
 
 impl CommitRange {
-    /// The range from `good` to `bad`.
+    /// Returns the range from `good` to `bad`.
     ///
     /// # Errors
-    /// When git does not know one of them, or the one does not lead to the other.
+    /// If git cannot find one of them, or `good` is not an ancestor of `bad`.
     pub fn between(repository: &Repository, good: &str, bad: &str) -> Result<Self> {
         let [first, last] = [repository.commit(good)?, repository.commit(bad)?];
         if first == last {
             bail!(
-                "`{good}` and `{bad}` are the same commit: give one that is still fast and one \
+                "`{good}` and `{bad}` are the same commit: name one that is still fast and one \
                  that is slow"
             );
         }
@@ -66,7 +66,7 @@ impl CommitRange {
     }
 }
 
-/// `good` must be an ancestor of `bad`.
+/// Checks that `good` is an ancestor of `bad`.
 fn check_order(
     repository: &Repository,
     [good, bad]: [&str; 2],
@@ -78,13 +78,13 @@ fn check_order(
             bail!("`{bad}` comes before `{good}`: name the good one first, then the bad one")
         }
         Some(base) => bail!(
-            "`{good}` is no ancestor of `{bad}`; where their ways part is {}: take that as the \
-             good one, if it is",
+            "`{good}` is not an ancestor of `{bad}`; their merge base is {}: use it as the good \
+             commit if it is fast",
             base.get(..10).unwrap_or(&base)
         ),
-        None => bail!(
-            "`{good}` and `{bad}` have no ancestor in common: there are no commits between them"
-        ),
+        None => {
+            bail!("`{good}` and `{bad}` have no common ancestor: there are no commits between them")
+        }
     }
 }
 
@@ -92,7 +92,7 @@ fn commits(listed: &str) -> Vec<Commit> {
     listed.lines().filter_map(commit).collect()
 }
 
-/// The commit in `line`; an empty subject may have been cut off with the tab before it.
+/// Parses the commit in `line`. The tab before an empty subject may have been trimmed.
 fn commit(line: &str) -> Option<Commit> {
     let mut parts = line.splitn(4, '\t').map(str::to_owned);
     Some(Commit {

@@ -1,12 +1,12 @@
-//! Which commit to look at next, and what is known in the end. Pure.
+//! Chooses which commit to try next, and keeps the result of the search. Pure.
 //!
-//! Commits are numbered along the range that is searched: 0 is the first after the good one, the
-//! last is known to be bad. A commit that cannot be judged never moves an end of the range; it is
-//! only not looked at again.
+//! Commits are numbered along the searched range: 0 is the first after the good one, and the last
+//! is known to be bad. A commit that cannot be judged never moves an end of the range; it is only
+//! not tried again.
 
 use std::ops::RangeInclusive;
 
-/// What looking at a commit gave.
+/// Outcome of trying a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepOutcome {
     /// Not slower than the good commit by the threshold.
@@ -15,7 +15,7 @@ pub enum StepOutcome {
     Bad,
     /// It does not build, or does not have the case.
     Skipped,
-    /// Measured, and not clear.
+    /// Measured, but undecided.
     Undecided,
 }
 
@@ -23,14 +23,14 @@ pub enum StepOutcome {
 #[derive(Debug, Clone)]
 pub struct Search {
     seen: Vec<Option<StepOutcome>>,
-    /// Everything before is good.
+    /// All commits before this one are good.
     low: usize,
-    /// The first that is known to be bad.
+    /// First commit that is known to be bad.
     high: usize,
 }
 
 impl Search {
-    /// A search among `count` commits, at least one, of which the last is bad.
+    /// Creates a search among `count` commits, at least one, of which the last is bad.
     pub fn new(count: usize) -> Self {
         let high = count.saturating_sub(1);
         let mut seen = vec![None; high];
@@ -38,9 +38,9 @@ impl Search {
         Self { seen, low: 0, high }
     }
 
-    /// The commit to look at next: the middle of the range. Where that one cannot be judged, its
-    /// neighbors, each further try twice as far away, so that a long stretch that does not build is
-    /// soon left. `None` when there is nothing more to learn.
+    /// Returns the commit to try next: the middle of the range. If that one cannot be judged, its
+    /// neighbors, at a distance that doubles with each try, so that a long stretch that does not
+    /// build is left quickly. `None` if no try can narrow the range further.
     pub fn next(&self) -> Option<usize> {
         let middle = self.low + (self.high - self.low).saturating_sub(1) / 2;
         let steps = std::iter::successors(Some(1_usize), |step| step.checked_mul(2));
@@ -59,7 +59,7 @@ impl Search {
         (self.low..self.high).contains(&index) && self.seen.get(index).is_some_and(Option::is_none)
     }
 
-    /// Takes over what looking at `index` gave.
+    /// Records the outcome of trying `index`.
     pub fn record(&mut self, index: usize, outcome: StepOutcome) {
         let Some(slot) = self.seen.get_mut(index) else { return };
         *slot = Some(outcome);
@@ -70,12 +70,12 @@ impl Search {
         }
     }
 
-    /// The commits of which one is the first bad one. When it is a single one, it is found.
+    /// Returns the range that contains the first bad commit. If it is a single one, that is found.
     pub fn suspect_range(&self) -> RangeInclusive<usize> {
         self.low..=self.high
     }
 
-    /// How many commits must still be looked at, when all of them can be judged.
+    /// Returns how many commits must still be tried if all of them can be judged.
     pub fn steps_left(&self) -> u32 {
         (self.high - self.low + 1).next_power_of_two().ilog2()
     }
@@ -85,8 +85,8 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Searches a history written a letter a commit, `g b s u`; what was looked at, and what is
-    /// left.
+    /// Searches a history with one letter per commit, `g b s u`. Returns the tried commits and the
+    /// remaining range.
     fn search(history: &str) -> (Vec<usize>, RangeInclusive<usize>) {
         let outcomes: Vec<StepOutcome> = history
             .chars()
@@ -115,7 +115,7 @@ mod tests {
             ("gggb", &[1, 2], 3..=3),
             ("ggbb", &[1, 2], 2..=2),
             ("gggggbbb", &[3, 5, 4], 5..=5),
-            // The middle does not build: its neighbors are looked at.
+            // The middle does not build, so its neighbors are tried.
             ("ggssgbbb", &[3, 2, 4, 5], 5..=5),
             ("gggsbbbb", &[3, 2, 4], 3..=4),
             ("ggsb", &[1, 2], 2..=3),

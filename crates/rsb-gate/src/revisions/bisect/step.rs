@@ -1,5 +1,5 @@
-//! One commit against the good one: build it, measure both interleaved, conclude. What is the same
-//! as before is not remeasured.
+//! Tries one commit against the good one: builds it, measures both interleaved, and concludes. A
+//! commit that is the same as an earlier one is not remeasured.
 
 use std::time::Duration;
 
@@ -18,17 +18,16 @@ use crate::revisions::Repository;
 use crate::revisions::project::{Build, Project, SideRole};
 use crate::revisions::worktree::{ProgramDirectory, Worktree};
 
-/// What is known of a commit.
+/// Finding on a commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepFinding {
-    /// What it means for the search.
+    /// Outcome for the search.
     pub outcome: StepOutcome,
-    /// Whether the comparison itself decided nothing, improved …; `None` where nothing was
-    /// compared.
+    /// Verdict of the comparison, such as improved; `None` if nothing was compared.
     pub verdict: Option<Verdict>,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
-    /// By how much the case changed against the good commit, in percent.
+    /// Change of the case against the good commit, in percent.
     pub change_percent: Option<f64>,
     /// Its 95 % interval.
     pub confidence_interval: Option<[f64; 2]>,
@@ -40,27 +39,27 @@ impl StepFinding {
     }
 }
 
-/// What stays the same from one step to the next.
+/// State that is shared by all steps.
 pub struct Steps<'a> {
     builder: CommitBuilder<'a>,
     good_name: String,
     found: ChosenCase,
     policy: Policy,
     measure: StepMeasure,
-    /// The good commit first.
+    /// The tried commits; the good one is first.
     seen: Vec<TriedCommit>,
 }
 
 /// How a commit is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StepMeasure {
-    /// For how long at most.
+    /// Maximum time.
     pub(super) budget: Duration,
     /// Whether instructions are compared instead of time.
     pub(super) by_instructions: bool,
 }
 
-/// Where commits are built.
+/// Builder of commits.
 pub(super) struct CommitBuilder<'a> {
     pub(super) repository: &'a Repository,
     pub(super) project: &'a Project,
@@ -69,7 +68,7 @@ pub(super) struct CommitBuilder<'a> {
 }
 
 impl<'a> CommitBuilder<'a> {
-    /// Of `project`, the one that all commits hold.
+    /// Creates a builder for `project`, which all commits contain.
     pub(super) fn of(
         repository: &'a Repository,
         project: &'a Project,
@@ -80,7 +79,7 @@ impl<'a> CommitBuilder<'a> {
         Ok(Self { repository, project, worktree, programs })
     }
 
-    /// What `commit` becomes; `None` when it does not build.
+    /// Builds `commit`; `None` if it does not build.
     fn build(
         &self,
         commit: &Commit,
@@ -98,7 +97,7 @@ impl<'a> CommitBuilder<'a> {
     }
 }
 
-/// A commit that was tried, by what it holds and what it builds.
+/// A tried commit, with its source and its build.
 struct TriedCommit {
     name: String,
     tree: String,
@@ -110,7 +109,7 @@ impl<'a> Steps<'a> {
     /// Builds the good commit and finds the case there.
     ///
     /// # Errors
-    /// When it does not build, or has no such case.
+    /// If it does not build, or has no such case.
     pub(super) fn begin(
         builder: CommitBuilder<'a>,
         good: &Commit,
@@ -138,8 +137,8 @@ impl<'a> Steps<'a> {
         Ok(Self { builder, good_name, found, policy: policy.clone(), measure, seen })
     }
 
-    /// Judges further commits by the geometric middle of the good commit and the bad one that
-    /// `finding` is about, and returns it in percent: a step belongs to the side that it is nearer
+    /// Judges further commits by the geometric middle of the good commit and the bad one of
+    /// `finding`, and returns it in percent. A commit then belongs to the side that it is nearer
     /// to, whatever the threshold of the policy.
     pub(super) fn judge_by_middle(&mut self, finding: &StepFinding) -> Option<f64> {
         let percent = middle_percent(finding.change_percent?);
@@ -149,7 +148,7 @@ impl<'a> Steps<'a> {
         self.policy.add_override("bisect", middle).is_ok().then_some(percent)
     }
 
-    /// The case that is measured.
+    /// Returns the measured case.
     pub(super) fn case(&self) -> &Case {
         &self.found.case
     }
@@ -157,14 +156,14 @@ impl<'a> Steps<'a> {
     /// Tries `commit`.
     ///
     /// # Errors
-    /// When it could not be tried: no room, no cargo, no workers.
+    /// If it cannot be tried: no space, no cargo, no workers.
     pub(super) fn run(
         &mut self,
         commit: &Commit,
         listener: &mut Listener<'_>,
     ) -> Result<StepFinding> {
         let same = self.seen.iter().find(|seen| seen.tree == commit.tree);
-        if let Some(finding) = same.map(|seen| seen.repeat_finding("holds the same source as")) {
+        if let Some(finding) = same.map(|seen| seen.repeat_finding("has the same source as")) {
             return Ok(finding);
         }
         let build = self.builder.build(commit, SideRole::Second, listener)?;
@@ -186,7 +185,7 @@ impl<'a> Steps<'a> {
         Ok(finding)
     }
 
-    /// What was tried before and measures the case as `build` does.
+    /// Returns a commit that was tried before and measures the case as `build` does.
     fn same_as(&self, commit: &Commit, build: &Build) -> Result<Option<&TriedCommit>> {
         for seen in &self.seen {
             let Some(known) = &seen.build else { continue };
@@ -227,7 +226,7 @@ impl<'a> Steps<'a> {
                 let why = result
                     .reason
                     .as_ref()
-                    .map_or_else(|| "it is not measured there".to_owned(), ToString::to_string);
+                    .map_or_else(|| "it was not measured".to_owned(), ToString::to_string);
                 StepFinding::without_figures(
                     StepOutcome::Undecided,
                     format!("on the good commit, {why}"),
@@ -239,20 +238,20 @@ impl<'a> Steps<'a> {
 }
 
 impl TriedCommit {
-    /// What a commit that is the same as this one needs not be measured for.
+    /// Returns the finding for a commit that is the same as this one.
     fn repeat_finding(&self, how: &str) -> StepFinding {
         let reason = format!("{}; it {how} {}", self.finding.reason, self.name);
         StepFinding { reason, ..self.finding.clone() }
     }
 }
 
-/// The change that is as far from none as from `change_percent`, as a ratio; always positive.
+/// Returns the change, as a ratio, halfway between none and `change_percent`; always positive.
 fn middle_percent(change_percent: f64) -> f64 {
     100.0 * ((1.0 + change_percent / 100.0).max(0.0).sqrt() - 1.0).abs()
 }
 
-/// The worst that the comparison says of the case. A target of the policy that is missed is no
-/// matter of two commits.
+/// Returns the worst result of the comparison. Missed targets of the policy are ignored, because
+/// they do not depend on two commits.
 fn conclude(result: &ComparisonResult) -> StepFinding {
     let rows =
         || result.comparisons.iter().filter(|row| row.reason_code != ReasonCode::TargetMissed);
@@ -263,8 +262,7 @@ fn conclude(result: &ComparisonResult) -> StepFinding {
     } else if let Some(row) = rows().next() {
         (StepOutcome::Good, row)
     } else {
-        let why =
-            "the budget was over before it was measured, or the policy leaves it out".to_owned();
+        let why = "the budget ran out before it was measured, or the policy ignores it".to_owned();
         return StepFinding::without_figures(StepOutcome::Undecided, why);
     };
     StepFinding {
@@ -276,7 +274,7 @@ fn conclude(result: &ComparisonResult) -> StepFinding {
     }
 }
 
-/// Measuring longer would not help.
+/// Returns whether measuring longer would not help.
 const fn is_untestable(row: &Comparison) -> bool {
     matches!(row.verdict, Verdict::NotComparable)
         || matches!(
@@ -292,7 +290,7 @@ mod tests {
         BenchmarkResult, BenchmarkType, CaseId, Environment, Reason, Run, RunId, Samples, Timestamp,
     };
 
-    /// A run with one case, whose processes took `times`; `None` is a case that failed.
+    /// Returns a run with one case whose processes took `times`; `None` is a case that failed.
     fn run(times: Option<&[f64]>) -> Run {
         let result = BenchmarkResult {
             benchmark_id: CaseId::from_segments(&["cpu_performance", "made-up", "cpu:0"]),

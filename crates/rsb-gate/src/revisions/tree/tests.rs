@@ -3,7 +3,7 @@ use std::os::unix::fs::symlink;
 use super::super::builds::{Repository, git};
 use super::*;
 
-/// A repository whose first commit `write` makes; the working tree is free to change after it.
+/// Creates a repository whose first commit contains the files made by `write`.
 fn repository(write: impl Fn(&Path)) -> (tempfile::TempDir, RevisionTree) {
     let dir = tempfile::tempdir().unwrap();
     let top = dir.path();
@@ -33,7 +33,7 @@ fn a_link_is_followed_in_the_revision_and_not_in_the_working_tree() {
     for name in ["baselines/policy.toml", "real/policy.toml", "baselines/linked.toml"] {
         assert_eq!(tree.read(&dir.path().join(name)).unwrap().as_deref(), Some("strict"), "{name}");
     }
-    // A directory that the change makes a link.
+    // The change replaces a directory by a link.
     std::fs::remove_file(dir.path().join("baselines")).unwrap();
     write(&dir.path().join("other/policy.toml"), "lenient");
     symlink("other", dir.path().join("baselines")).unwrap();

@@ -1,4 +1,4 @@
-//! What kernels are given, in the order of their sources, which name each.
+//! Parameters of kernels, in the order of their sources, which name each.
 
 use rsb_model::Dtype;
 

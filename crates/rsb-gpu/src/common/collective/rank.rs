@@ -1,4 +1,4 @@
-//! The part of one GPU in a collective, as the library is asked for it.
+//! The part of one GPU in a collective, as a library call.
 
 use std::ffi::{CStr, c_int, c_void};
 
@@ -9,34 +9,34 @@ use super::lacking;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Collective, CollectiveKind};
 
-/// What one GPU is asked.
+/// Arguments of one GPU.
 #[derive(Clone, Copy)]
 pub(super) struct RankPart {
     pub(super) call: Collective,
     pub(super) data_type: c_int,
-    /// Where it sends from and receives to.
+    /// Addresses that it sends from and receives to.
     pub(super) ends: [*mut c_void; 2],
-    /// Its rank, and how many there are.
+    /// Its rank, and the number of ranks.
     pub(super) place: [usize; 2],
     pub(super) communicator: ncclComm_t,
     pub(super) stream: stream_t,
 }
 
-// SAFETY: these are addresses and handles of a GPU, which any thread may give the library; who
-// calls `enqueue` promises that they live.
+// SAFETY: these are addresses and handles of a GPU, which the library accepts from any thread; the
+// caller of `enqueue` guarantees that they are live.
 unsafe impl Send for RankPart {}
 
 impl RankPart {
-    /// Whether it is several calls, which the library wants in a group.
+    /// Returns whether it consists of several calls, which the library requires in a group.
     pub(super) const fn is_several(&self) -> bool {
         matches!(self.call.kind, CollectiveKind::SendReceive | CollectiveKind::AllToAll)
     }
 
-    /// Puts the part into its stream, whose GPU is the current one of this thread.
+    /// Enqueues the part in its stream, whose GPU is current in this thread.
     ///
     /// # Safety
-    /// Both buffers hold as much as the call says, on the GPU of the communicator, and live with it
-    /// and the stream until the stream has passed this.
+    /// Both buffers must be large enough for the call and on the GPU of the communicator. They, the
+    /// communicator and the stream must stay valid until the stream has completed this work.
     pub(super) unsafe fn enqueue(&self, api: &Nccl) -> Result<(), DeviceError> {
         let ([send, receive], communicator, kind, stream) =
             (self.ends, self.communicator, self.data_type, self.stream);
@@ -45,7 +45,7 @@ impl RankPart {
             CollectiveKind::AllReduce => {
                 let call = function(api, api.ncclAllReduce, "ncclAllReduce")?;
                 let count = to_usize(self.call.elements);
-                // SAFETY: the caller promises what it needs. The same holds of every call below.
+                // SAFETY: guaranteed by the caller. The same applies to every call below.
                 let status =
                     unsafe { call(send, receive, count, kind, NCCL_SUM, communicator, stream) };
                 check(api, "ncclAllReduce", status)
@@ -80,17 +80,17 @@ impl RankPart {
             }
             CollectiveKind::AllToAll => (0..ranks).try_for_each(|peer| {
                 let at = to_usize(self.call.dtype.bytes(peer as u64 * self.call.part()));
-                // SAFETY: as above; the parts of all ranks lie within the buffers.
+                // SAFETY: as above; the parts of all ranks are within the buffers.
                 unsafe { self.exchange(api, [peer, peer], to_usize(self.call.part()), at) }
             }),
         }
     }
 
-    /// `count` elements to one GPU, and as many from another one, `at` bytes from where each end
-    /// begins.
+    /// Sends `count` elements to one GPU and receives as many from another, at byte offset `at` of
+    /// both buffers.
     ///
     /// # Safety
-    /// As of `enqueue`, and the elements lie within the buffers.
+    /// As for `enqueue`, and the elements must be within the buffers.
     unsafe fn exchange(
         &self,
         api: &Nccl,
@@ -101,7 +101,7 @@ impl RankPart {
         let [send, receive] = self.ends.map(|end| end.wrapping_byte_add(at));
         let (kind, communicator, stream) = (self.data_type, self.communicator, self.stream);
         let call = function(api, api.ncclSend, "ncclSend")?;
-        // SAFETY: the caller promises what it needs.
+        // SAFETY: guaranteed by the caller.
         check(api, "ncclSend", unsafe {
             call(send, count, kind, number(to), communicator, stream)
         })?;
@@ -117,33 +117,33 @@ fn to_usize(elements: u64) -> usize {
     usize::try_from(elements).unwrap_or(usize::MAX)
 }
 
-/// Calls for several GPUs, or several for one, which the library begins together. It is closed on
-/// every path: the library would add every later call of this thread to a group that is left open.
+/// Calls for several GPUs, or several calls for one, which the library starts together. Closed on
+/// every path: otherwise the library would add every later call of this thread to the open group.
 pub(super) struct Group<'a> {
     api: &'a Nccl,
     end: Option<unsafe extern "C" fn() -> ncclResult_t>,
 }
 
 impl<'a> Group<'a> {
-    /// Begins one for this thread.
+    /// Begins a group for this thread.
     ///
     /// # Errors
-    /// When the library lacks a function, or refuses.
+    /// If the library lacks a function, or refuses.
     pub(super) fn begin(api: &'a Nccl) -> Result<Self, DeviceError> {
         let begin = function(api, api.ncclGroupStart, "ncclGroupStart")?;
         let end = function(api, api.ncclGroupEnd, "ncclGroupEnd")?;
-        // SAFETY: it takes nothing.
+        // SAFETY: it has no parameters.
         check(api, "ncclGroupStart", unsafe { begin() })?;
         Ok(Self { api, end: Some(end) })
     }
 
-    /// Starts what was put into it.
+    /// Ends the group and starts its calls.
     ///
     /// # Errors
-    /// When the library refuses.
+    /// If the library refuses.
     pub(super) fn end(mut self) -> Result<(), DeviceError> {
         let Some(end) = self.end.take() else { return Ok(()) };
-        // SAFETY: it takes nothing; the group was begun and not ended.
+        // SAFETY: it has no parameters; the group was begun and not ended.
         check(self.api, "ncclGroupEnd", unsafe { end() })
     }
 }
@@ -151,33 +151,33 @@ impl<'a> Group<'a> {
 impl Drop for Group<'_> {
     fn drop(&mut self) {
         if let Some(end) = self.end.take() {
-            // SAFETY: as in `end`. The error that led here is the one to report.
+            // SAFETY: as in `end`. Its status is ignored, since the error that led here is
+            // reported.
             let _ = unsafe { end() };
         }
     }
 }
 
-/// The function, where the library has it.
+/// Returns the function, if the library has it.
 pub(super) fn function<F>(api: &Nccl, function: Option<F>, name: &str) -> Result<F, DeviceError> {
     function.ok_or_else(|| lacking(Unavailable::symbol(name, api.loaded().path())))
 }
 
-/// The status of a call in words, unless it is success.
+/// Converts the status of a call to an error with the library's text, unless it is success.
 pub(super) fn check(api: &Nccl, call: &str, status: ncclResult_t) -> Result<(), DeviceError> {
     if status == 0 {
         return Ok(());
     }
-    // SAFETY: it takes any number and gives a static text or null.
+    // SAFETY: it accepts any number and returns a static text or null.
     let text = api.ncclGetErrorString.map(|function| unsafe { function(status) });
     let text = match text.filter(|text| !text.is_null()) {
         // SAFETY: the text is static and ends with a zero.
         Some(text) => format!("{} ({status})", unsafe { CStr::from_ptr(text) }.to_string_lossy()),
         None => format!("status {status}"),
     };
-    // RCCL wants that variable of an MI300 whose firmware is old or does not tell its version.
-    let cure = "set NCCL_DEBUG=INFO to see more, or choose algorithm=auto; for RCCL on an MI300 \
-                set \
-                HSA_NO_SCRATCH_RECLAIM=1";
+    // RCCL requires the variable on an MI300 whose firmware is old or does not report its version.
+    let cure = "set NCCL_DEBUG=INFO for details, or choose algorithm=auto; for RCCL on an MI300, \
+                set HSA_NO_SCRATCH_RECLAIM=1";
     Err(DeviceError::Failed(Reason::new(call, text, cure)))
 }
 

@@ -1,5 +1,5 @@
-//! A thread for each GPU, which calls the library for it alone, as frameworks have one or a process
-//! for each.
+//! One thread per GPU, each of which calls the library for its GPU only, like frameworks with one
+//! thread or process per GPU.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -14,21 +14,21 @@ use rsb_device::device::DeviceError;
 
 type UnitResult = Result<(), DeviceError>;
 
-/// One for each GPU, by rank.
+/// Threads, one for each GPU, by rank.
 #[derive(Default)]
 pub(super) struct RankThreads {
     threads: Vec<RankThread>,
 }
 
 struct RankThread {
-    /// How often it shall call, and what came of it.
+    /// Channels for the number of calls to make, and for their result.
     orders: Option<Sender<u64>>,
     answers: Receiver<UnitResult>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl RankThreads {
-    /// One more, which waits for orders.
+    /// Starts another thread, which waits for orders.
     pub(super) fn start(
         &mut self,
         api: Arc<Nccl>,
@@ -55,13 +55,13 @@ impl RankThreads {
         Ok(())
     }
 
-    /// All of them call the library `times` times; the last answer is waited for.
+    /// Makes all threads call the library `times` times, and waits for the last result.
     pub(super) fn launch(&self, times: u64) -> UnitResult {
         for orders in self.threads.iter().filter_map(|thread| thread.orders.as_ref()) {
             orders.send(times).map_err(|_| no_thread("it has ended"))?;
         }
-        // All answers are taken before the first error is told, so that none is left for the next
-        // time.
+        // All results are received before the first error is returned, so that none is left for the
+        // next launch.
         let mut answers: Vec<UnitResult> = Vec::with_capacity(self.threads.len());
         for thread in &self.threads {
             let answer = thread.answers.recv();
@@ -71,11 +71,11 @@ impl RankThreads {
     }
 }
 
-/// Calls once. What are several calls for the library begins together.
+/// Calls once. A part that consists of several calls is one group.
 fn ask(api: &Nccl, part: &RankPart) -> UnitResult {
     let group = if part.is_several() { Some(Group::begin(api)?) } else { None };
-    // SAFETY: whoever started this thread keeps buffers, communicator and stream until it has
-    // ended, and `kernel` has checked their sizes.
+    // SAFETY: the owner of this thread keeps buffers, communicator and stream until the thread has
+    // ended, and `kernel` checked their sizes.
     unsafe { part.enqueue(api) }?;
     match group {
         Some(group) => group.end(),
@@ -87,7 +87,7 @@ fn no_thread(why: &str) -> DeviceError {
     DeviceError::Failed(Reason::new(
         "a thread for a GPU",
         why,
-        "choose launcher=one-thread, and end what else runs here",
+        "choose launcher=one-thread, and stop other programs",
     ))
 }
 

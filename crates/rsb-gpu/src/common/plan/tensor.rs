@@ -13,17 +13,17 @@ use rsb_model::Dtype;
 
 use Argument::{Buffer, Count, Counter, Number, Scratch};
 
-/// Rows and columns of C that a block of the tiled kernel makes.
+/// Rows and columns of C per block of the tiled kernel.
 const TILE: u64 = 64;
 
-/// Rows of A of which weights of few bits are made numbers in registers: one more pass over them
-/// for each four.
+/// Most rows of A for which low-bit weights are dequantized in registers: each four rows need
+/// another pass over the weights.
 const FEW_ROWS: u64 = 16;
 
-/// Rows of such weights that a block takes.
+/// Rows of low-bit weights per block.
 const WEIGHT_ROWS: u64 = 8;
 
-/// Most elements of a head: two tiles of them lie in shared memory.
+/// Largest head dimension: shared memory holds two tiles of it.
 const WIDEST_HEAD: u64 = 128;
 
 impl Planner<'_> {
@@ -63,7 +63,7 @@ impl Planner<'_> {
         if op.op != NormalizeOp::Softmax {
             arguments.push(Number(LAYER_NORM_EPSILON));
         }
-        // A block for each row, as far as the GPU can hold them; beyond that they stride.
+        // One block per row, as far as the GPU can hold them; blocks stride over the rest.
         let most = u64::from(self.gpu.units.max(1) * 4 * SHARING_BLOCKS_PER_UNIT);
         self.exactly(stem, Some(op.dtype), arguments, op.rows.clamp(1, most) as u32)
     }
@@ -73,7 +73,7 @@ impl Planner<'_> {
         if op.head_dim > WIDEST_HEAD {
             return Err(unsupported_error(
                 &format!("attention in one kernel of heads of {}", op.head_dim),
-                format!("shared memory has room for queries and keys of {WIDEST_HEAD}"),
+                format!("shared memory holds heads of at most {WIDEST_HEAD}"),
                 "choose attention=staged, or shorter heads",
             ));
         }
@@ -91,7 +91,7 @@ impl Planner<'_> {
         let mut arguments: Vec<Argument> =
             (0..4).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
         arguments.push(Number(1.0 / (op.head_dim as f64).sqrt()));
-        // A tile has 128 bytes of scores in a row; of a single query most of it would be empty.
+        // A tile has 128 bytes of scores per row; for a single query most of it would be empty.
         let side = if op.dtype == Dtype::F64 { 16 } else { 32 };
         let tiles = heads.saturating_mul(op.rows_of_keys().div_ceil(side));
         let (stem, blocks) = if op.queries == 1 {
@@ -121,8 +121,8 @@ impl Planner<'_> {
         if !op.fits() {
             return Err(unsupported_error(
                 "rearrange",
-                "its rows do not fit where they shall go, or are no pairs to be turned",
-                "choose a larger capacity",
+                "its rows do not fit into the capacity, or have an odd length for a rotation",
+                "choose a larger capacity, or an even row length",
             ));
         }
         let sizes = [op.batch, op.rows, op.columns, op.width, op.capacity, op.position];
@@ -138,8 +138,8 @@ impl Planner<'_> {
         self.plan_strided("rsb_convolution", Some(op.dtype), arguments, op.output_elements())
     }
 
-    /// The tiled kernel, unless the naive one is asked for or C is smaller than a tile. What is
-    /// stored narrower than usual has a kernel of its own.
+    /// Plans the tiled kernel, unless the naive one is requested or both sides of C are shorter
+    /// than a quarter of a tile. A narrowed result has a separate kernel.
     pub(super) fn gemm(&self, op: &Gemm) -> Result<LaunchPlan, DeviceError> {
         op.check_plain(self.options, "the kernels of this program")?;
         let naive = match self.options.provider.as_deref() {
@@ -175,7 +175,7 @@ impl Planner<'_> {
     }
 }
 
-/// Blocks that make all of C.
+/// Returns the number of blocks that cover all of C.
 fn tiles(op: &Gemm) -> u32 {
     let tiles = op.m.div_ceil(TILE).saturating_mul(op.n.div_ceil(TILE)).saturating_mul(op.batch);
     u32::try_from(tiles).unwrap_or(1 << 30).min(1 << 30)

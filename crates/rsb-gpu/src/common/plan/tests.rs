@@ -86,7 +86,7 @@ fn quantized(dtype: Dtype, m: u64) -> QuantizedProduct {
     QuantizedProduct { dtype, weights: Dtype::I4, m, n: 100, k: 320, group: 128 }
 }
 
-/// Whether `argument` may stand for `parameter`.
+/// Returns whether `argument` is valid for `parameter`.
 fn fits(parameter: Parameter, argument: Argument) -> bool {
     match argument {
         Argument::Buffer(_) => {
@@ -163,8 +163,8 @@ fn the_matrix_units_are_used_where_they_are() {
     assert!(odd.to_string().contains("196608"), "{odd}");
 }
 
-/// Of what the table of architectures has a rate for, a peak has a kernel or says by name that it
-/// has none.
+/// Every rate in the table of architectures has a peak kernel, or an error that names the type
+/// without one.
 #[test]
 fn each_rate_of_the_table_has_a_kernel_or_a_reason() {
     let mut without = Vec::new();
@@ -179,8 +179,11 @@ fn each_rate_of_the_table_has_a_kernel_or_a_reason() {
                 Options { provider: Some(rate.engine.as_str().to_owned()), ..Options::default() };
             if let Err(error) = plan(&peak, &options, gpu) {
                 let said = error.to_string();
-                let named =
-                    [rate.dtype.as_str(), row.target, "has it, by instructions not used here"];
+                let named = [
+                    rate.dtype.as_str(),
+                    row.target,
+                    "supports it, with instructions that this program does not use",
+                ];
                 assert!(named.iter().all(|part| said.contains(part)), "{said}");
                 without.push(format!("{} {} {}", row.target, rate.engine.as_str(), rate.dtype));
             }
@@ -220,7 +223,7 @@ fn attention_has_a_block_for_each_tile_of_rows_or_for_each_row() {
         let plan = plan(&Operation::Attention(op), &Options::default(), MI300X).unwrap();
         (plan.kernel.stem, plan.grid)
     };
-    // 6 heads of keys of both sequences, each with the queries of two heads.
+    // 6 key heads over both sequences, each shared by the queries of two heads.
     assert_eq!(blocks(attention(Dtype::F16, 40)), ("rsb_attention", 6 * 3));
     assert_eq!(blocks(attention(Dtype::F64, 40)), ("rsb_attention", 6 * 5));
     assert_eq!(blocks(attention(Dtype::F16, 1)), ("rsb_attention_row", 12));
@@ -269,9 +272,9 @@ fn what_a_gpu_cannot_do_is_a_reason() {
 #[test]
 fn products_of_a_type_that_libraries_alone_make_say_where_there_are_units() {
     for (arch, dtype, words) in [
-        ("gfx90a", Dtype::Fp8, "where matrix units have the type, from gfx942 on"),
-        ("gfx942", Dtype::Fp8, "its matrix units have it, and libraries"),
-        ("gfx90a", Dtype::Tf32, "where matrix units have the type, from gfx942 on"),
+        ("gfx90a", Dtype::Fp8, "if the matrix units support the data type, from gfx942 on"),
+        ("gfx942", Dtype::Fp8, "its matrix units support it, and libraries"),
+        ("gfx90a", Dtype::Tf32, "if the matrix units support the data type, from gfx942 on"),
         ("sm_70", Dtype::Fp8, "from sm_89 on"),
     ] {
         let gpu = Gpu { arch, units: 100 };
@@ -284,8 +287,8 @@ fn products_of_a_type_that_libraries_alone_make_say_where_there_are_units() {
     }
 }
 
-/// HIP refuses a launch of 2³² threads or more. Each of these would have more than that with a
-/// block for each tile or row.
+/// HIP rejects a launch of 2³² threads or more. Each of these would exceed that with one block per
+/// tile or row.
 #[test]
 fn no_launch_has_as_many_threads_as_hip_refuses() {
     let huge = 1 << 40;

@@ -1,6 +1,6 @@
-//! What the compiler notes in a code object of each kernel: a map in `MessagePack` (LLVM, User
-//! Guide for AMDGPU Backend, code object metadata), in a note of the ELF file. Whatever is not as
-//! expected reads as nothing.
+//! Kernel metadata that the compiler writes to a code object: a map in `MessagePack` (LLVM, User
+//! Guide for AMDGPU Backend, code object metadata), in a note of the ELF file. Unexpected data is
+//! ignored.
 
 use object::LittleEndian;
 use object::elf::{FileHeader64, NoteType};
@@ -9,15 +9,15 @@ use rmpv::Value;
 
 use rsb_device::compiler::KernelNeeds;
 
-/// The note with the metadata: its vendor and its number.
+/// Vendor and number of the metadata note.
 const VENDOR: &[u8] = b"AMDGPU";
 const METADATA: NoteType = NoteType(32);
 
-/// Maps within lists within maps are six deep, and each level counts twice; more is not what it
-/// should be.
+/// Maximum nesting depth. Maps within lists within maps are six deep, and each level counts twice;
+/// deeper data is invalid.
 const DEEPEST: usize = 32;
 
-/// What each kernel of `code` needs.
+/// Returns the resources of each kernel of `code`.
 pub(super) fn kernels(code: &[u8]) -> Vec<KernelNeeds> {
     let Some(mut note) = metadata(code) else { return Vec::new() };
     let whole = rmpv::decode::read_value_with_max_depth(&mut note, DEEPEST).ok();
@@ -38,7 +38,7 @@ fn number(kernel: &Value, name: &str) -> Option<u32> {
     u32::try_from(find(kernel, name)?.as_u64()?).ok()
 }
 
-/// The metadata among the notes of `code`.
+/// Returns the metadata among the notes of `code`.
 fn metadata(code: &[u8]) -> Option<&[u8]> {
     let header = FileHeader64::<LittleEndian>::parse(code).ok()?;
     for section in header.section_headers(LittleEndian, code).ok()? {
@@ -83,7 +83,7 @@ mod tests {
         .concat()
     }
 
-    /// An ELF file with one section: a note of somebody else, then the metadata.
+    /// Returns an ELF file with one section: another vendor's note, then the metadata.
     fn file(metadata: &[u8]) -> Vec<u8> {
         let notes = [note(b"GNU\0", 32, b"else"), note(b"AMDGPU\0", METADATA.0, metadata)].concat();
         let mut file = vec![0; 64];
@@ -121,7 +121,7 @@ mod tests {
     fn damage_reads_as_nothing() {
         let whole = file(&sample_metadata());
         for length in 0..whole.len() {
-            // Only a cut in the padding at the end may still hold everything.
+            // Only a cut in the final padding may still leave everything intact.
             assert!(kernels(&whole[..length]).is_empty() || length + 4 > whole.len(), "{length}");
         }
         let deep = [vec![0x91; 100], vec![0]].concat();

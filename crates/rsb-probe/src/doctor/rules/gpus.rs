@@ -31,7 +31,7 @@ pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     together(each.collect())
 }
 
-/// What held GPUs back when they were probed, as far as their own record shows it.
+/// Returns what limited GPUs when they were probed, as far as their record shows it.
 pub(super) fn limits(gpus: &[Gpu]) -> Vec<Finding> {
     const LIMITS: [Rule; 6] = [driver, errors, slow_link, power, clocks, replays];
     let facts = DoctorInput { has_drm: true, ..DoctorInput::default() };
@@ -41,16 +41,16 @@ pub(super) fn limits(gpus: &[Gpu]) -> Vec<Finding> {
     together(each.filter(|(_, about)| about.severity > FindingSeverity::Ok).collect())
 }
 
-/// A link that its driver has slowed while the GPU was idle says nothing about the work that came
-/// after.
+/// Reports a slow link, unless the driver slowed it to save power: the speed of an idle GPU's link
+/// does not apply under load.
 fn slow_link(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     link(facts, gpu).filter(|_| gpu.pcie.saves_power != Some(true))
 }
 
 fn driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let Some(driver) = gpu.driver.as_deref() else {
-        // The compute driver is a part of amdgpu: what it lists is driven. Its tree alone does not
-        // tell the version.
+        // KFD is part of amdgpu, so a GPU that it lists has a driver, even if a KFD tree without
+        // the DRM does not show its version.
         if gpu.kfd_node.is_some() || !facts.has_drm {
             return None;
         }
@@ -58,27 +58,26 @@ fn driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
         return Some(GpuFinding::new(
             severity,
             "no driver is bound",
-            "the GPU is on the PCI bus, and no kernel driver has taken it",
+            "the GPU is on the PCI bus, but no kernel driver is bound to it",
             how_to_drive(gpu),
         ));
     };
-    let why = "the kernel driver that computing needs has taken the GPU";
+    let why = "the GPU uses the kernel driver that compute needs";
     Some(match gpu.driver_name().unwrap_or_default() {
         "amdgpu" | "nvidia" | "i915" | "xe" => GpuFinding::ok(format!("{driver} is bound"), why),
         "vfio-pci" | "pci-stub" => GpuFinding::new(
             FindingSeverity::Warning,
             format!("{driver} is bound"),
-            "the GPU is set aside for a virtual machine and cannot be used here",
-            "give it back to the vendor's driver, or run this in the virtual machine",
+            "the GPU is reserved for a virtual machine and cannot be used here",
+            "bind it to the vendor's driver again, or run this in the virtual machine",
         ),
         "radeon" => GpuFinding::new(
             FindingSeverity::Warning,
             format!("{driver} is bound"),
-            "the old driver cannot compute",
-            "start the kernel with `radeon.si_support=0 amdgpu.si_support=1` for a GPU of the \
-             Southern Islands (most of the HD 7000), or \
-             `radeon.cik_support=0 amdgpu.cik_support=1` for one of the Sea Islands (R7 260, R9 \
-             290); ROCm knows neither",
+            "this old driver does not support compute",
+            "boot the kernel with `radeon.si_support=0 amdgpu.si_support=1` for a Southern Islands \
+             GPU (most of the HD 7000), or `radeon.cik_support=0 amdgpu.cik_support=1` for a Sea \
+             Islands GPU (R7 260, R9 290); ROCm supports neither",
         ),
         "nouveau" => GpuFinding::new(
             FindingSeverity::Note,
@@ -86,29 +85,26 @@ fn driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
             "CUDA needs NVIDIA's own driver",
             "install NVIDIA's driver",
         ),
-        _ => GpuFinding::ok(
-            format!("{driver} is bound"),
-            "a driver that this program has no rule for",
-        ),
+        _ => {
+            GpuFinding::ok(format!("{driver} is bound"), "this program has no rule for this driver")
+        }
     })
 }
 
-/// What gives a GPU its driver.
+/// Returns instructions to get a driver for the GPU.
 fn how_to_drive(gpu: &Gpu) -> &'static str {
     let vendor = gpu.pci_id.as_deref().and_then(|id| id.split(':').next());
     match vendor {
         _ if gpu.is_amd() => {
             "load it with `sudo modprobe amdgpu` and look at `sudo dmesg`; install a kernel and a \
-             package \
-             linux-firmware that know this GPU"
+             linux-firmware package that support this GPU"
         }
         Some("10de") => {
             "install NVIDIA's driver, load it with `sudo modprobe nvidia` and look at `sudo dmesg`"
         }
         Some("8086") => {
             "load it with `sudo modprobe xe` (`i915` for GPUs before 2023) and look at `sudo \
-             dmesg`; install a kernel \
-             that knows this GPU"
+             dmesg`; install a kernel that supports this GPU"
         }
         _ => "install the driver of the GPU's vendor, and look at `sudo dmesg`",
     }
@@ -118,13 +114,13 @@ fn compute_driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     if gpu.kfd_node.is_some() {
         return Some(GpuFinding::ok(
             "the compute driver lists it",
-            "KFD, the part of amdgpu that ROCm needs, has taken it",
+            "KFD, the part of amdgpu that ROCm needs, manages it",
         ));
     }
     if gpu.driver_name() != Some("amdgpu") {
         return None;
     }
-    // It may be the very node that does not answer.
+    // Its node may be the one that does not answer.
     if facts.has_kfd && !facts.unread_gpus.is_empty() {
         return None;
     }
@@ -132,17 +128,17 @@ fn compute_driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
         return Some(GpuFinding::new(
             FindingSeverity::Warning,
             "the compute driver does not list it",
-            "KFD knows other nodes and not this GPU: its chip is not supported, or its slot lacks \
+            "KFD lists other nodes but not this GPU: its chip is not supported, or its slot lacks \
              PCIe atomics",
-            "look at `sudo dmesg | grep -i kfd`; put the GPU into a slot that is wired to the CPU",
+            "look at `sudo dmesg | grep -i kfd`; move the GPU to a slot that is wired to the CPU",
         ));
     }
-    // A tree that holds the DRM alone says nothing of the compute driver.
+    // A tree with only the DRM does not show whether there is a compute driver.
     facts.host.as_ref().map(|_| {
         GpuFinding::new(
             FindingSeverity::Error,
-            "the compute driver is not there",
-            "amdgpu is bound, and /sys/class/kfd lists no node: ROCm will find no device",
+            "the compute driver is missing",
+            "amdgpu is bound, but /sys/class/kfd lists no node: ROCm will find no device",
             "use a kernel built with CONFIG_HSA_AMD, and look at `sudo dmesg | grep -i kfd`",
         )
     })
@@ -154,7 +150,7 @@ fn architecture(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     Some(GpuFinding::new(
         FindingSeverity::Note,
         format!("{target} is not in the table of architectures"),
-        "its peaks are not known, so that nothing is compared with them",
+        "its peaks are unknown, so results are not compared with them",
         reason.cure,
     ))
 }
@@ -163,33 +159,33 @@ fn errors(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let ecc = gpu.ecc.as_ref()?;
     let blocks: Vec<&str> = ecc.blocks.keys().map(String::as_str).collect();
     let total = ecc.total;
-    let watch = "note the figure and look again after a day of load; one that grows means a \
-                 failing GPU: have it replaced";
+    let watch = "note the count and check again after a day of load; if it grows, the GPU is \
+                 failing: have it replaced";
     Some(if total.uncorrectable > 0 {
         GpuFinding::new(
             FindingSeverity::Error,
             format!("{} memory errors were not corrected", total.uncorrectable),
-            format!("data were lost since the driver was loaded, in {}", blocks.join(", ")),
+            format!("data was lost since the driver was loaded, in {}", blocks.join(", ")),
             "reset the GPU (`sudo amd-smi reset --gpureset`) or restart the machine; have the GPU \
-             replaced when it comes again",
+             replaced if errors recur",
         )
     } else if total.correctable + total.deferred > 0 {
         GpuFinding::new(
             FindingSeverity::Note,
             format!(
-                "{} memory errors were corrected or set aside",
+                "{} memory errors were corrected or deferred",
                 total.correctable + total.deferred
             ),
             format!("counted since the driver was loaded, in {}", blocks.join(", ")),
             watch,
         )
     } else {
-        GpuFinding::ok("no memory errors", "every counter of the driver reads zero")
+        GpuFinding::ok("no memory errors", "every error counter of the driver is zero")
     })
 }
 
 fn link(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
-    // Inside of a CPU there is no slot.
+    // An integrated GPU has no slot.
     if gpu.kind == Some(GpuKind::Integrated) {
         return None;
     }
@@ -197,7 +193,7 @@ fn link(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     if now.gb_s >= max.gb_s {
         return Some(GpuFinding::ok(
             format!("its link runs at {}", format_link(now)),
-            "as fast as GPU and slot allow",
+            "the maximum speed of GPU and slot",
         ));
     }
     let what = format!("its link runs at {} of {}", format_link(now), format_link(max));
@@ -206,14 +202,14 @@ fn link(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
             FindingSeverity::Note,
             what,
             "the driver has slowed the link of an idle GPU to save power",
-            "look again under load; nothing is wrong when it is fast then",
+            "check again under load; if the link is fast then, nothing is wrong",
         )
     } else {
         GpuFinding::new(
             FindingSeverity::Warning,
             what,
-            "transfers between CPU and GPU are that much slower than they could be",
-            "look again under load; when it stays, seat the GPU anew, use the slot next to the \
+            "transfers between CPU and GPU are slower by the same factor",
+            "check again under load; if it stays slow, reseat the GPU, use the slot next to the \
              CPU, check risers, and set the slot's generation in the firmware",
         )
     })
@@ -229,9 +225,10 @@ fn power(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
         GpuFinding::new(
             FindingSeverity::Note,
             format!("its power is capped at {cap:.0} W of {default:.0} W"),
-            "somebody has lowered it; results stay below those of a GPU as delivered",
+            "it is below the default, so results are lower than those of a GPU with default \
+             settings",
             format!(
-                "{}, or keep it and compare only with results of the same cap",
+                "{}, or keep it and compare only with results at the same cap",
                 how_to_raise(gpu)
             ),
         )
@@ -252,10 +249,10 @@ fn clocks(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let level = gpu.performance_level.as_deref().filter(|level| *level != "auto")?;
     Some(GpuFinding::new(
         FindingSeverity::Note,
-        format!("its clocks are set by hand ({level})"),
-        "the driver does not choose the clocks by itself; results may be lower, or steadier, than \
-         those of others",
-        "`sudo rocm-smi --setperflevel auto` gives them back",
+        format!("its clocks are set manually ({level})"),
+        "the driver does not control the clocks; results may be lower or steadier than with \
+         automatic clocks",
+        "restore automatic clocks with `sudo rocm-smi --setperflevel auto`",
     ))
 }
 
@@ -263,9 +260,9 @@ fn asleep(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     (gpu.asleep == Some(true)).then(|| {
         GpuFinding::new(
             FindingSeverity::Note,
-            "it sleeps",
-            "its link, clocks and sensors were not asked, because that would wake it",
-            "run something on it and look again",
+            "it is asleep",
+            "its link, clocks and sensors were not read, because that would wake it",
+            "run a workload on it and check again",
         )
     })
 }
@@ -275,7 +272,7 @@ fn share(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
         GpuFinding::new(
             FindingSeverity::Note,
             "it is a virtual function",
-            "this guest has a share of a GPU, and others may load the rest of it",
+            "this guest has a share of a GPU; other guests may use the rest",
             "compare only with results of the same kind of share",
         )
     })
@@ -285,21 +282,21 @@ fn partition(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let mode = gpu.partition.as_deref().filter(|mode| !mode.starts_with("SPX"))?;
     Some(GpuFinding::new(
         FindingSeverity::Note,
-        format!("it is split ({mode})"),
-        "each part is a device of its own, with its own compute units and memory",
-        "`sudo amd-smi set --compute-partition SPX` joins them, where the whole GPU is wanted",
+        format!("it is partitioned ({mode})"),
+        "each partition is a separate device with its own compute units and memory",
+        "to use the whole GPU, run `sudo amd-smi set --compute-partition SPX`",
     ))
 }
 
 fn replays(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
-    /// A few happen on every start.
+    /// A few occur on every start.
     const MANY: u64 = 100;
     let count = gpu.pcie.replays.filter(|count| *count >= MANY)?;
     Some(GpuFinding::new(
         FindingSeverity::Warning,
-        format!("{count} packets had to be sent again"),
-        "the link between CPU and GPU is disturbed",
-        "seat the GPU anew and check risers and cables",
+        format!("{count} packets were retransmitted"),
+        "the link between CPU and GPU has errors",
+        "reseat the GPU, and check risers and cables",
     ))
 }
 
@@ -308,8 +305,8 @@ fn identity(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
         GpuFinding::new(
             FindingSeverity::Note,
             "neither its name nor its instruction set is known",
-            "the driver tells neither, and the table of PCI ids does not hold this GPU",
-            "load AMD's compute driver, which tells the instruction set, or add a row to \
+            "the driver reports neither, and the table of PCI IDs does not contain this GPU",
+            "load AMD's compute driver, which reports the instruction set, or add a row to \
              crates/rsb-probe/src/gpu/known_gpus.txt",
         )
     })

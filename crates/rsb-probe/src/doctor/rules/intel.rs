@@ -1,14 +1,14 @@
-//! The rule about the sensors of Intel's GPUs, which are read from sysfs and hwmon while something
-//! is measured.
+//! The rule for the sensors of Intel GPUs, which are read from sysfs and hwmon during a
+//! measurement.
 
 use rsb_model::finding::{Finding, FindingSeverity};
 
 use crate::gpu::intel::IntelSensors;
 
-/// Where the graphics of Intel's CPUs always are. They have no hwmon.
+/// PCI address of the graphics in Intel CPUs, which have no hwmon.
 const INTEGRATED: &str = "0000:00:02.0";
 
-/// What is to be said of them.
+/// Returns the finding about the sensors of one GPU.
 pub(super) fn about(found: &IntelSensors) -> Finding {
     let IntelSensors { place, has_hwmon, told, refused } = found;
     let readable = if told.is_empty() { "none".to_owned() } else { told.join(", ") };
@@ -17,20 +17,20 @@ pub(super) fn about(found: &IntelSensors) -> Finding {
             FindingSeverity::Note,
             format!("not every sensor of the Intel GPU at {place} can be read"),
             format!(
-                "{}; what they tell is absent beside a measurement. Readable: {readable}",
+                "{}; measurements do not include their values. Readable: {readable}",
                 refused.join("; ")
             ),
-            "run as root, or let the user read these files of its hwmon directory (a udev rule \
-             with `chmod a+r`)",
+            "run as root, or make these files of its hwmon directory readable for the user (a udev \
+             rule with `chmod a+r`)",
         );
     }
     if told.is_empty() || (!has_hwmon && place != INTEGRATED) {
         return Finding::new(
             FindingSeverity::Note,
-            format!("the Intel GPU at {place} has no sensors of power and temperature"),
+            format!("the Intel GPU at {place} has no power and temperature sensors"),
             format!("its driver has not registered hwmon. Readable: {readable}"),
-            "use a kernel with CONFIG_HWMON, 6.2 or later for i915 and 6.8 or later for xe, and \
-             let a container see /sys",
+            "use a kernel with CONFIG_HWMON, 6.2 or later for i915 and 6.8 or later for xe; mount \
+             /sys in a container",
         );
     }
     let why = if *has_hwmon {
@@ -66,8 +66,16 @@ mod tests {
                 FindingSeverity::Ok,
                 "0000:00:02.0: clock",
             ),
-            (sensors(INTEGRATED, false, &[], &[]), FindingSeverity::Note, "no sensors"),
-            (sensors(arc, false, &["clock"], &[]), FindingSeverity::Note, "no sensors of power"),
+            (
+                sensors(INTEGRATED, false, &[], &[]),
+                FindingSeverity::Note,
+                "no power and temperature sensors",
+            ),
+            (
+                sensors(arc, false, &["clock"], &[]),
+                FindingSeverity::Note,
+                "no power and temperature sensors",
+            ),
             (sensors(arc, true, &["clock"], &[denied]), FindingSeverity::Note, "not every sensor"),
         ] {
             let about = about(&found);

@@ -1,4 +1,4 @@
-//! Rules about the GPUs together, and about what the user may do with them.
+//! Rules about all GPUs together, and about the user's access to them.
 
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::{Gpu, GpuKind};
@@ -14,8 +14,8 @@ pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     if facts.host.is_none() && !facts.gpus.is_empty() {
         found.push(Finding::new(
             FindingSeverity::Note,
-            "only a tree was examined",
-            "it tells nothing of permissions, libraries and ROCm",
+            "only a sysfs tree was examined",
+            "it does not contain permissions, libraries and ROCm",
             "run `rusty-stack-bench doctor` on the machine itself",
         ));
     }
@@ -29,26 +29,25 @@ pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
 
 fn no_gpu(facts: &DoctorInput) -> Option<Finding> {
     let cure = if facts.host.is_some() {
-        "nothing, if this machine has none: everything else runs on the CPU; in a virtual machine \
-         or container, \
-         pass the GPU through (for containers: --device /dev/kfd --device /dev/dri)"
+        "no action if this machine has none: everything else runs on the CPU; in a virtual machine \
+         or container, pass the GPU through (for containers: --device /dev/kfd --device /dev/dri)"
     } else {
-        "give the directory that stands for /sys of a machine with a GPU"
+        "name a copy of /sys from a machine with a GPU"
     };
-    // A GPU that does not answer is one, and is spoken of elsewhere.
+    // A GPU that does not answer still counts; another rule reports it.
     (facts.gpus.is_empty() && facts.unread_gpus.is_empty()).then(|| {
         Finding::new(
             FindingSeverity::Note,
             "no GPU was found",
-            "neither the DRM nor AMD's compute driver nor the PCI bus shows one of AMD, NVIDIA or \
-             Intel",
+            "neither the DRM nor AMD's compute driver nor the PCI bus lists an AMD, NVIDIA or \
+             Intel GPU",
             cure,
         )
     })
 }
 
-/// HIP numbers its devices as the compute driver does. A part of the CPU that comes first is what
-/// programs take.
+/// Checks whether integrated graphics come before a GPU. HIP numbers its devices in the order of
+/// the compute driver, and programs use the first one.
 fn check_device_order(facts: &DoctorInput) -> Option<Finding> {
     let mut devices: Vec<&Gpu> = facts.gpus.iter().filter(|gpu| gpu.kfd_node.is_some()).collect();
     devices.sort_by_key(|gpu| gpu.kfd_node);
@@ -60,7 +59,7 @@ fn check_device_order(facts: &DoctorInput) -> Option<Finding> {
         .find_map(|name| facts.host.as_ref()?.variable(name));
     if let Some(set) = chosen {
         return Some(Finding::ok(
-            "graphics of the CPU beside a GPU: the devices to use are chosen",
+            "integrated graphics next to a GPU: the devices to use are set",
             format!("HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES is set to {set}"),
         ));
     }
@@ -72,15 +71,16 @@ fn check_device_order(facts: &DoctorInput) -> Option<Finding> {
     let is_first = devices.first().is_some_and(|gpu| gpu.kind == Some(GpuKind::Integrated));
     Some(Finding::new(
         if is_first { FindingSeverity::Warning } else { FindingSeverity::Note },
-        "the CPU's own graphics stand beside a GPU",
+        "the CPU has integrated graphics in addition to a GPU",
         if is_first {
-            "HIP numbers them before the GPU, so that programs take the slow one; some fail on it"
+            "HIP numbers the integrated graphics before the GPU, so programs use the slow device; \
+             some fail on it"
         } else {
-            "HIP lists them too; programs that use every device, or ask each for its kernels, slow \
-             down or fail on them"
+            "HIP also lists the integrated graphics; programs that use every device, or need \
+             kernels for each, slow down or fail"
         },
         format!(
-            "export HIP_VISIBLE_DEVICES={}, or switch the CPU's graphics off in the firmware",
+            "export HIP_VISIBLE_DEVICES={}, or disable the integrated graphics in the firmware",
             gpus.join(",")
         ),
     ))
@@ -90,7 +90,7 @@ fn has_kind(devices: &[&Gpu], kind: GpuKind) -> bool {
     devices.iter().any(|gpu| gpu.kind == Some(kind))
 }
 
-/// GPUs reach each other and the memory of the machine through the IOMMU, where it translates.
+/// Reports GPUs behind a translating IOMMU, which affects transfers between GPUs and host memory.
 fn memory_behind_iommu(facts: &DoctorInput) -> Option<Finding> {
     let gpus = facts.gpus.iter().filter(|gpu| gpu.is_amd() && gpu.kind == Some(GpuKind::Discrete));
     let behind: Vec<u32> = gpus
@@ -101,8 +101,8 @@ fn memory_behind_iommu(facts: &DoctorInput) -> Option<Finding> {
         Finding::new(
             FindingSeverity::Note,
             format!("{} are behind a translating IOMMU", numbers(&behind)),
-            "their IOMMU groups are of the type DMA: transfers between GPUs may be slow or hang",
-            "start the kernel with `iommu=pt`, as AMD advises for machines with several GPUs",
+            "their IOMMU groups have the type DMA: transfers between GPUs may be slow or hang",
+            "boot the kernel with `iommu=pt`, as AMD recommends for machines with several GPUs",
         )
     })
 }
@@ -126,13 +126,13 @@ fn devices(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
         let paths: Vec<&str> = good.iter().map(|file| file.path.as_str()).collect();
         found.push(Finding::ok(
             format!("{} may use {}", host.user, paths.join(", ")),
-            "they can be read and written",
+            "they are readable and writable",
         ));
     }
     found
 }
 
-/// The device file at `path`; one that `host` does not list is missing.
+/// Returns the device file at `path`; a file that `host` does not list is missing.
 fn device_file(host: &HostFacts, path: String) -> DeviceFile {
     match host.devices.iter().find(|file| file.path == path) {
         Some(known) => known.clone(),
@@ -145,17 +145,15 @@ fn no_access(file: &DeviceFile, user: &str) -> Finding {
     if file.access == Access::Missing {
         return Finding::new(
             FindingSeverity::Error,
-            format!("{path} is not there"),
-            "programs reach the GPU through it; a container shows only the devices it was given",
+            format!("{path} does not exist"),
+            "programs access the GPU through it; a container has only the devices passed to it",
             "in a container, start it with --device /dev/kfd --device /dev/dri; else load amdgpu \
              and look at `sudo dmesg`",
         );
     }
     let group = file.group.as_deref().unwrap_or("render");
     let cure = if file.is_listed {
-        format!(
-            "log out and in again: {user} is in the group {group} already, but was not at login"
-        )
+        format!("log out and log in again: {user} was added to the group {group} after login")
     } else if group.bytes().all(|byte| byte.is_ascii_digit()) {
         format!("start the container with --group-add {group}")
     } else if group == "root" {
@@ -168,12 +166,12 @@ fn no_access(file: &DeviceFile, user: &str) -> Finding {
     Finding::new(
         FindingSeverity::Error,
         format!("{user} may not use {path}"),
-        format!("it is of the group {group}, and this process may not read and write it"),
+        format!("its group is {group}, and this process may not read and write it"),
         cure,
     )
 }
 
-/// `HSA_OVERRIDE_GFX_VERSION` makes ROCm take a GPU for another.
+/// Checks `HSA_OVERRIDE_GFX_VERSION`, which makes ROCm treat a GPU as a different one.
 fn disguise(facts: &DoctorInput, host: &HostFacts) -> Option<Finding> {
     let set = host.variable("HSA_OVERRIDE_GFX_VERSION")?;
     let parts: Vec<u32> = set.split('.').map_while(|part| part.parse().ok()).collect();
@@ -183,7 +181,7 @@ fn disguise(facts: &DoctorInput, host: &HostFacts) -> Option<Finding> {
             return Some(Finding::new(
                 FindingSeverity::Error,
                 format!("HSA_OVERRIDE_GFX_VERSION is {set}"),
-                "it is no version of three numbers, and ROCm will refuse it or see no device",
+                "it is not a version with three numbers; ROCm will reject it or find no device",
                 "unset HSA_OVERRIDE_GFX_VERSION, or write it as 10.3.0",
             ));
         }
@@ -206,12 +204,12 @@ fn disguise(facts: &DoctorInput, host: &HostFacts) -> Option<Finding> {
         FindingSeverity::Warning,
         format!("HSA_OVERRIDE_GFX_VERSION is {set}"),
         format!(
-            "ROCm takes every GPU for {claimed}, and here is {}: kernels for the other may fail, \
-             hang or be wrong",
+            "ROCm treats every GPU as {claimed}, but this machine has {}: kernels may fail, hang \
+             or give wrong results",
             real.join(", ")
         ),
-        "unset HSA_OVERRIDE_GFX_VERSION where ROCm supports the GPU; results with it are no \
-         results of the GPU",
+        "unset HSA_OVERRIDE_GFX_VERSION if ROCm supports the GPU; results with it do not represent \
+         the GPU",
     ))
 }
 
@@ -226,7 +224,7 @@ fn visibility(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
         let (severity, why) = if value.trim().starts_with('-') {
             (FindingSeverity::Warning, "it hides every GPU from HIP")
         } else {
-            (FindingSeverity::Note, "HIP shows only these GPUs, and numbers them anew")
+            (FindingSeverity::Note, "HIP lists only these GPUs, and renumbers them")
         };
         Finding::new(
             severity,

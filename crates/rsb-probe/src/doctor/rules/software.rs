@@ -1,4 +1,4 @@
-//! Rules about ROCm: is it there, whole, of one piece, and made for the GPUs?
+//! Rules about ROCm: whether it is installed, complete, of a single release, and supports the GPUs.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::{GpuFinding, together};
 use crate::doctor::facts::{DoctorInput, HostFacts, Library};
 
 const INSTALL: &str =
-    "install ROCm from AMD's packages or the distribution's, or a framework that brings it along";
+    "install ROCm from AMD's packages or the distribution's, or a framework that includes it";
 
 pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     let Some(host) = &facts.host else { return Vec::new() };
@@ -24,7 +24,7 @@ pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     found
 }
 
-/// Whether there is a GPU that ROCm could use.
+/// Returns whether there is a GPU that ROCm could use.
 fn wants_rocm(facts: &DoctorInput) -> bool {
     facts.gpus.iter().any(Gpu::is_amd)
 }
@@ -33,45 +33,43 @@ fn libraries(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     let Some(hip) = host.library("libamdhip64") else {
         return without_hip(facts, host);
     };
-    let mut found = vec![Finding::ok("the runtime of HIP is there", place_of(hip))];
+    let mut found = vec![Finding::ok("the HIP runtime is installed", place_of(hip))];
     if !wants_rocm(facts) {
         found.push(Finding::new(
             FindingSeverity::Note,
-            "ROCm is installed, and there is no GPU of AMD",
-            "what needs a GPU cannot run; hiprtc compiles without one",
-            "nothing, if that is meant",
+            "ROCm is installed, but there is no AMD GPU",
+            "GPU cases cannot run; hiprtc compiles without a GPU",
+            "no action if this is intended",
         ));
     }
     match host.library("libhsa-runtime64") {
-        Some(hsa) => found.push(Finding::ok("the HSA runtime is there", place_of(hsa))),
+        Some(hsa) => found.push(Finding::ok("the HSA runtime is installed", place_of(hsa))),
         None => found.push(Finding::new(
             FindingSeverity::Error,
             "libhsa-runtime64 is missing",
-            "HIP is there and cannot start without it: the installation is not whole",
+            "HIP is installed but cannot start without it: the installation is incomplete",
             "install the package hsa-rocr (distributions: libhsa-runtime64-1)",
         )),
     }
     match host.library("libhiprtc") {
         Some(compiler) => {
-            found.push(Finding::ok("the runtime compiler is there", place_of(compiler)));
+            found.push(Finding::ok("the runtime compiler is installed", place_of(compiler)));
         }
-        // Some builds of release 5 hold it inside of the library of HIP.
+        // Some builds of release 5 include it in the HIP library.
         None if hip.major.is_some_and(|major| major >= 6) => found.push(Finding::new(
             FindingSeverity::Error,
             "libhiprtc is missing",
-            "kernels of this program and of many others are compiled with it when they are first \
-             used",
-            "install the package hip-runtime-amd whole",
+            "this program and many others compile kernels with it at run time",
+            "install the complete package hip-runtime-amd",
         )),
         None => {}
     }
     match host.library("librocblas") {
-        Some(blas) => found.push(Finding::ok("rocBLAS is there", place_of(blas))),
+        Some(blas) => found.push(Finding::ok("rocBLAS is installed", place_of(blas))),
         None => found.push(Finding::new(
             if wants_rocm(facts) { FindingSeverity::Warning } else { FindingSeverity::Note },
             "librocblas is missing",
-            "matrix products run through slower kernels of this program, and most frameworks do \
-             not start",
+            "matrix products use this program's slower kernels, and most frameworks do not start",
             "install the package rocblas",
         )),
     }
@@ -97,7 +95,7 @@ fn without_hip(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
                 "ROCm {} is only installed for Python",
                 wheel.version.as_deref().unwrap_or("of an unknown version")
             ),
-            format!("it came as a package, in {}; native programs do not look there", wheel.path),
+            format!("it is a Python package in {}, where native programs do not look", wheel.path),
             format!("export ROCM_PATH={} to use it for native programs too", wheel.path),
         )];
     }
@@ -108,7 +106,7 @@ fn without_hip(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
             severity,
             "libamdhip64 is missing",
             format!(
-                "{} {} there: ROCm is installed in part, or was removed in part",
+                "{} {} installed: ROCm was partly installed or partly removed",
                 others.join(", "),
                 if others.len() == 1 { "is" } else { "are" }
             ),
@@ -121,12 +119,13 @@ fn without_hip(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     vec![Finding::new(
         FindingSeverity::Note,
         "ROCm is not installed",
-        "there is a GPU of AMD, and no library of ROCm was found; what needs no ROCm runs already",
+        "there is an AMD GPU, but no ROCm library was found; cases that do not need ROCm run \
+         without it",
         INSTALL,
     )]
 }
 
-/// More than one installation for native programs.
+/// Reports more than one installation for native programs.
 fn several(host: &HostFacts) -> Option<Finding> {
     let native: Vec<&RocmInstallation> = host
         .installations
@@ -147,17 +146,16 @@ fn several(host: &HostFacts) -> Option<Finding> {
         .collect();
     Some(Finding::new(
         FindingSeverity::Warning,
-        format!("{} installations of ROCm: {}", native.len(), each.join("; ")),
+        format!("{} ROCm installations: {}", native.len(), each.join("; ")),
         format!(
-            "programs take {} unless they are told otherwise; libraries of several in one process \
-             crash it",
+            "programs use {} by default; a process crashes if it loads libraries of several",
             first.path
         ),
         "export ROCM_PATH to choose one, or remove the others",
     ))
 }
 
-/// Components of one installation that come from another release.
+/// Reports components of one installation that come from another release.
 fn check_mixed_releases(one: &RocmInstallation) -> Option<Finding> {
     let release = release(one.version.as_deref()?)?;
     let strangers: Vec<String> = one
@@ -173,23 +171,24 @@ fn check_mixed_releases(one: &RocmInstallation) -> Option<Finding> {
     }
     Some(Finding::new(
         FindingSeverity::Warning,
-        format!("{} holds libraries of another release: {}", one.path, strangers.join(", ")),
+        format!("{} contains libraries of another release: {}", one.path, strangers.join(", ")),
         format!(
-            "it says that it is ROCm {}.{}; releases of ROCm fit only themselves",
+            "its version is ROCm {}.{}; libraries of different ROCm releases are incompatible",
             release.0, release.1
         ),
-        format!("install these packages anew from the release {}.{}", release.0, release.1),
+        format!("reinstall these packages from the release {}.{}", release.0, release.1),
     ))
 }
 
-/// Major and minor.
+/// Parses the major and minor version.
 fn release(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.split('.').map(str::parse);
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
-/// The release that a component was built for, where its version tells: the library of HIP begins
-/// with it (up to 7.2, when the two parted), others end in it as one number, 60402 for 6.4.2.
+/// Returns the release that a component was built for, if its version shows that. The version of
+/// the HIP library begins with it up to 7.2, after which they diverged. Others end in it as one
+/// number: 60402 for 6.4.2.
 fn component_release(name: &str, version: &str, release: (u32, u32)) -> Option<(u32, u32)> {
     const PARTED: (u32, u32) = (7, 3);
     if name == "hip" || name == "hiprtc" {
@@ -200,7 +199,7 @@ fn component_release(name: &str, version: &str, release: (u32, u32)) -> Option<(
     (10_000..1_000_000).contains(&last).then_some((last / 10_000, last / 100 % 100))
 }
 
-/// Libraries that a program would take from several installations.
+/// Reports libraries that a program would load from several installations.
 fn torn(host: &HostFacts) -> Option<Finding> {
     let mut found: Vec<(&str, String)> = Vec::new();
     for name in ["libamdhip64", "libhsa-runtime64", "librocblas"] {
@@ -216,9 +215,9 @@ fn torn(host: &HostFacts) -> Option<Finding> {
     let each: Vec<String> = found.iter().map(|(name, dir)| format!("{name} from {dir}")).collect();
     Some(Finding::new(
         FindingSeverity::Warning,
-        "libraries of ROCm come from several directories",
+        "ROCm libraries come from several directories",
         each.join(", "),
-        "take the stranger out of LD_LIBRARY_PATH, or install all of one release",
+        "remove the other directory from LD_LIBRARY_PATH, or install all of one release",
     ))
 }
 
@@ -229,14 +228,14 @@ fn remnants(host: &HostFacts) -> Vec<Finding> {
             "unset ROCM_PATH, or set it to the directory of an installation".to_owned()
         } else {
             format!(
-                "remove what is left with the package manager, then `sudo rm -r {}`; or install \
-                 ROCm anew",
+                "remove its packages with the package manager, then run `sudo rm -r {}`; or \
+                 reinstall ROCm",
                 left.path
             )
         };
         Finding::new(
             if is_named { FindingSeverity::Error } else { FindingSeverity::Warning },
-            format!("{} is no whole installation", left.path),
+            format!("{} is not a complete installation", left.path),
             left.why.clone(),
             cure,
         )
@@ -249,12 +248,12 @@ fn stale(host: &HostFacts) -> Option<Finding> {
     Some(Finding::new(
         FindingSeverity::Warning,
         format!(
-            "the linker's cache names {} that {} gone",
+            "the linker's cache lists {} that {} missing",
             count(host.stale.len()),
             if host.stale.len() == 1 { "is" } else { "are" }
         ),
         format!(
-            "{} should be {}, which was removed without telling the linker",
+            "{} should be {}, which was removed without updating the cache",
             first.name, first.path
         ),
         "sudo ldconfig",
@@ -262,14 +261,10 @@ fn stale(host: &HostFacts) -> Option<Finding> {
 }
 
 fn count(libraries: usize) -> String {
-    if libraries == 1 {
-        "a library of ROCm".to_owned()
-    } else {
-        format!("{libraries} libraries of ROCm")
-    }
+    if libraries == 1 { "a ROCm library".to_owned() } else { format!("{libraries} ROCm libraries") }
 }
 
-/// rocBLAS ends the whole process when it has no kernels for the GPU.
+/// Reports missing rocBLAS kernels: rocBLAS aborts the process if it has none for the GPU.
 fn kernels(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     let Some(blas) = host.library("librocblas") else { return Vec::new() };
     let mut found = Vec::new();
@@ -281,7 +276,7 @@ fn kernels(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     together(found)
 }
 
-/// Whether `blas` has kernels for `gpu`, whose instruction set is `target`.
+/// Returns whether `blas` has kernels for `gpu`, whose instruction set is `target`.
 fn check_kernels(blas: &Library, gpu: &Gpu, target: &str) -> GpuFinding {
     if blas.targets.iter().any(|known| covers(known, target)) {
         return GpuFinding::ok(format!("rocBLAS has kernels for {target}"), place_of(blas));
@@ -292,20 +287,20 @@ fn check_kernels(blas: &Library, gpu: &Gpu, target: &str) -> GpuFinding {
         FindingSeverity::Error
     };
     let known = if blas.targets.is_empty() {
-        "no kernel files were found beside the library".to_owned()
+        "no kernel files were found next to the library".to_owned()
     } else {
-        format!("it has them for {}", blas.targets.join(", "))
+        format!("it has kernels for {}", blas.targets.join(", "))
     };
     GpuFinding::new(
         severity,
         format!("rocBLAS has no kernels for {target}"),
-        format!("{known}; a program that calls it on this GPU is aborted"),
+        format!("{known}; a program that calls it on this GPU aborts"),
         "install a build of rocBLAS for this GPU, or hide the GPU with HIP_VISIBLE_DEVICES",
     )
 }
 
-/// Whether files for `known` serve `target`. Families of generic targets by LLVM's AMDGPU usage
-/// guide.
+/// Returns whether files for `known` serve `target`. Families of generic targets by LLVM's AMDGPU
+/// usage guide.
 fn covers(known: &str, target: &str) -> bool {
     match known {
         "gfx9-generic" => {

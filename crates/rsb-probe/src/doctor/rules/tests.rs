@@ -6,7 +6,7 @@ use rsb_model::rocm::{RocmInstallation, RocmSource};
 use super::*;
 use crate::doctor::facts::{Access, DeviceFile, HostFacts, Library, Remnant, Stale};
 
-/// A healthy RX 7900 XTX.
+/// Returns a healthy RX 7900 XTX.
 fn gpu() -> Gpu {
     let link = Some(PcieLink::new(16.0, 16));
     Gpu {
@@ -66,7 +66,7 @@ fn installation(version: &str, path: &str, components: &[(&str, &str)]) -> RocmI
     }
 }
 
-/// A machine on which nothing is wrong.
+/// Returns a machine without problems.
 fn healthy() -> DoctorInput {
     let host = HostFacts {
         user: "ada".into(),
@@ -96,14 +96,15 @@ fn healthy() -> DoctorInput {
     }
 }
 
-/// Findings that are not fine, after `change` to a healthy machine.
+/// Returns the findings that are not `Ok` after `change` to a healthy machine.
 fn wrong(change: impl FnOnce(&mut DoctorInput)) -> Vec<Finding> {
     let mut facts = healthy();
     change(&mut facts);
     findings(&facts).into_iter().filter(|finding| finding.severity != FindingSeverity::Ok).collect()
 }
 
-/// That `change` gives one finding: its severity, and words in what, why and cure.
+/// Asserts that `change` gives one finding with this severity, and these words in `what`, `why` and
+/// `cure`.
 fn check(change: impl FnOnce(&mut DoctorInput), severity: FindingSeverity, words: [&str; 3]) {
     let found = wrong(change);
     let [one] = found.as_slice() else { panic!("{words:?}: {found:#?}") };
@@ -175,7 +176,7 @@ fn gpus() {
             facts.has_kfd = false;
         },
         Error,
-        ["compute driver is not there", "/sys/class/kfd", "CONFIG_HSA_AMD"],
+        ["compute driver is missing", "/sys/class/kfd", "CONFIG_HSA_AMD"],
     );
     check(
         with_gpu(|gpu| gpu.pcie.now = Some(PcieLink::new(16.0, 4))),
@@ -196,7 +197,7 @@ fn gpus() {
     check(
         with_gpu(|gpu| gpu.pcie.replays = Some(5000)),
         Warning,
-        ["5000 packets", "disturbed", "cables"],
+        ["5000 packets", "errors", "cables"],
     );
     let counted = |uncorrectable, correctable| {
         let count = EccCount { uncorrectable, correctable, deferred: 0 };
@@ -215,14 +216,14 @@ fn gpus() {
     check(
         with_gpu(|gpu| gpu.power_cap_w = Some(200.0)),
         Note,
-        ["200 W of 339 W", "lowered", "same cap"],
+        ["200 W of 339 W", "below the default", "same cap"],
     );
     check(
         with_gpu(|gpu| gpu.performance_level = Some("manual".into())),
         Note,
-        ["by hand (manual)", "", "auto"],
+        ["set manually (manual)", "", "auto"],
     );
-    check(with_gpu(|gpu| gpu.asleep = Some(true)), Note, ["sleeps", "wake", ""]);
+    check(with_gpu(|gpu| gpu.asleep = Some(true)), Note, ["is asleep", "wake", ""]);
     check(
         with_gpu(|gpu| gpu.virtual_function = Some(true)),
         Note,
@@ -259,7 +260,7 @@ fn gpus_that_were_not_read() {
     check(
         add(&[("card0", Late)]),
         error,
-        ["card0 does not answer", "asked for its clocks, there was no", "dmesg"],
+        ["card0 does not answer", "reading its clocks did not end", "dmesg"],
     );
     check(add(&[("node 4", Failed)]), error, ["node 4 cannot be read", "an error", "restart"]);
     let hidden = &[("node 2", Denied), ("node 3", Denied), ("node 4", Denied)];
@@ -273,7 +274,7 @@ fn gpus_that_were_not_read() {
         ..DoctorInput::default()
     });
     assert!(alone.iter().all(|finding| !finding.what.contains("no GPU")), "{alone:#?}");
-    // The GPU's own node may be what does not answer: that it is not listed follows not.
+    // The GPU's own node may be the one that does not answer, so it is not reported as unlisted.
     let apart = |facts: &mut DoctorInput| {
         facts.gpus[0].kfd_node = None;
         facts.unread_gpus = vec![unread("node 1", Late)];
@@ -289,7 +290,7 @@ fn a_tree_alone_is_judged_by_what_it_tells() {
         let (first, rest) = found.split_first().unwrap();
         assert_eq!(
             (first.severity, first.what.as_str()),
-            (FindingSeverity::Note, "only a tree was examined")
+            (FindingSeverity::Note, "only a sysfs tree was examined")
         );
         rest.to_vec()
     };
@@ -319,7 +320,7 @@ fn a_machine_without_a_gpu_is_no_error() {
     assert!(found[0].cure.as_deref().is_some_and(|cure| cure.contains("runs on the CPU")));
     let with_rocm = wrong(|facts| facts.gpus.clear());
     let whats: Vec<&str> = with_rocm.iter().map(|finding| finding.what.as_str()).collect();
-    assert_eq!(whats, ["no GPU was found", "ROCm is installed, and there is no GPU of AMD"]);
+    assert_eq!(whats, ["no GPU was found", "ROCm is installed, but there is no AMD GPU"]);
 }
 
 #[test]
@@ -331,7 +332,7 @@ fn the_cpus_own_graphics() {
         host.libraries[3].targets.push("gfx1036".into());
     };
     let found = wrong(both);
-    let shadow = found.iter().find(|finding| finding.what.contains("own graphics")).unwrap();
+    let shadow = found.iter().find(|finding| finding.what.contains("integrated graphics")).unwrap();
     assert_eq!(
         (shadow.severity, shadow.cure.as_deref().map(|cure| &cure[..29])),
         (FindingSeverity::Note, Some("export HIP_VISIBLE_DEVICES=0,"))
@@ -340,7 +341,7 @@ fn the_cpus_own_graphics() {
         both(facts);
         (facts.gpus[0].kfd_node, facts.gpus[1].kfd_node) = (Some(2), Some(1));
     });
-    let shadow = first.iter().find(|finding| finding.what.contains("own graphics")).unwrap();
+    let shadow = first.iter().find(|finding| finding.what.contains("integrated graphics")).unwrap();
     assert_eq!(shadow.severity, FindingSeverity::Warning);
     assert!(
         shadow
@@ -353,7 +354,10 @@ fn the_cpus_own_graphics() {
         both(facts);
         set("HIP_VISIBLE_DEVICES", "0")(facts);
     });
-    assert!(chosen.iter().all(|finding| !finding.what.contains("own graphics")), "{chosen:?}");
+    assert!(
+        chosen.iter().all(|finding| !finding.what.contains("integrated graphics")),
+        "{chosen:?}"
+    );
     let without_kernels = wrong(|facts| {
         both(facts);
         facts.host.as_mut().unwrap().libraries[3].targets.pop();
@@ -379,20 +383,20 @@ fn permissions() {
     check(
         kfd(Access::Denied, "render", false),
         Error,
-        ["ada may not use /dev/kfd", "group render", "usermod -aG render ada"],
+        ["ada may not use /dev/kfd", "group is render", "usermod -aG render ada"],
     );
-    check(kfd(Access::Denied, "render", true), Error, ["/dev/kfd", "render", "log out and in"]);
+    check(kfd(Access::Denied, "render", true), Error, ["/dev/kfd", "render", "log out and log in"]);
     check(kfd(Access::Denied, "109", false), Error, ["/dev/kfd", "109", "--group-add 109"]);
     check(kfd(Access::Denied, "root", false), Error, ["/dev/kfd", "root", "udev"]);
     check(
         kfd(Access::Missing, "render", false),
         Error,
-        ["/dev/kfd is not there", "container", "--device /dev/kfd"],
+        ["/dev/kfd does not exist", "container", "--device /dev/kfd"],
     );
     check(
         host(|host| drop(host.devices.pop())),
         Error,
-        ["/dev/dri/renderD128 is not there", "", "--device"],
+        ["/dev/dri/renderD128 does not exist", "", "--device"],
     );
 }
 
@@ -402,7 +406,7 @@ fn variables() {
     check(
         set("HSA_OVERRIDE_GFX_VERSION", "10.3.0"),
         Warning,
-        ["10.3.0", "gfx1030, and here is gfx1100", "unset"],
+        ["10.3.0", "gfx1030, but this machine has gfx1100", "unset"],
     );
     check(set("HSA_OVERRIDE_GFX_VERSION", "11.0.0"), Note, ["11.0.0", "gfx1100 anyway", "unset"]);
     check(
@@ -424,20 +428,20 @@ fn libraries() {
     check(
         remove("libhsa-runtime64"),
         Error,
-        ["libhsa-runtime64 is missing", "not whole", "hsa-rocr"],
+        ["libhsa-runtime64 is missing", "incomplete", "hsa-rocr"],
     );
-    check(remove("libhiprtc"), Error, ["libhiprtc is missing", "compiled", "hip-runtime-amd"]);
+    check(remove("libhiprtc"), Error, ["libhiprtc is missing", "compile", "hip-runtime-amd"]);
     check(remove("librocblas"), Warning, ["librocblas is missing", "slower", "rocblas"]);
     let without = wrong(remove("libamdhip64"));
     assert!(
         without[0].severity == FindingSeverity::Error
-            && without[0].why.contains("librocblas are there"),
+            && without[0].why.contains("librocblas are installed"),
         "{without:?}"
     );
     check(
         host(|host| *host = HostFacts { libraries: vec![], installations: vec![], ..host.clone() }),
         Note,
-        ["ROCm is not installed", "GPU of AMD", "install"],
+        ["ROCm is not installed", "AMD GPU", "install"],
     );
     let wheel = RocmInstallation {
         source: RocmSource::Wheel,
@@ -454,7 +458,7 @@ fn libraries() {
             "ROCM_PATH=/venv/_rocm_sdk_core",
         ],
     );
-    // Release 5 may hold the compiler inside of the library of HIP.
+    // Release 5 may include the compiler in the HIP library.
     assert_eq!(
         wrong(|facts| {
             remove("libhiprtc")(facts);
@@ -472,7 +476,7 @@ fn versions() {
     check(
         host(|host| host.installations.push(second())),
         Warning,
-        ["2 installations of ROCm: 6.4.2 in /opt/rocm-6.4.2; 5.7 in", "crash", "ROCM_PATH"],
+        ["2 ROCm installations: 6.4.2 in /opt/rocm-6.4.2; 5.7 in", "crash", "ROCM_PATH"],
     );
     let component = |name: &'static str, version: &'static str| {
         host(move |host| drop(host.installations[0].components.insert(name.into(), version.into())))
@@ -488,7 +492,7 @@ fn versions() {
     {
         assert_eq!(wrong(component(name, version)), [], "{name} {version}");
     }
-    // Later releases count HIP apart.
+    // Later releases number HIP separately.
     assert_eq!(
         wrong(host(|host| host.installations[0] =
             installation("7.10.0", "/opt/rocm", &[("hip", "7.2.53150"), ("rocblas", "5.1.0")]))),
@@ -502,12 +506,14 @@ fn versions() {
     );
     let left = |path: &str, why: &str| Remnant { path: path.into(), why: why.into() };
     check(
-        host(|host| host.remnants.push(left("/opt/rocm-6.0.0", "it holds no libamdhip64"))),
+        host(|host| host.remnants.push(left("/opt/rocm-6.0.0", "it contains no libamdhip64"))),
         Warning,
         ["/opt/rocm-6.0.0", "libamdhip64", "rm -r /opt/rocm-6.0.0"],
     );
     check(
-        host(|host| host.remnants.push(left("/gone", "ROCM_PATH names it, and it is not there"))),
+        host(|host| {
+            host.remnants.push(left("/gone", "ROCM_PATH is set to it, but it does not exist"))
+        }),
         Error,
         ["/gone", "ROCM_PATH", "unset"],
     );
@@ -518,7 +524,7 @@ fn versions() {
     check(
         host(|host| host.stale.push(gone)),
         Warning,
-        ["a library of ROCm that is gone", "/opt/rocm-6.0.0", "ldconfig"],
+        ["a ROCm library that is missing", "/opt/rocm-6.0.0", "ldconfig"],
     );
 }
 

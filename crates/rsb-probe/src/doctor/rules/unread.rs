@@ -1,4 +1,4 @@
-//! GPUs that did not answer, that the kernel could not describe, or that it does not show here.
+//! Rules about GPUs that did not answer, that the kernel could not describe, or that it hides.
 
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::{Answer, UnreadGpu};
@@ -6,7 +6,7 @@ use rsb_model::gpu::{Answer, UnreadGpu};
 use crate::HANG_LIMIT;
 use crate::doctor::facts::DoctorInput;
 
-/// One finding for all GPUs with the same answer to the same question.
+/// Returns one finding for all GPUs with the same answer to the same query.
 pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     let mut groups: Vec<(&UnreadGpu, Vec<&str>)> = Vec::new();
     for gpu in &facts.unread_gpus {
@@ -28,8 +28,7 @@ fn finding(first: &UnreadGpu, places: &[&str]) -> Finding {
             FindingSeverity::Error,
             what,
             format!(
-                "asked for {}, there was no answer within {} s; that and what is asked after it \
-                 are not known",
+                "reading {} did not end within {} s; that and everything read after it are unknown",
                 first.asked,
                 HANG_LIMIT.as_secs()
             ),
@@ -38,27 +37,25 @@ fn finding(first: &UnreadGpu, places: &[&str]) -> Finding {
         Answer::Failed => Finding::new(
             FindingSeverity::Error,
             what,
-            format!("asked for {}, the kernel returned an error", first.asked),
+            format!("reading {} failed with an error from the kernel", first.asked),
             PROBLEM,
         ),
         Answer::Denied => Finding::new(
             FindingSeverity::Note,
             what,
-            "the kernel does not describe it to this user or container, as where a container was \
-             given only some GPUs",
-            "nothing, if that is meant; else give the container every GPU (--device /dev/kfd \
-             --device /dev/dri)",
+            "the kernel hides it from this user or container, for example if a container has only \
+             some GPUs",
+            "no action if this is intended; otherwise pass every GPU to the container (--device \
+             /dev/kfd --device /dev/dri)",
         ),
     }
 }
 
 const PROBLEM: &str = "look for the GPU in `sudo dmesg`; reset it (`sudo amd-smi reset --gpureset` \
-                       for AMD's) or \
-                        restart the machine, and look again; a GPU that fails again may have to be \
-                        seated anew or \
-                        replaced";
+                       for AMD) or restart the machine, and check again; if it fails again, reseat \
+                       or replace it";
 
-/// `card0`, `card0 and card1`, `card0, card1 and card2`.
+/// Formats names: `card0`, `card0 and card1`, `card0, card1 and card2`.
 fn join_with_and(places: &[&str]) -> String {
     match places {
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),

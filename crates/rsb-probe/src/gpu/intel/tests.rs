@@ -128,7 +128,7 @@ fn what_can_be_read_is_listed_beside_what_is_refused() {
         ("device/hwmon/hwmon4/temp2_input", "61000\n"),
         ("device/hwmon/hwmon4/fan1_input", "900\n"),
         ("device/hwmon/hwmon4/power1_max", "190000000\n"),
-        // A directory cannot be read as a file, by root either.
+        // A directory cannot be read as a file, not even by root.
         ("device/hwmon/hwmon4/energy1_input/x", ""),
     ]);
     let monitor = device(&tree).join("hwmon/hwmon4");

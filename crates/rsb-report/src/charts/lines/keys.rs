@@ -1,11 +1,11 @@
-//! What tells one line of a figure over an axis from another.
+//! Parameters that distinguish the lines of a chart.
 
 use serde_json::Value as Json;
 
 use rsb_model::shape::format_bytes;
 
-/// The parameters that tell lines apart, in the order in which they are said. Whoever adds an axis
-/// to a benchmark adds its field here, or two cases would be points of one line.
+/// Parameters that distinguish lines, in the order of their description. Add the field of every new
+/// benchmark axis here; otherwise two cases become points of the same line.
 #[rustfmt::skip]
 pub const KEYS: &[&str] = &[
     "model", "workload", "operation", "dtype", "output_dtype", "engine", "sparsity", "stores", "threads", "cache",
@@ -18,11 +18,11 @@ pub const KEYS: &[&str] = &[
     "request_rate", "concurrency", "performance_hint", "load", "kernels", "device",
 ];
 
-/// One set of buffers, as iterations have it that find their data in the caches.
+/// A single set of buffers: iterations find their data in the caches.
 const ONE_SET: &str = "one set";
 
-/// The value of field `key` as text. Of sets of buffers that take turns there are as many as a
-/// cache cannot hold, which are fewer the larger they are.
+/// Returns the value of field `key` as text. The number of rotating buffer sets is omitted: it
+/// depends on the buffer size, because the sets together exceed a cache.
 pub(super) fn value(key: &str, json: &Json) -> String {
     match key {
         "rotating_buffers" if json.as_u64() == Some(1) => ONE_SET.to_owned(),
@@ -31,7 +31,7 @@ pub(super) fn value(key: &str, json: &Json) -> String {
     }
 }
 
-/// Whether `key` is the axis, or grows with it.
+/// Returns whether `key` is the axis `x` or grows with it.
 pub(super) fn follows(key: &str, x: &str) -> bool {
     match key {
         "size_bytes" | "input_shape" => {
@@ -79,7 +79,7 @@ pub(super) fn describe(key: &str, value: &str) -> String {
     }
 }
 
-/// What a line is where its name does not say otherwise.
+/// Returns whether `value` is the default of `key`, which line names omit.
 pub(super) fn is_usual(key: &str, value: &str) -> bool {
     matches!(
         (key, value),

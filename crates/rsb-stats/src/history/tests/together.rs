@@ -1,10 +1,9 @@
-//! What the cases of a run have in common, and what a case has for itself.
+//! Tests of the common change of the cases of a run, and of the change of a case beyond the others.
 
 use super::*;
 
-/// Twelve cases on runners of which each slows all of them alike, by 8 % either way, and each by 1
-/// % for itself; judged on a runner like the median one, the case `at` being slower by
-/// `slowed(at)`.
+/// Builds `cases` cases on runners with a common speed that varies by 8 %, plus 1 % for each case
+/// itself; judged on a runner like the median one, the case `at` being slower by `slowed(at)`.
 fn suite(cases: usize, seed: u64, slowed: impl Fn(usize) -> f64) -> Vec<Question> {
     let mut rng = Rng::new(seed);
     let runners: Vec<f64> = (0..RUNS).map(|_| (0.08 * rng.normal()).exp()).collect();
@@ -66,8 +65,7 @@ fn what_all_cases_have_in_common_is_a_metric_of_its_own() {
         assert_eq!(is_green(&found), slower < 1.1, "{slower}");
     }
     assert!(judged(&suite(9, 5, |_| 1.6)).common.is_none());
-    // A minority does not move the middle one; a majority does, and the others are then no
-    // regression.
+    // A minority does not move the median; a majority does, and the others are then not Regressed.
     for (slowed, verdict) in [(5, Verdict::Unchanged), (8, Verdict::Regressed)] {
         let found = judged(&suite(12, 6, |at| if at < slowed { 1.6 } else { 1.0 }));
         assert_eq!(found.common.as_ref().unwrap().1.verdict, verdict, "{slowed} of 12");
@@ -112,7 +110,7 @@ fn a_noisy_case_passes_only_while_half_again_as_slow_would_show() {
         let found = one(question(around(50, wobble), &[now]));
         assert_eq!(found.verdict, verdict, "±{wobble} {now}: {found:?}");
     }
-    // Half of the threshold and more beyond what unchanged runs do: repeat it.
+    // More than half of the threshold, and beyond the usual range of unchanged runs: repeat it.
     let spread: Vec<f64> = around(50, 0.02)
         .iter()
         .zip(0..)
@@ -127,8 +125,8 @@ proptest! {
 
     #[test]
     fn a_common_slow_down_is_never_green(seed in 0..1_000_u64, cases in 1..20_usize, slower in 1.1..3.0_f64) {
-        // The runs before differ from 100 in the median: slower than the level by the factor,
-        // whatever that is.
+        // The median of the earlier runs differs from 100, so the judged runs are scaled from the
+        // level.
         let mut questions = suite(cases, seed, |_| 1.0);
         for question in &mut questions {
             let level = one(question.clone()).baseline;

@@ -1,18 +1,19 @@
-//! The Hampel filter: outliers are brought back towards the median of their neighbors.
+//! The Hampel filter: outliers are moved towards the median of their neighbors.
 
 use crate::estimate::MAD_TO_SIGMA;
 use crate::trend::monotone::middle;
 use crate::trend::rolling::SortedWindow;
 
-/// How far a point may lie from the median of its neighbors, in robust standard deviations.
+/// Distance of a point from the median of its neighbors, in robust standard deviations, above which
+/// it is an outlier.
 const REACH: f64 = 3.0;
 
-/// From here on a point says nothing but its neighbors' median.
+/// Distance from which a point is replaced with its neighbors' median.
 const GONE: f64 = 6.0;
 
-/// `values`, each brought back to the median of itself and the `half` points on either side where
-/// it lies far from it (Hampel). A level that holds for more than `half` points keeps its place: at
-/// its edge most of a window is on its side.
+/// Returns `values`, with each outlier moved towards the median of itself and the `half` points on
+/// either side (Hampel). A level of more than `half` points is kept: at its edge most of a window
+/// belongs to it.
 pub(super) fn clip_outliers(values: &[f64], half: usize) -> Vec<f64> {
     let n = values.len();
     let mut window = SortedWindow::default();
@@ -30,7 +31,7 @@ pub(super) fn clip_outliers(values: &[f64], half: usize) -> Vec<f64> {
     let distances: Vec<f64> =
         values.iter().zip(&centers).map(|(value, center)| (value - center).abs()).collect();
     let robust = middle(distances.clone()).unwrap_or(0.0) * MAD_TO_SIGMA;
-    // Where most points equal their neighbors, what the others stray by in the mean.
+    // If most points equal their neighbors, the spread comes from the mean distance of all.
     let spread = if robust > 0.0 {
         robust
     } else {

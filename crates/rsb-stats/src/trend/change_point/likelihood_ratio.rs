@@ -1,31 +1,31 @@
-//! The likelihood ratio test of each change, with autocorrelated noise.
+//! Likelihood ratio test of each change, with autocorrelated noise.
 
 use super::MOST_CORRELATION;
 use super::segments::{Sums, ends};
 use super::significance::ln_chance;
 
-/// Squares of figures of unit size that are no more than rounding.
+/// Squares of values of unit size that are due to rounding.
 const ROUNDING: f64 = 1e-20;
 
-/// What a change must reach.
+/// Criteria for a change.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChangeCriterion {
-    /// Points on each side.
+    /// Minimum number of points on each side.
     pub(super) min_size: usize,
-    /// Chance of such a change where there is none, at most.
+    /// Maximum probability of such a change if there is none.
     pub(super) chance: f64,
 }
 
 /// A change under test.
 #[derive(Debug, Clone, Copy)]
 struct Tested {
-    /// Twice the logarithm of how much likelier the points are with it than without it.
+    /// Twice the logarithm of the likelihood ratio of the points with and without the change.
     ratio: f64,
     ln_chance: f64,
 }
 
-/// Those of `starts` that stand, each with the logarithm of its chance. What does not stand is left
-/// out, the weakest of its neighbors first, and the rest moved to their best places.
+/// Returns the significant ones of `starts`, each with the logarithm of its p-value. Other starts
+/// are removed, the weakest among neighbors first, and the rest are moved to their best positions.
 pub(super) fn confirm_starts(
     sums: &Sums,
     mut starts: Vec<usize>,
@@ -52,13 +52,13 @@ pub(super) fn confirm_starts(
     }
 }
 
-/// Whether the change at `at` is weaker than its neighbors.
+/// Returns whether the change at `at` is weaker than its neighbors.
 fn is_weakest(tests: &[Tested], at: usize) -> bool {
     (at == 0 || tests[at - 1].ratio >= tests[at].ratio)
         && tests.get(at + 1).is_none_or(|next| next.ratio > tests[at].ratio)
 }
 
-/// The chance of the best split of all points into two.
+/// Returns the p-value of the best split of all points into two.
 pub(super) fn best_chance(sums: &Sums, bar: ChangeCriterion) -> f64 {
     let n = sums.len();
     if n < 2 * bar.min_size {
@@ -69,9 +69,9 @@ pub(super) fn best_chance(sums: &Sums, bar: ChangeCriterion) -> f64 {
     tests(sums, &starts, bar.min_size).first().map_or(1.0, |test| test.ln_chance.exp())
 }
 
-/// Each change against its absence. Noise is a first-order autoregression, of both sides' own
-/// estimate: what looks like a change to independent noise is often told as well by neighbors that
-/// resemble each other.
+/// Tests each change against its absence. The noise is a first-order autoregression, estimated with
+/// and without the change: correlated neighbors often explain what would be a change in independent
+/// noise.
 fn tests(sums: &Sums, starts: &[usize], min_size: usize) -> Vec<Tested> {
     let n = sums.len();
     let total = sums.residual(starts);
@@ -89,7 +89,7 @@ fn tests(sums: &Sums, starts: &[usize], min_size: usize) -> Vec<Tested> {
     tests
 }
 
-/// Moves each start to the best place between its neighbors.
+/// Moves each start to the best position between its neighbors.
 fn refine_starts(sums: &Sums, starts: &mut [usize], min_size: usize) {
     let mut from = 0;
     for at in 0..starts.len() {

@@ -1,9 +1,9 @@
-//! The newest points, too few to confirm a level: whether they fit the one before them.
+//! Test of the newest points, too few to confirm a level, against the level before them.
 //!
-//! Of few points the rule is that of [`crate::history`]: by rank among the points before, and
-//! beyond the outermost of these by an exponential tail. A series that has outliers now and then
-//! does not raise a suspicion with another one. As many points as a level needs, which are not
-//! confirmed yet, are judged by their mean.
+//! Few points are judged by the rule of [`crate::history`]: by rank among the points before, and
+//! beyond the outermost of these by an exponential tail. A series with occasional outliers does not
+//! raise a suspicion at the next one. As many points as a level needs, if not confirmed yet, are
+//! judged by their mean.
 
 use super::DetectedChange;
 use super::segments::Sums;
@@ -13,12 +13,12 @@ use crate::history::edge::{Edge, Looks};
 use crate::history::{LEVEL, Rule};
 use crate::trend::settings::TrendSettings;
 
-/// How many points before them the newest are compared with, at most.
+/// Maximum number of preceding points that the newest are compared with.
 const BEFORE: usize = 50;
 
-/// The last points that fit the level from `level_from` on least (`tame` is `values` without
-/// outliers), where they fit it with less than the allowed chance. The chance pays for both
-/// directions and for how many of the last points are looked at.
+/// Returns the newest points that fit the level since `level_from` least (`tame` is `values`
+/// without outliers), if their p-value is below the limit. The p-value is corrected for both
+/// directions and for the number of tested lengths.
 pub(super) fn find_suspected_change(
     values: &[f64],
     tame: &[f64],
@@ -27,10 +27,12 @@ pub(super) fn find_suspected_change(
     settings: &TrendSettings,
 ) -> Option<DetectedChange> {
     let (level, tame_level) = (values.get(level_from..)?, tame.get(level_from..)?);
-    // Up to twice as many points: a small change needs more than the fewest to be confirmed.
+    // A small change needs more than the minimum number of points to be confirmed, so up to twice
+    // as many are tested.
     let looks = 2 * settings.min_size.max(2) - 1;
     let fewest = settings.min_data_points.max(4);
-    // A change that is not known yet makes neighbors look alike: only those before it are asked.
+    // An unconfirmed change makes neighbors look correlated, so the correlation is estimated before
+    // it.
     let quiet = tame_level.len().saturating_sub(looks).max(fewest).min(tame_level.len());
     let alike = correlation.min(correlation_of(&tame_level[..quiet]));
     let of_last = |points: usize| {
@@ -38,7 +40,7 @@ pub(super) fn find_suspected_change(
         let p_value = if points < settings.min_size {
             let (before, last) = (&level[middle.saturating_sub(BEFORE)..middle], &level[middle..]);
             let plain = by_rank(before, last, alike)?;
-            // Skewed noise has its tail on a logarithmic scale.
+            // Skewed noise has an exponential tail on a logarithmic scale.
             match (logarithms(before), logarithms(last)) {
                 (Some(before), Some(last)) => plain.max(by_rank(&before, &last, alike)?),
                 _ => plain,
@@ -62,20 +64,20 @@ pub(super) fn find_suspected_change(
         p_value,
         part: None,
     };
-    // As many points as tell most may begin with one of before.
+    // The most significant points may begin with some that still belong to the level before.
     let points =
         values.len() - super::first_new(values, values.len() - strongest.points, &strongest);
     Some(DetectedChange { index: values.len() - points, points, ..strongest })
 }
 
-/// How alike neighbors are, as around levels ([`super::correlation`]).
+/// Returns the autocorrelation of neighbors, computed as around levels ([`super::correlation`]).
 fn correlation_of(values: &[f64]) -> f64 {
     let center = mean(values).unwrap_or(0.0);
     let rest: Vec<f64> = values.iter().map(|value| value - center).collect();
     super::correlation(&Sums::new(rest), &[])
 }
 
-/// The chance of such a mean of `last`, in its own direction, after the points `before`.
+/// Returns the one-sided p-value of the mean of `last` after the points `before`.
 fn by_mean(before: &[f64], last: &[f64], correlation: f64) -> f64 {
     let (Some(level), Some(now), Some(spread)) = (mean(before), mean(last), std_dev(before)) else {
         return 1.0;
@@ -89,12 +91,12 @@ fn by_mean(before: &[f64], last: &[f64], correlation: f64) -> f64 {
     }
 }
 
-/// The logarithms of `values`; `None` if some are not positive.
+/// Returns the logarithms of `values`; `None` if some are not positive.
 fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().map(|value| Some(value.ln()).filter(|_| *value > 0.0)).collect()
 }
 
-/// How far out `last` lies as a whole, in its own direction.
+/// Returns the one-sided p-value of `last` as a whole, by rank.
 fn by_rank(before: &[f64], last: &[f64], correlation: f64) -> Option<f64> {
     let (level, now) = (median(before)?, median(last)?);
     let sign = if now >= level { 1.0 } else { -1.0 };
@@ -102,12 +104,12 @@ fn by_rank(before: &[f64], last: &[f64], correlation: f64) -> Option<f64> {
         |values: &[f64]| values.iter().map(|value| sign * (value - level)).collect::<Vec<f64>>();
     let (seen, mut now_seen) = (turned(before), turned(last));
     now_seen.sort_unstable_by(|a, b| b.total_cmp(a));
-    // More than half of the points lie at least so far out.
+    // More than half of the points are at least this far out.
     let reached = *now_seen.get(last.len() / 2)?;
     if reached <= 0.0 {
         return None;
     }
-    // Neighbors that resemble each other are fewer looks than points.
+    // Correlated neighbors count as fewer points.
     let looks =
         (last.len() as f64 * (1.0 - correlation) / (1.0 + correlation)).round().max(1.0) as usize;
     let distances: Vec<f64> = seen.iter().map(|value| value.abs()).collect();
@@ -118,8 +120,8 @@ fn by_rank(before: &[f64], last: &[f64], correlation: f64) -> Option<f64> {
     Some(if ranked.is_nan() { 1.0 } else { ranked.max(few) })
 }
 
-/// The chance of a next point at `reached` or beyond by Student's t: few points do not tell how
-/// fast they thin out.
+/// Returns the probability of a next point at `reached` or beyond by Student's t: few points do not
+/// show how fast the density falls.
 fn by_student(seen: &[f64], reached: f64) -> f64 {
     let n = seen.len() as f64;
     let (Some(center), Some(spread)) = (mean(seen), std_dev(seen)) else { return 1.0 };

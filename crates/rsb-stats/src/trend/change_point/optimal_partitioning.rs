@@ -1,18 +1,18 @@
-//! Optimal partitioning: the segmentation with the least sum of squares around the levels plus a
-//! penalty for each change.
+//! Optimal partitioning: the segmentation that minimizes the sum of squares around the levels plus
+//! a penalty for each change.
 
 use super::segments::Sums;
 
-/// Positions of one pass of the inner loop; its figures stay in registers.
+/// Number of positions in one pass of the inner loop, whose values stay in registers.
 const LANES: usize = 8;
 
-/// Where the levels of the best segmentation begin, the first one left out. Levels begin at some of
-/// `positions` only, which are ascending, from 0 to the number of points, and have at least
+/// Returns the starts of the levels of the best segmentation, except the first. Levels begin only
+/// at `positions`, which are ascending, from 0 to the number of points, and have at least
 /// `min_size` points each.
 ///
-/// Optimal partitioning (Jackson and others, IEEE Signal Processing Letters 12, 2005): exact, in
-/// half of the square of the positions. Pruning (Killick and others, 2012) saves nothing where few
-/// changes are found, which is the rule here.
+/// Optimal partitioning (Jackson and others, IEEE Signal Processing Letters 12, 2005): exact, with
+/// half the square of the number of positions as the number of steps. Pruning (Killick and others,
+/// 2012) has no benefit if few changes are found, which is the usual case here.
 pub(super) fn segment_starts(
     sums: &Sums,
     positions: &[usize],
@@ -20,11 +20,12 @@ pub(super) fn segment_starts(
     penalty: f64,
 ) -> Vec<usize> {
     let count = positions.len();
-    // Of a beginning: what stands before it, less its squares; infinite where no level can begin.
+    // Minimum cost of the points before each position, without the constant sum of their squares;
+    // infinite if no level can begin there.
     let mut open = vec![f64::INFINITY; count];
     let mut sum = vec![0.0; count];
     let mut from = vec![0_usize; count];
-    // Where every position is one, the inverses of all lengths stand in one list, the longest
+    // If every position is a candidate, the inverses of all lengths are in one list, the longest
     // first.
     let n = sums.len();
     let inverses: Vec<f64> = (0..n).map(|at| 1.0 / (n - at) as f64).collect();
@@ -67,14 +68,15 @@ pub(super) fn segment_starts(
     starts
 }
 
-/// The least of `open − (total − sum)² · inverse`, and where; `None` where nothing is finite.
+/// Returns the minimum of `open − (total − sum)² · inverse`, and its position; `None` if no value
+/// is finite.
 fn minimum(open: &[f64], sum: &[f64], inverse: &[f64], total: f64) -> Option<(f64, usize)> {
     let cost = |open: f64, sum: f64, inverse: f64| {
         let rise = total - sum;
         open - rise * rise * inverse
     };
-    // Each lane keeps its own least and the number of its chunk, as a figure, so that both are
-    // chosen alike.
+    // Each lane keeps its own minimum and the number of its chunk, as a float, so that both use the
+    // same selection.
     let (mut least, mut chunk_of) = ([f64::INFINITY; LANES], [0.0; LANES]);
     let mut chunk = 0.0;
     let (opens, rest) = open.as_chunks::<LANES>();

@@ -2,43 +2,43 @@
 //!
 //! The statistic is the largest squared standardized difference between a stretch of the series and
 //! the rest of it: over all splits into two, and over stretches inside at a geometric grid of
-//! lengths (circular binary segmentation; Olshen and others, Biostatistics 5, 2004). A stretch
-//! inside pays for how many others are as short. Under exchangeable values its distribution is that
-//! over all permutations, whatever the distribution of the values: two levels, outliers and skewed
-//! noise need no assumption. Autocorrelated values are permuted by their innovations: the series is
-//! whitened with its autocorrelation, shuffled, and colored again.
+//! lengths (circular binary segmentation; Olshen and others, Biostatistics 5, 2004). The statistic
+//! of a stretch inside is reduced by a penalty for the number of equally short ones. Under
+//! exchangeable values its distribution is that over all permutations, whatever the distribution of
+//! the values: two levels, outliers and skewed noise need no assumption. Autocorrelated values are
+//! permuted by their innovations: the series is whitened with its autocorrelation, shuffled, and
+//! colored again.
 
 use crate::estimate::MAD_TO_SIGMA;
 use crate::rng::Rng;
 use crate::trend::monotone::middle;
 
-/// Permutations at most.
+/// Maximum number of permutations.
 const ROUNDS: usize = 999;
 
 /// Permutations that reach the observed statistic after which the test stops (Besag and Clifford,
 /// Biometrika 78, 1991).
 const ENOUGH: usize = 20;
 
-/// The largest statistics of the permutations, to which the tail is fitted if none of them reaches
-/// the observed one.
+/// Number of the largest statistics of the permutations to which the tail is fitted if no
+/// permutation reaches the observed one.
 const TAIL: usize = 100;
 
-/// Values farther than this from the median count as being this far, in robust standard deviations.
-/// The limit is one for the whole series and does not depend on the order, so a permutation test
-/// stays exact.
+/// Distance from the median, in robust standard deviations, to which values are clamped. The limit
+/// applies to the whole series and does not depend on the order, so a permutation test stays exact.
 const REACH: f64 = 6.0;
 
-/// Differences of one pass of the inner loop.
+/// Number of differences in one pass of the inner loop.
 const LANES: usize = 8;
 
 /// Ratio of two neighboring lengths of the grid.
 const RATIO: f64 = 1.15;
 
-/// The chance that the values in random order have a stretch that differs from the rest as much as
-/// in the given order.
+/// Returns the probability that the values in random order have a stretch that differs from the
+/// rest as much as in the given order.
 ///
 /// `correlation` is the autocorrelation at lag 1 of the noise; stretches have at least `min_size`
-/// points. If no permutation reaches the observed statistic, the chance is extrapolated by an
+/// points. If no permutation reaches the observed statistic, the probability is extrapolated by an
 /// exponential tail, and never below the share of all permutations that keep the points of the best
 /// stretch together.
 pub(super) fn p_value(values: &[f64], correlation: f64, min_size: usize) -> f64 {
@@ -71,14 +71,14 @@ pub(super) fn p_value(values: &[f64], correlation: f64, min_size: usize) -> f64 
     chance.max(together(n, length))
 }
 
-/// `values` around 0 with a mean square of 1, those far off brought back to [`REACH`]. `None` if
-/// they do not vary.
+/// Returns `values` centered at 0 with a mean square of 1, clamped to [`REACH`]. `None` if they do
+/// not vary.
 fn standardize(values: &[f64]) -> Option<Vec<f64>> {
     let center = middle(values.to_vec())?;
     let distances: Vec<f64> = values.iter().map(|value| (value - center).abs()).collect();
     let mean_distance = distances.iter().sum::<f64>() / values.len() as f64;
     let robust = middle(distances).unwrap_or(0.0) * MAD_TO_SIGMA;
-    // If most values are equal, the mean distance stands in for the median one.
+    // If most values are equal, the mean distance replaces the median one.
     let reach = REACH * if robust > 0.0 { robust } else { mean_distance * MAD_TO_SIGMA };
     let mut held: Vec<f64> =
         values.iter().map(|value| (value - center).clamp(-reach, reach)).collect();
@@ -92,7 +92,7 @@ fn standardize(values: &[f64]) -> Option<Vec<f64>> {
     Some(held)
 }
 
-/// Takes the mean out of `values`; returns the root of their mean square.
+/// Subtracts the mean from `values`; returns the root of their mean square.
 fn subtract_mean(values: &mut [f64]) -> f64 {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -104,7 +104,8 @@ fn subtract_mean(values: &mut [f64]) -> f64 {
     (squares / n).sqrt()
 }
 
-/// What each value adds to what its predecessor foretells, all with the same variance.
+/// Returns the innovations: the part of each value that its predecessor does not predict, all with
+/// the same variance.
 fn whiten(values: &[f64], correlation: f64) -> Vec<f64> {
     let fresh = (1.0 - correlation * correlation).sqrt();
     let first = values.first().copied().into_iter();
@@ -112,7 +113,7 @@ fn whiten(values: &[f64], correlation: f64) -> Vec<f64> {
     first.chain(rest).collect()
 }
 
-/// Undoes [`whiten`] into `values`, around 0 with a mean square of 1.
+/// Undoes [`whiten`] into `values`, centered at 0 with a mean square of 1.
 fn unwhiten(innovations: &[f64], correlation: f64, values: &mut [f64]) {
     if correlation == 0.0 {
         values.copy_from_slice(innovations);
@@ -130,7 +131,7 @@ fn unwhiten(innovations: &[f64], correlation: f64, values: &mut [f64]) {
     }
 }
 
-/// The chance of `observed` by an exponential tail beyond the largest ones in `all`.
+/// Returns the p-value of `observed` by an exponential tail fitted to the largest values in `all`.
 fn tail(mut all: Vec<f64>, observed: f64) -> f64 {
     all.sort_unstable_by(|a, b| b.total_cmp(a));
     let from = all[TAIL];
@@ -138,30 +139,30 @@ fn tail(mut all: Vec<f64>, observed: f64) -> f64 {
     TAIL as f64 / ROUNDS as f64 * (-(observed - from) / excess.max(1e-9)).exp()
 }
 
-/// The share of permutations of `n` points in which a given set of `length` of them lies at either
-/// end.
+/// Returns the share of permutations of `n` points in which a given set of `length` of them is at
+/// either end.
 fn together(n: usize, length: usize) -> f64 {
     let shorter = length.min(n - length);
     let ln_sets: f64 = (0..shorter).map(|at| ((n - at) as f64 / (shorter - at) as f64).ln()).sum();
     (2.0 * (-ln_sets).exp()).min(1.0)
 }
 
-/// The search for the stretch that differs most from the rest.
+/// Search for the stretch that differs most from the rest.
 struct Scan {
-    /// For each position from the shortest stretch on, what a sum up to it is multiplied with.
+    /// Scale factor of the sum up to each position, starting with the shortest stretch.
     splits: Vec<f64>,
     shortest: usize,
     lengths: Vec<StretchLength>,
-    /// Running sums of the series twice over, so that stretches go around its end.
+    /// Running sums of the series repeated twice, so that stretches wrap around its end.
     sums: Vec<f64>,
 }
 
 /// Stretches of one length.
 struct StretchLength {
     length: usize,
-    /// What a sum of so many values is multiplied with.
+    /// Scale factor of a sum of this many values.
     scale: f64,
-    /// What the square pays.
+    /// Penalty that is subtracted from the square.
     penalty: f64,
 }
 
@@ -187,8 +188,8 @@ impl Scan {
         }
     }
 
-    /// The largest square less its penalty, and the length of its stretch. `values` have a mean of
-    /// 0 and a mean square of 1.
+    /// Returns the largest square less its penalty, and the length of its stretch. `values` have a
+    /// mean of 0 and a mean square of 1.
     fn largest(&mut self, values: &[f64]) -> (f64, usize) {
         let n = values.len();
         let mut sum = 0.0;
@@ -215,7 +216,7 @@ impl Scan {
     }
 }
 
-/// The largest difference between two values at one position.
+/// Returns the largest absolute difference between two values at one position.
 fn largest_difference(from: &[f64], to: &[f64]) -> f64 {
     let mut largest = [0.0_f64; LANES];
     let (froms, from_rest) = from.as_chunks::<LANES>();
@@ -234,7 +235,7 @@ fn largest_difference(from: &[f64], to: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// How many of 400 series have a chance of at most 5 %, where `value` gives the next value.
+    /// Counts the series, of 400, with a p-value of at most 5 %; `value` returns the next value.
     fn count_rejections(mut value: impl FnMut(&mut Rng) -> f64, correlation: f64) -> usize {
         let mut rng = Rng::new(3);
         (0..400)

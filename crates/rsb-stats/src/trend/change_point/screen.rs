@@ -1,15 +1,17 @@
-//! Positions that may be a change, for series too long to try them all.
+//! Candidate change points for series that are too long to try all positions.
 
 use super::segments::Sums;
 
-/// What windows must differ by to be looked at, in standard errors of independent noise.
+/// Difference between two windows, in standard errors of independent noise, from which a position
+/// is a candidate.
 const WORTH_A_LOOK: f64 = 2.8;
 
-/// Most positions that are looked at.
+/// Maximum number of candidates.
 const MOST: usize = 5000;
 
-/// Positions where two neighboring windows of some width differ more than at any position nearby,
-/// with 0 and the end (moving sums at dyadic widths; Eichinger and Kirch, Bernoulli 24, 2018).
+/// Returns the positions where two neighboring windows of some width differ more than at any
+/// position nearby, with 0 and the end (moving sums at dyadic widths; Eichinger and Kirch,
+/// Bernoulli 24, 2018).
 pub(super) fn candidates(sums: &Sums, min_size: usize) -> Vec<usize> {
     let n = sums.len();
     let noise = super::variance_of_steps(sums.values()).max(super::NO_VARIANCE);
@@ -21,8 +23,8 @@ pub(super) fn candidates(sums: &Sums, min_size: usize) -> Vec<usize> {
             |at: usize| (sums.mean(at, at + width) - sums.mean(at - width, at)).abs() * scale;
         let all: Vec<f64> = (width..=n - width).map(difference).collect();
         let near = (width / 2).max(1);
-        // The largest of each window of positions, by blocks: the ends of a block are compared with
-        // its neighbors'.
+        // Finds the local maxima block by block: the maximum of a block is compared with its
+        // neighborhood, which may extend into the blocks next to it.
         for (block, part) in all.chunks(near).enumerate() {
             let begin = block * near;
             let Some((at, &z)) = part.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) else {

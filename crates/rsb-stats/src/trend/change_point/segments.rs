@@ -1,17 +1,17 @@
-//! Sums over stretches of a series, and what is left of it around its levels: how much, and how
-//! alike neighbors are.
+//! Sums over stretches of a series, and its residual around levels: sum of squares and lag-1
+//! products.
 
-/// Running sums, so that any stretch costs a few subtractions.
+/// Running sums, which give any stretch by a few subtractions.
 #[derive(Debug, Clone)]
 pub(super) struct Sums {
     values: Vec<f64>,
     sum: Vec<f64>,
     squares: Vec<f64>,
-    /// Of each point with the one before it.
+    /// Running sums of the products of each point with the one before it.
     lagged: Vec<f64>,
 }
 
-/// Squares of what is left, and products of neighbors.
+/// Sum of squares of a residual, and sum of the products of neighbors.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Remainder {
     pub(super) squares: f64,
@@ -26,12 +26,12 @@ impl Remainder {
         }
     }
 
-    /// How alike neighbors are: the autocorrelation at lag 1, between 0 and `most`.
+    /// Returns the autocorrelation at lag 1, between 0 and `most`.
     pub(super) fn correlation(self, most: f64) -> f64 {
         if self.squares > 0.0 { (self.lagged / self.squares).clamp(0.0, most) } else { 0.0 }
     }
 
-    /// Squares of what a neighbor does not foretell.
+    /// Returns the sum of squares of the part that the preceding neighbor does not predict.
     pub(super) fn innovation(self, most: f64) -> f64 {
         let rho = self.correlation(most);
         self.squares * (1.0 + rho * rho) - 2.0 * rho * self.lagged
@@ -58,7 +58,7 @@ impl Sums {
         &self.values
     }
 
-    /// Of the first `count` points.
+    /// Returns the sum of the first `count` points.
     pub(super) fn sum(&self, count: usize) -> f64 {
         self.sum[count]
     }
@@ -67,13 +67,13 @@ impl Sums {
         (self.sum[to] - self.sum[from]) / (to - from) as f64
     }
 
-    /// Squares around the mean.
+    /// Returns the sum of squares around the mean.
     pub(super) fn scatter(&self, from: usize, to: usize) -> f64 {
         let mean = self.mean(from, to);
         (self.squares[to] - self.squares[from] - (to - from) as f64 * mean * mean).max(0.0)
     }
 
-    /// What is left of a stretch around its mean, with the products of neighbors within it.
+    /// Returns the residual of a stretch around its mean, with the products of neighbors within it.
     fn within(&self, from: usize, to: usize) -> Remainder {
         let mean = self.mean(from, to);
         let pairs = (to - from - 1) as f64;
@@ -86,12 +86,13 @@ impl Sums {
         }
     }
 
-    /// The product of the two neighbors where the stretch `from..at` meets `at..to`.
+    /// Returns the product of the two neighbors at the boundary between the stretches `from..at`
+    /// and `at..to`.
     fn across(&self, from: usize, at: usize, to: usize) -> f64 {
         (self.values[at - 1] - self.mean(from, at)) * (self.values[at] - self.mean(at, to))
     }
 
-    /// What is left around the levels that begin at `starts`.
+    /// Returns the residual around the levels that begin at `starts`.
     pub(super) fn residual(&self, starts: &[usize]) -> Remainder {
         let ends = ends(starts, self.len());
         let mut total = Remainder::default();
@@ -104,8 +105,8 @@ impl Sums {
         total
     }
 
-    /// What is left where the change at `at` is taken out of levels with the `ends`, around which
-    /// `total` is left.
+    /// Returns the residual after the change at `at` is removed from levels with the `ends`, whose
+    /// residual is `total`.
     pub(super) fn without(&self, total: Remainder, ends: &[usize], at: usize) -> Remainder {
         let [from, middle, to] = [ends[at], ends[at + 1], ends[at + 2]];
         let mut left = total
@@ -123,12 +124,12 @@ impl Sums {
     }
 }
 
-/// The ends of all levels: 0, the starts, and the number of points.
+/// Returns the ends of all levels: 0, the starts, and the number of points.
 pub(super) fn ends(starts: &[usize], n: usize) -> Vec<usize> {
     std::iter::once(0).chain(starts.iter().copied()).chain([n]).collect()
 }
 
-/// The sums of the first 0, 1, 2, … of `terms`.
+/// Returns the sums of the first 0, 1, 2, … of `terms`.
 fn running_sums(terms: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut total = 0.0;
     let mut sums = vec![0.0];

@@ -1,23 +1,24 @@
-//! The significance of a change: how often the best of all splits of an unchanged series is as good.
+//! Significance of a change: the probability that the best of all splits of an unchanged series is
+//! as good.
 
 use crate::distribution::normal_above;
 
-/// Steps of the sum that stands for the integral.
+/// Number of steps of the numerical integration.
 const STEPS: usize = 24;
 
-/// The logarithm of the chance that some split of `n` points, with at least `min_size` on each
-/// side, has a standardized difference of `z` or more in either direction where nothing changed
-/// (James, James and Siegmund, Biometrika 74, 1987). The approximation is for large `z`; it is held
-/// to a chance of 1.
+/// Returns the logarithm of the probability that some split of `n` unchanged points, with at least
+/// `min_size` on each side, has a standardized difference of at least `z` in either direction
+/// (James, James and Siegmund, Biometrika 74, 1987). The approximation is for large `z`; it is
+/// limited to a probability of 1.
 pub(super) fn ln_chance(z: f64, n: usize, min_size: usize) -> f64 {
     let n = n as f64;
     let edge = (min_size as f64 / n).clamp(1e-9, 0.5);
-    // In u = ln(t / (1 − t)) the positions weigh alike.
+    // In u = ln(t / (1 − t)) all positions have equal weight.
     let end = ((1.0 - edge) / edge).ln();
     if z <= 1.0 {
         return 0.0;
     }
-    // With one position there is no search, and the chance is that of one comparison.
+    // With one position there is no search, and the probability is that of one comparison.
     let single = (2.0 * normal_above(z)).ln();
     let width = 2.0 * end / STEPS as f64;
     let overshoots = (0..STEPS).map(|step| {
@@ -31,10 +32,10 @@ pub(super) fn ln_chance(z: f64, n: usize, min_size: usize) -> f64 {
     search.max(single).min(0.0)
 }
 
-/// The z that is reached with a chance of `chance`.
+/// Returns the z that is reached with probability `chance`.
 pub(super) fn critical_value(chance: f64, n: usize, min_size: usize) -> f64 {
-    // The chance is nearly that of z² / 2: stepping to where that makes up for what is missing
-    // closes in fast.
+    // The logarithm of the probability is nearly −z² / 2, so adjusting z² by twice the missing part
+    // converges fast.
     let mut z: f64 = 4.0;
     for _ in 0..20 {
         let missing = ln_chance(z, n, min_size) - chance.ln();
@@ -46,7 +47,8 @@ pub(super) fn critical_value(chance: f64, n: usize, min_size: usize) -> f64 {
     z
 }
 
-/// Siegmund's ν: what the steps of a walk take off the chance that a smooth path reaches a line.
+/// Computes Siegmund's ν, the factor by which the discrete steps of a walk reduce the probability
+/// that a continuous path reaches a line.
 fn overshoot(x: f64) -> f64 {
     if x < 1e-6 {
         return 1.0;
@@ -61,9 +63,9 @@ fn overshoot(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Shares of 40,000 simulated series of independent normal figures whose best split reaches z,
-    /// with at least five points on each side (NumPy, seed 1); the approximation is within a fifth
-    /// and half, on the side of more.
+    /// Shares of 40,000 simulated series of independent normal values whose best split reaches z,
+    /// with at least five points on each side (NumPy, seed 1); the approximation may be up to a
+    /// fifth lower and up to half higher.
     #[test]
     fn the_best_of_all_splits_is_as_likely_as_simulated() {
         for (n, z, simulated) in [
@@ -87,7 +89,7 @@ mod tests {
             let z = critical_value(chance, n, 5);
             assert!((ln_chance(z, n, 5) - f64::ln(chance)).abs() < 1e-3, "{chance} of {n}");
         }
-        // One position is no search.
+        // With one position there is no search.
         assert!((ln_chance(2.0, 10, 5).exp() - 2.0 * normal_above(2.0)).abs() < 1e-9);
     }
 }

@@ -3,11 +3,11 @@
 use crate::estimate::{MAD_TO_SIGMA, median};
 use crate::trend::monotone::middle;
 
-/// Fewest points of the smaller level, and the fewest times that the series goes from one level to
-/// the other.
+/// Minimum number of points at the smaller level, and minimum number of switches between the
+/// levels.
 const FEWEST: usize = 4;
 
-/// Smallest share of the points in the smaller level.
+/// Smallest share of the points at the smaller level.
 const LEAST_SHARE: f64 = 0.03;
 
 /// Smallest empty gap between the two levels, as a share of their distance.
@@ -16,24 +16,24 @@ const LEAST_GAP: f64 = 0.3;
 /// Largest standard deviation of the noise at a level, as a share of their distance.
 const LARGEST_SPREAD: f64 = 0.18;
 
-/// Fewest changes between the levels, as a share of those that a random order has. Levels that hold
-/// for long are steps.
+/// Minimum number of switches between the levels, as a share of those in a random order. Levels
+/// that last long are steps.
 const LEAST_SWITCHES: f64 = 0.25;
 
-/// Two levels, and which points are at which.
+/// Two levels, and the level of each point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelPair {
     /// Median of the points at the lower level.
     pub lower: f64,
     /// Median of the points at the upper level.
     pub upper: f64,
-    /// For each point since the last change whether it is at the upper level.
+    /// For each point since the last change, whether it is at the upper level.
     pub is_upper: Vec<bool>,
 }
 
 impl LevelPair {
-    /// Returns the two levels of `values`, if two well-separated levels tell most of their variance
-    /// and alternate.
+    /// Finds the two levels of `values`, if two well-separated levels explain most of their
+    /// variance and alternate.
     pub fn find(values: &[f64]) -> Option<Self> {
         let limit = separating(values)?;
         let is_upper: Vec<bool> = values.iter().map(|&value| value > limit).collect();
@@ -55,7 +55,7 @@ impl LevelPair {
         is_clear.then_some(Self { lower: low, upper: high, is_upper })
     }
 
-    /// The same levels by the points of `values` from `from` on, if both have some.
+    /// Recomputes the same levels from the points of `values` since `from`, if both have some.
     pub(super) fn since(self, values: &[f64], from: usize) -> Self {
         let [lower, upper] = [false, true].map(|wanted| {
             let own = values
@@ -73,26 +73,27 @@ impl LevelPair {
         }
     }
 
-    /// The share of the points at the upper level.
+    /// Returns the share of the points at the upper level.
     pub fn upper_share(&self) -> f64 {
         self.is_upper.iter().filter(|is_upper| **is_upper).count() as f64
             / self.is_upper.len() as f64
     }
 
-    /// The positions of the points at the upper level, or at the lower one.
+    /// Returns the positions of the points at the upper level, or at the lower one.
     pub(super) fn positions(&self, upper: bool) -> Vec<usize> {
         (0..self.is_upper.len()).filter(|&at| self.is_upper[at] == upper).collect()
     }
 }
 
-/// The standard deviation of noise by how far neighbors differ, which a few changes of level do not
-/// rule.
+/// Estimates the standard deviation of the noise from the differences of neighbors, which a few
+/// changes of level do not dominate.
 fn spread_of_steps(values: &[f64]) -> f64 {
     let steps = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     middle(steps).unwrap_or(0.0) * MAD_TO_SIGMA / std::f64::consts::SQRT_2
 }
 
-/// The value that separates two groups best: the largest variance between them (Otsu, 1979).
+/// Returns the value that separates two groups best: the largest variance between them (Otsu,
+/// 1979).
 fn separating(values: &[f64]) -> Option<f64> {
     let n = values.len();
     let mut sorted = values.to_vec();
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// How many of 500 series of `n` points, each made by `value`, have two levels.
+    /// Counts the series with two levels, of 500 series of `n` points, each made by `value`.
     fn count_two_level_series(n: usize, value: impl Fn(&mut Rng) -> f64) -> usize {
         let mut rng = Rng::new(n as u64);
         let found = (0..500).filter(|_| {

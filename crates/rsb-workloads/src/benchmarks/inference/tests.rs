@@ -1,4 +1,4 @@
-//! What cases say of themselves, on a scripted device.
+//! Tests of the fields of cases on a scripted device.
 
 use super::*;
 use rsb_device::scripted::{Script, ScriptedDevice};
@@ -47,7 +47,8 @@ fn fused_attention_takes_the_memory_of_its_scores_less() {
         assert!((found - bytes / 1e6).abs() < 1e-9, "{phase} {attention}");
         bytes
     };
-    // Of three sequences and two heads: scores, mask, their sum, shares; a token needs no mask.
+    // For three sequences and two heads: scores, mask, their sum and shares; a single token needs
+    // no mask.
     for (phase, tables) in [("prefill", 4.0 * 100.0), ("decode", 2.0 * 10.0)] {
         let less = memory(phase, "staged") - memory(phase, "fused");
         assert!((less - 4.0 * 6.0 * tables).abs() < 1e-9, "{phase}: {less}");
@@ -120,12 +121,12 @@ fn blocks_of_llama_say_so_and_pairs_are_turned_alone() {
         params("decode").with("heads", heads).with("norm", "rms").with("positions", "rotary")
     };
     let fields = Inference.prepare(&of("2x8"), &device).unwrap().fields(1e6).unwrap();
-    // As with layer norm, but for what that adds: two rows.
+    // As with layer norm, without its two bias rows.
     assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 32.0));
     assert!(Inference.footprint_bytes(&of("2x7")).unwrap_err().cure.contains("even"));
     assert_eq!(model_name(&LLAMA_3_8B), Some("blocks of Llama 3 8B"));
     let whole = Shape { layers: 32, vocabulary: 128_256, queries: 9, positions: 9, ..LLAMA_3_8B };
-    // As its authors count them.
+    // Count published by its authors.
     assert_eq!(
         (model_name(&whole), whole.weights()),
         (Some("Llama 3 8B, its weights at random"), 8_030_261_248)
@@ -184,8 +185,8 @@ fn weights_of_few_bits_are_counted_as_narrow_as_they_are() {
         );
         fields
     };
-    // Rows of 64 have a scale each, those of 256 two: of the last matrix 64. With a vocabulary its
-    // head is narrow, too.
+    // Rows of 64 have one scale, those of 256 two; the last matrix has 64 of these. With a
+    // vocabulary, the head is quantized, too.
     for (vocabulary, matrices, scales, rest) in
         [("0", 49_152.0, 640.0, 256.0), ("50", 52_352.0, 690.0, 256.0 + 64.0 * 52.0)]
     {

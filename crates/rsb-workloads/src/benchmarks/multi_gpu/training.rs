@@ -1,4 +1,4 @@
-//! A step of data-parallel training on several GPUs, and what it says of them.
+//! A step of data-parallel training on several GPUs, and its metrics.
 
 use rsb_device::{Device, Options};
 use rsb_model::Fields;
@@ -21,7 +21,7 @@ pub(super) struct Training<'d> {
 }
 
 impl<'d> Training<'d> {
-    /// Allocates, fills, does a step and verifies it.
+    /// Allocates, fills, runs a step and verifies it.
     pub(super) fn prepare(device: &'d dyn Device, task: Task, count: u32) -> Result<Self, Failure> {
         let shape = task.step(if task.weak { 1 } else { u64::from(count) });
         let step =
@@ -42,7 +42,7 @@ impl Prepared for Training<'_> {
         let of_one = gigaflops(self.shape.flops(), time_ns);
         check_compute(of_one, self.device, self.task.dtype, &Options::default())?;
         let [with, without] = self.step.beside(TURNS)?;
-        // The whole batch on one GPU, or its part where the batch grows with them.
+        // The whole batch on one GPU, or one part of it under weak scaling.
         let alone = match self.count {
             1 => time_ns,
             _ => DataParallel::prepare(&[self.device], self.task.step(1), GradientSync::Never)?

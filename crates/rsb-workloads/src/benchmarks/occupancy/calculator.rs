@@ -1,5 +1,5 @@
-//! Occupancy without a GPU: a kernel is compiled for an architecture, and what its compiler says
-//! that it needs is held against what a compute unit has.
+//! Occupancy without a GPU: a kernel is compiled for an architecture, and the resources reported by
+//! the compiler are compared with those of a compute unit.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use super::super::{axis, fixed_grid, grid};
 use crate::benchmark::{Breadth, Failure, Grid, PrepareResult, Prepared};
 use crate::timed::check_time;
 
-/// How long the question may take whether the compiler knows an architecture.
+/// Time limit for checking whether the compiler supports an architecture.
 const ASKING: Duration = Duration::from_mins(1);
 
-/// Kernels of GPUs that are not here.
+/// Returns cases for kernels of GPUs that are not present.
 pub(super) fn grids(breadth: Breadth) -> Vec<Grid> {
     let mut grids = vec![fixed_grid("operation=triad dtype=f32 block_size=256 arch=gfx90a")];
     if breadth >= Breadth::Standard {
@@ -33,7 +33,7 @@ pub(super) fn grids(breadth: Breadth) -> Vec<Grid> {
     grids
 }
 
-/// The kernel of `operation` for `arch`, compiled and read.
+/// Compiles the kernel of `operation` for `arch` and reads its resource usage.
 pub(super) fn prepare<'d>(
     operation: &Operation,
     options: &Options,
@@ -44,7 +44,7 @@ pub(super) fn prepare<'d>(
     let compiler = backends.compiler(backend).map_err(Failure::Skipped)?;
     let choice = compiler.choose(operation, options, arch)?;
     let program = std::env::current_exe().map_err(|error| {
-        let why = format!("the system does not tell which program this is: {error}");
+        let why = format!("cannot find the path of this program: {error}");
         Failure::Skipped(Reason::new("compiler", why, "mount /proc"))
     })?;
     child::compiles(&program, child::CompilerQuery::of(backend, &*compiler), arch, ASKING)
@@ -62,7 +62,7 @@ pub(super) fn prepare<'d>(
     Ok(Box::new(calculation))
 }
 
-/// One kernel, compiled.
+/// A compiled kernel.
 struct Calculation {
     compiler: Box<dyn KernelCompiler>,
     code: CodeObject,
@@ -72,15 +72,17 @@ struct Calculation {
 }
 
 impl Calculation {
-    /// What the kernel needs, and what fits.
+    /// Returns the kernel's resource usage and the resulting occupancy.
     fn calculate(&self) -> Result<(KernelNeeds, Residency), Failure> {
         let kernels = self.compiler.needs(&self.code);
         let needs =
             kernels.into_iter().find(|kernel| kernel.symbol == self.symbol).ok_or_else(|| {
-                let why =
-                    format!("{} notes nothing of it in the code object", self.compiler.name());
-                let cure = "install a compiler that does: those of ROCm 5, of CUDA 12 and later do";
-                Failure::Skipped(Reason::new(format!("needs of {}", self.symbol), why, cure))
+                let why = format!(
+                    "{} records no resources of it in the code object",
+                    self.compiler.name()
+                );
+                let cure = "install a compiler that records them: ROCm 5, CUDA 12 or later";
+                Failure::Skipped(Reason::new(format!("resources of {}", self.symbol), why, cure))
             })?;
         let KernelNeeds { registers, shared_bytes, wavefront, .. } = needs;
         let unit = Needs { registers, shared_bytes, wavefront, block_size: self.block };

@@ -24,7 +24,7 @@ fn scalar(code: c_int) -> Result<Scalar, Refusal> {
     })
 }
 
-/// A matrix as it stands among the arguments.
+/// A matrix as passed in the arguments.
 #[derive(Clone, Copy)]
 struct Matrix {
     pointer: *const c_void,
@@ -45,7 +45,7 @@ impl Matrix {
     }
 }
 
-/// The arguments of either function.
+/// Arguments of a product.
 struct Arguments {
     of: rocblas_handle,
     operations: [c_int; 2],
@@ -62,7 +62,7 @@ impl Arguments {
         let ([a, b, c, d], [how_a, how_b]) = (self.matrices, self.operations);
         let (a, b) = (a.to_argument(how_a)?, b.to_argument(how_b)?);
         let [c, d] = [c.to_argument(operation::NONE)?, d.to_argument(operation::NONE)?];
-        // Only what the program asks for is imitated: D is C.
+        // Only the calls that the program makes are emulated: D is C.
         if c != d {
             return Err(Refusal::Unsupported);
         }
@@ -72,14 +72,14 @@ impl Arguments {
     }
 }
 
-/// Hands a product over: one of f32 is of xf32 where the handle's mode says so.
+/// Multiplies; products of f32 use xf32 if the handle's mode is set so.
 unsafe fn multiply(arguments: &Arguments) -> rocblas_status {
     answer(|state| {
         let mut call = arguments.call()?;
         if call.dtype == Dtype::F32 && state.blas(call.handle)?.is_xf32 {
             call.dtype = Dtype::Tf32;
         }
-        // SAFETY: the caller gives factors in the type that sums are made in.
+        // SAFETY: the caller provides factors in the accumulation type.
         unsafe { state.multiply(&call) }
     })
 }
@@ -138,6 +138,6 @@ pub(crate) unsafe extern "C" fn rocblas_gemm_strided_batched_ex(
         batch,
         compute_type,
     };
-    // SAFETY: by the promise of the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { multiply(&arguments) }
 }
