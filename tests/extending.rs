@@ -53,7 +53,7 @@ fn from_nothing_to_a_verdict(
     // A slowdown so large that concurrent tests cannot hide it.
     let slowed = bench.set("RSB_TEST_SLOWDOWN", &format!("/{name}/=50.0"));
     let shown = run(&slowed, &[&["run"], &FEW[..]].concat()).expect(0).stdout;
-    assert!(shown.contains("time_ms"), "its target is shown:\n{shown}");
+    assert!(shown.contains("time_ms"), "the run must show the metric of the target:\n{shown}");
     run(&slowed, &["gate", "--budget", "0s"]).expect(3);
 }
 
@@ -68,7 +68,10 @@ fn a_command() {
 fn a_closure() {
     let example = include_str!("../examples/own_benchmark.rs");
     let shown = block("rust", "Benchmark::new").replacen("// benches/mine.rs\n", "", 1);
-    assert!(example.ends_with(&shown), "the guide shows another example:\n{shown}");
+    assert!(
+        example.ends_with(&shown),
+        "the guide and examples/own_benchmark.rs must show the same code:\n{shown}"
+    );
     let bench = Bench::new().set(AS_BENCH, "1");
     let program = std::env::current_exe().unwrap();
     // With the arguments that cargo passes.
@@ -119,7 +122,7 @@ fn settings() {
     let [run] = bench.run_files().try_into().unwrap();
     let stored: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(run).unwrap()).unwrap();
-    assert!(stored["benchmarks"][0].get("samples").is_none(), "they are dropped");
+    assert!(stored["benchmarks"][0].get("samples").is_none(), "samples must be dropped");
     assert!(
         stored["benchmarks"][0]["results"][0]["time_ms"].as_f64().is_some_and(|time| time > 0.0)
     );

@@ -55,8 +55,8 @@ def test_a_gpu_is_named_by_its_address_whoever_drives_it():
     seen = mock.Mock(side_effect=[seat, seat, RuntimeError("no HIP GPUs"), SimpleNamespace()])
     torch = SimpleNamespace(cuda=SimpleNamespace(get_device_properties=seen))
     addresses = []
-    # With ONNX Runtime, with work that only the CPU does, with a PyTorch for other GPUs, with one
-    # that does not report addresses, and without PyTorch.
+    # The cases: ONNX Runtime; work on the CPU only; a PyTorch built for other GPUs; a PyTorch that
+    # does not report addresses; no PyTorch.
     for torch_here, device_type in ((torch, None), (torch, "cpu"), (torch, None), (torch, None), (None, None)):
         work = core.Work(lambda: None, lambda _: {}, device_type=device_type)
         runtime = SimpleNamespace(check=lambda _: None, WORKLOADS={"inference": lambda _, work=work: work})

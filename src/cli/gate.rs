@@ -156,7 +156,7 @@ pub struct GateArgs {
     /// Accept the regressions and removals listed in FILE, with --against
     ///
     /// FILE must be outside the repository, so that a change cannot accept its own regressions.
-    /// Each [[accept]] has `case` (an id or a pattern), `because`, and `limit_percent` or
+    /// Each `[[accept]]` has `case` (an id or a pattern), `because`, and `limit_percent` or
     /// `removed = true`.
     #[arg(long, value_name = "FILE", requires = "against")]
     pub accept: Option<PathBuf>,

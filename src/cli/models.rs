@@ -40,7 +40,7 @@ pub struct ModelsArgs {
     /// Choose models by name, directory, or name of a downloaded hub model
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["families", "sizes"])]
     pub model: Vec<String>,
-    /// Add models from a TOML file with [[model]] rows
+    /// Add models from a TOML file with `[[model]]` rows
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
     /// Choose precisions: f32, f16, bf16, i8 [default: f32; i8 for qnn]
@@ -118,7 +118,7 @@ impl GoalArg {
 pub struct RecommendArgs {
     /// Recommend for this model [default: measured, and one per family and size]
     pub model: Option<String>,
-    /// Add models from a TOML file with [[model]] rows
+    /// Add models from a TOML file with `[[model]]` rows
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
     /// Optimize for this goal

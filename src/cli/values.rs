@@ -227,7 +227,7 @@ mod tests {
         {
             let words = ["x"].iter().chain(words).map(std::ffi::OsStr::new).chain([odd]);
             let Err(error) = command().try_get_matches_from(words) else {
-                panic!("it is not UTF-8")
+                panic!("an argument that is not UTF-8 must be refused")
             };
             let text = error.to_string();
             assert!(text.contains("UTF-8") && text.contains("--"), "{text}");

@@ -59,7 +59,7 @@ mod tests {
             let section = page
                 .split(&format!(".SH \"COMMAND {verb}\""))
                 .nth(1)
-                .unwrap_or_else(|| panic!("no {verb}"));
+                .unwrap_or_else(|| panic!("the page has no section for {verb}"));
             let own = section.split(".SH ").next().unwrap();
             assert!(own.contains(flag) && own.contains(".SS SYNOPSIS"), "{verb}: {own}");
         }

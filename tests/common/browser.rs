@@ -1,5 +1,5 @@
-//! A headless Chromium, driven over HTTP with the WebDriver protocol of the W3C, as a reader would
-//! use it.
+//! A headless Chromium, driven over HTTP with the `WebDriver` protocol of the W3C, as a reader
+//! would use it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -97,7 +97,10 @@ impl Browser {
 
     /// Runs `script` like [`Browser::run`] and returns its result as text.
     pub fn text(&self, script: &str) -> String {
-        self.run(script).as_str().unwrap_or_else(|| panic!("`{script}` gives no text")).to_owned()
+        self.run(script)
+            .as_str()
+            .unwrap_or_else(|| panic!("`{script}` must return text"))
+            .to_owned()
     }
 
     /// Waits until the page is complete and `condition` holds on it.
@@ -105,7 +108,7 @@ impl Browser {
         let began = Instant::now();
         let holds = format!("return document.readyState === 'complete' && ({condition})");
         while self.run(&holds) != true {
-            assert!(began.elapsed() < LONGEST, "`{condition}` does not come true");
+            assert!(began.elapsed() < LONGEST, "`{condition}` did not become true");
             std::thread::sleep(Duration::from_millis(30));
         }
     }
@@ -220,7 +223,7 @@ fn port(driver: &mut Child) -> u16 {
             .parse()
             .ok()
     });
-    told.expect("the driver says its port")
+    told.expect("ChromeDriver must print its port")
 }
 
 impl Drop for Browser {

@@ -17,7 +17,11 @@ fn broken(fault: &str, more: &[&str]) -> Value {
     let document = bench.run(&arguments).expect(1).json();
     assert_no_process_left(&bench);
     let outcomes = |name: &str| find(&document, &format!("/{name}"));
-    assert_eq!(outcomes("none")["outcome"], "measured", "the rest goes on: {document}");
+    assert_eq!(
+        outcomes("none")["outcome"],
+        "measured",
+        "the other cases must still be measured: {document}"
+    );
     let result = outcomes(fault);
     assert_eq!(result["outcome"], "failed", "{result}");
     for field in ["what", "why", "cure"] {
@@ -38,7 +42,7 @@ fn sigsegv_in_mid_case_is_named_with_where_it_was() {
     assert!(why(&result).contains("SIGSEGV"), "{result}");
     assert!(
         why(&result).contains("python_faults.py"),
-        "Python's own trace is in the last lines: {result}"
+        "the last lines must contain Python's traceback: {result}"
     );
 }
 
@@ -48,7 +52,7 @@ fn a_long_sleep_ends_at_the_time_limit() {
     let result = broken("sleep", &["--timeout", "5"]);
     assert!(why(&result).contains("5 s"), "{result}");
     assert!(result["cure"].as_str().unwrap().contains("--timeout"));
-    assert!(began.elapsed() < Duration::from_mins(5), "not the ten minutes that it sleeps");
+    assert!(began.elapsed() < Duration::from_mins(5), "the time limit must end the sleep");
 }
 
 #[test]
@@ -112,7 +116,7 @@ fn a_killed_run_leaves_no_worker() {
     let wait_until_there = |is_there: bool| {
         let until = Instant::now() + Duration::from_mins(1);
         while std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(worker) != is_there {
-            assert!(Instant::now() < until, "a worker never started, or outlived its run");
+            assert!(Instant::now() < until, "the worker did not start, or outlived its run");
             std::thread::sleep(Duration::from_millis(10));
         }
     };

@@ -31,7 +31,7 @@ fn two_families_are_measured_verified_and_told_model_by_model() {
         let error = figures["accuracy_error"].as_f64().unwrap();
         assert!(
             error > 0.0 && error < 1e-4,
-            "compared with another precision, and equal to it: {error}"
+            "the result must be close to that of another precision: {error}"
         );
         let missing = &model["batch_results"]["b1_s16_f64"]["missing"][0];
         assert!(missing["cure"].as_str().unwrap().contains("--precision f32"), "{model}");
@@ -79,7 +79,8 @@ fn a_dry_run_names_cases_and_skips_and_measures_nothing() {
     let Some(bench) = bench_with("transformers") else { return };
     let words = words("models --model gpt2,bert-tny --sequence 16,4096 --backend cpu --dry-run");
     let text = bench.run(&words).expect(0).stdout;
-    for told in ["/forward/", "skipped: ", "gpt2 has 1024", "did you mean `bert-tiny`"] {
+    for told in ["/forward/", "skipped: ", "gpt2 supports at most 1024", "did you mean `bert-tiny`"]
+    {
         assert!(text.contains(told), "{told}: {text}");
     }
     let plan = bench.run(&[&words[..], &["--json"]].concat()).expect(0).json();

@@ -58,8 +58,11 @@ impl Worker {
     fn ask(&mut self, request: &Request) -> Response {
         let line = serde_json::to_string(request).unwrap();
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
-        let answer =
-            self.answers.next().unwrap_or_else(|| panic!("the worker ended over {line}")).unwrap();
+        let answer = self
+            .answers
+            .next()
+            .unwrap_or_else(|| panic!("the worker ended at the request {line}"))
+            .unwrap();
         serde_json::from_str(&answer).unwrap()
     }
 

@@ -56,7 +56,7 @@ fn a_component_stands_as_its_last_run_its_targets_and_the_gate_say() {
     assert_eq!(warned["record"]["status"], "warning");
     assert!(bench.run("components").expect(0).stdout.contains("target missed"));
     bench.write("baselines/policy.toml", &format!("{target}fail = true\n"));
-    assert_eq!(row(&bench, "pytorch")["status"], "failed", "what must be met and is not");
+    assert_eq!(row(&bench, "pytorch")["status"], "failed", "a missed required target must fail");
     std::fs::remove_file(policy).unwrap();
 
     // A slowdown so large that concurrent tests cannot hide it.
@@ -87,11 +87,11 @@ fn a_component_that_is_being_measured_is_running() {
     let until = Instant::now() + Duration::from_mins(2);
     let is_running = || row(&bench, "pytorch")["status"] == "running";
     while !is_running() {
-        assert!(Instant::now() < until, "it never showed as running");
-        assert!(run.try_wait().unwrap().is_none(), "it ended before it was seen");
+        assert!(Instant::now() < until, "the run was never shown as running");
+        assert!(run.try_wait().unwrap().is_none(), "the run ended before it was shown as running");
     }
     assert_eq!(row(&bench, "triton")["status"], "not_run");
     run.kill().unwrap();
     run.wait().unwrap();
-    assert!(!is_running(), "a run that was killed is over");
+    assert!(!is_running(), "a killed run must not be shown as running");
 }

@@ -62,7 +62,7 @@ fn requests_at_a_rate_have_percentiles_and_goodput() {
     assert!(number("failed_requests") < 0.5, "{fields}");
     assert!(
         (number("goodput_requests_per_second") - number("requests_per_second")).abs() < 1e-9,
-        "no limit was missed"
+        "goodput must equal throughput if no limit was missed"
     );
     assert!(number("p50_latency_ms") <= number("p99_latency_ms"), "{fields}");
     for name in ["ttft", "tpot", "itl"] {
@@ -77,5 +77,5 @@ fn a_prefix_cache_finds_the_beginning_that_prompts_share() {
     let Some(document) = vllm(&[&axes[..], &shared].concat()) else { return };
     let hits =
         find(&document, "/generation")["results"][0]["prefix_cache_hit_percent"].as_f64().unwrap();
-    assert!(hits > 50.0, "a block of 32 tokens of 48 is found again: {hits}");
+    assert!(hits > 50.0, "the shared 32 of 48 tokens must be cache hits: {hits}");
 }

@@ -24,7 +24,7 @@ fn pytorch_is_measured_verified_and_stored() {
     assert!(fields["accuracy_error"].as_f64().unwrap() < 2e-5);
     assert_eq!(bench.run_files().len(), 1);
     let transfer = find(&document(&results), "/memory-transfer/");
-    assert_eq!(transfer["outcome"], "skipped", "a CPU has nothing to copy to");
+    assert_eq!(transfer["outcome"], "skipped", "a transfer must be skipped on a CPU");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn deepspeed_trains_as_one_process_would() {
     let fields = &results[0]["results"][0];
     assert!(
         fields["accuracy_error"].as_f64().unwrap() < 1e-3,
-        "its gradients are those of one process"
+        "gradients must match those of one process"
     );
     for name in [
         "forward_time_ms",
@@ -192,13 +192,16 @@ fn a_transformer_prefills_and_decodes_with_and_without_its_cache_and_may_be_a_lo
     match (decoded["ttft_ms"].as_f64(), decoded["tpot_ms"].as_f64()) {
         (Some(first), Some(each)) => assert!(first > 0.0 && each > 0.0, "{decoded}"),
         (None, None) => assert!(decoded.get("ttft_ms").is_some_and(Value::is_null), "{decoded}"),
-        _ => panic!("one without the other: {decoded}"),
+        _ => panic!("ttft_ms and tpot_ms must both be set or both be null: {decoded}"),
     }
     let shape = |part: &str| find(&document(&results), part)["results"][0]["output_shape"].clone();
     assert_eq!((shape("/prefill/"), shape("/decode/")), ("1x32x1000".into(), "1x36".into()));
     assert_eq!(find(&document(&results), "use_cache=no")["results"][0]["input_shape"], "1x32");
     let local = find(&document(&results), "/model=");
-    assert_eq!(local["results"][0]["num_layers"], 1, "the directory's, not the axis's: {local}");
+    assert_eq!(
+        local["results"][0]["num_layers"], 1,
+        "num_layers must come from the model directory, not the axis: {local}"
+    );
     // Token and position embeddings, four matrices with biases, and three norms; the output
     // embedding is shared with the token embedding.
     let weights = (100 + 64) * 32 + 12 * 32 * 32 + 9 * 32 + 3 * 2 * 32;
@@ -342,7 +345,10 @@ fn deepspeed_cuts_layers_among_ranks_and_refuses_what_cannot_be_shared() {
     ];
     let Some(results) = answered("deepspeed", &grids) else { return };
     check(&results, 2);
-    assert!(number(&results, "/zero/0", "memory_saved_gb") <= 0.0, "nobody to share with");
+    assert!(
+        number(&results, "/zero/0", "memory_saved_gb") <= 0.0,
+        "a single rank must not save memory"
+    );
     assert!(why(&find(&document(&results), "/zero/4")).contains("stages 0 to 3"));
     assert!(why(&find(&document(&results), "num_ranks=3")).contains("not a multiple"));
     for name in [

@@ -48,8 +48,14 @@ fn each_side_is_measured_in_several_layouts() {
         std::fs::read_dir(bench.path("layouts")).unwrap().map(|entry| entry.unwrap().file_name());
     let (stacks, layouts): (Vec<_>, Vec<_>) =
         noted.partition(|name| name.to_string_lossy().starts_with("stack-"));
-    assert!(layouts.len() >= 4, "functions lie elsewhere in each: {layouts:?}");
-    assert!(stacks.len() >= 4, "and so does the stack: {stacks:?}");
+    assert!(
+        layouts.len() >= 4,
+        "functions must have different addresses in each layout: {layouts:?}"
+    );
+    assert!(
+        stacks.len() >= 4,
+        "the stack must have different addresses in each layout: {stacks:?}"
+    );
     let refused = bench.run("gate --layouts 8").expect(2);
     assert!(refused.stderr.contains("--against"), "{}", refused.stderr);
 }
@@ -194,7 +200,7 @@ fn the_same_source_is_decided_without_building() {
     assert_eq!(
         String::from_utf8_lossy(&status.stdout),
         " M file\n",
-        "the user's own index is as it was"
+        "the user's index must stay unchanged"
     );
 }
 
@@ -204,7 +210,7 @@ fn what_differs_is_built_and_what_does_not_build_is_no_verdict() {
     bench.write("new-file", "not committed, and still part of the tree");
     let ended = bench.run("gate --against HEAD").expect(1);
     assert!(ended.stderr.contains("does not build"), "{}", ended.stderr);
-    assert_eq!(worktrees(&bench), 1, "nothing stays of a build that failed");
+    assert_eq!(worktrees(&bench), 1, "no worktree of a failed build may remain");
 }
 
 fn worktrees(bench: &Bench) -> usize {

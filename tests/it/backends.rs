@@ -32,20 +32,29 @@ fn one_hardware_through_every_backend_stands_in_one_table_and_one_chart() {
     assert!(devices.iter().all(|one| one["name"].is_string() && one["device_type"].is_string()));
     let mut drivers =
         devices.iter().filter(|one| !one["device"].as_str().unwrap().starts_with("cpu:"));
-    assert!(drivers.all(|one| one["driver"].is_string()), "drivers are told apart: {devices:?}");
+    assert!(
+        drivers.all(|one| one["driver"].is_string()),
+        "each device must name its driver: {devices:?}"
+    );
     let on_cpu = devices.iter().filter(|one| one["device_type"] == "cpu").count();
     if on_cpu < 2 {
         return;
     }
     let text = bench.run("report --format text").expect(0).stdout;
     assert!(text.contains("Backends on the CPU"), "{text}");
-    assert!(text.contains("every device here is the CPU"), "marked as a CPU: {text}");
+    assert!(
+        text.contains("every device here is the CPU"),
+        "the report must say that all devices are the CPU: {text}"
+    );
     let markdown = bench.run("report --output -").expect(0).stdout;
     let (_, section) = markdown.split_once("## Backends compared").unwrap();
     for benchmark in ["compute-peak", "memory-bandwidth", "gemm", "tensor-ops", "convolution"] {
         let row =
             section.lines().find(|line| line.starts_with(&format!("| {benchmark} "))).unwrap();
-        assert!(row.matches('\u{d7}').count() >= 2, "several backends have a figure: {row}");
+        assert!(
+            row.matches('\u{d7}').count() >= 2,
+            "at least two backends must have a ratio: {row}"
+        );
     }
     bench.run("report --format svg --output charts").expect(0);
     let charts = std::fs::read_dir(bench.path("charts")).unwrap();
@@ -59,7 +68,11 @@ fn the_suite_takes_an_axis_for_those_that_have_it_and_refuses_one_that_none_has(
     let plan = words("run --suite hardware-acceleration --backend cpu --dry-run --json");
     let bench = Bench::new();
     let of = |axis: &str| bench.run(&[plan.as_slice(), &["--axis", axis]].concat());
-    assert_eq!(of("shape=64x64x64").code, 2, "three sizes are no shape of a tensor operation");
+    assert_eq!(
+        of("shape=64x64x64").code,
+        2,
+        "a shape of three sizes must be refused for a tensor operation"
+    );
     let document = of("dtype=f64").expect(0).json();
     let cases = document["cases"].as_array().unwrap();
     let ids: Vec<&str> = cases.iter().map(|case| case["id"].as_str().unwrap()).collect();

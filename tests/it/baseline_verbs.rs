@@ -74,7 +74,11 @@ fn an_accepted_regression_does_not_fail_again_and_its_reason_is_kept() {
     assert!(accepted["when"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok());
     let cases = baseline["runs"][0]["benchmarks"].as_array().unwrap();
     let own = cases.iter().find(|case| case["benchmark_id"] == ID).unwrap();
-    assert_eq!(own["samples"].as_array().unwrap().len(), 3, "every replicate of the run");
+    assert_eq!(
+        own["samples"].as_array().unwrap().len(),
+        3,
+        "each replicate of the run must be accepted"
+    );
     assert_eq!(cases.len(), 12);
     let shown = bench.run("baseline show tensor-ops").expect(0).stdout;
     says(&shown, &["Accepted regressions", "exact rounding costs a fifth"]);
@@ -175,9 +179,9 @@ fn a_refreshed_baseline_holds_the_same_cases_measured_as_often() {
     assert_eq!(of(&new).3[0].1, 2, "two replicates, as before");
     assert_eq!(
         new["accepted"][0]["because"], "kept",
-        "an entry in the words of before is still read"
+        "an entry with the old key must still be read"
     );
-    assert_eq!(bench.run_files().len(), 2, "the run itself is kept among the results");
+    assert_eq!(bench.run_files().len(), 2, "the run must also be stored with the results");
 }
 
 #[test]
@@ -210,7 +214,7 @@ fn a_baseline_that_would_lose_a_case_is_only_replaced_by_force() {
     ] {
         assert!(ended.stderr.contains(expected), "{expected}: {}", ended.stderr);
     }
-    assert_eq!(read(&path), old, "the baseline stays as it was");
+    assert_eq!(read(&path), old, "the baseline must stay unchanged");
     bench.run("baseline refresh --force").expect(0);
     let cases = read(&path)["runs"][0]["benchmarks"].as_array().unwrap().clone();
     let measured: Vec<&Value> = cases.iter().filter(|case| case["outcome"] == "measured").collect();

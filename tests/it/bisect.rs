@@ -67,7 +67,7 @@ fn the_first_slow_commit_is_found_and_nothing_is_measured_twice() {
     assert_eq!(
         git(&bench, &["status", "--porcelain"]),
         "M src/main.rs",
-        "the user's own tree is as it was"
+        "the user's working tree must stay unchanged"
     );
 
     let nothing = bench.run(&["bisect", &commits[0], &commits[3], "--case", "one"]).expect(0);
@@ -132,12 +132,12 @@ fn cut_off_in_the_middle_it_can_begin_again_and_a_merge_is_one_commit() {
             })
             .count()
     };
-    assert_eq!(programs(), 0, "those of the killed one went with the interrupted one's");
+    assert_eq!(programs(), 0, "the programs of both ended searches must be deleted");
     let ended = bench.run(&arguments).expect(0);
     let merge = git(&bench, &["rev-parse", "HEAD"]);
     assert!(
         ended.stdout.contains(&format!("FOUND: {merge}")),
-        "of a merge, the merge: {}",
+        "a regression from a merge must be reported as the merge: {}",
         ended.stdout
     );
     assert!(ended.stdout.contains("20 % slower"), "{}", ended.stdout);

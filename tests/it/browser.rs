@@ -51,7 +51,10 @@ fn check(browser: &Browser, own: &str, readers: &[Reader]) {
     }
     assert_eq!(browser.console(), Vec::<String>::new(), "{own}");
     for address in browser.requests() {
-        assert!(address.starts_with(own) || address.starts_with("data:"), "{address} leaves {own}");
+        assert!(
+            address.starts_with(own) || address.starts_with("data:"),
+            "{address} is outside {own}"
+        );
     }
 }
 

@@ -77,7 +77,7 @@ fn what_cannot_be_drawn_says_what_would_give_it() {
     let listed = bench.run("chart").expect(2);
     assert!(
         listed.stderr.contains("high-contrast"),
-        "a list with wrong settings too: {}",
+        "the list must be shown even with invalid settings: {}",
         listed.stderr
     );
 }
@@ -153,8 +153,7 @@ fn no_two_cases_of_a_grid_are_one_point_of_one_line() {
                     .collect();
                 if let Some(other) = seen.insert(place, case.id.clone()) {
                     panic!(
-                        "{} and {other} are one point: what tells them apart is missing in \
-                         LINE_KEYS",
+                        "{} and {other} share one point: add the axis that differs to LINE_KEYS",
                         case.id
                     );
                 }

@@ -32,7 +32,7 @@ fn a_run_is_stored_and_found_again() {
     let values = bench.run("history --case gemm --json").expect(0).json();
     assert!(values["history"].as_array().unwrap().iter().any(|row| row["metric"] == "gflops"));
     let part = bench.run("history --case gemm*32x32 --json").expect(0).json();
-    assert_eq!(part["history"], values["history"], "a pattern fits anywhere in an id");
+    assert_eq!(part["history"], values["history"], "a pattern must match anywhere in an id");
     let csv = bench.run("export").expect(0).stdout;
     assert!(csv.lines().any(|line| line.contains("gflops")), "{csv}");
     bench.run("report").expect(0);
@@ -72,7 +72,10 @@ fn wrong_words_are_exit_2_with_the_cure() {
         assert!(ended.stderr.contains(expected), "{arguments:?}: {}", ended.stderr);
         assert!(ended.stdout.is_empty(), "{arguments:?}");
     }
-    assert!(!bench.path("benchmark_results").exists(), "a mistake leaves nothing behind");
+    assert!(
+        !bench.path("benchmark_results").exists(),
+        "a usage error must not create a results directory"
+    );
 }
 
 #[test]
@@ -241,7 +244,11 @@ fn a_trend_of_a_file_follows_what_is_asked_for() {
     assert_eq!((series(&[]), series(&["--case", "gemm"]), series(&["--case", "g*a"])), (2, 1, 1));
     assert_eq!(series(&["--metric", "value"]), 2);
     let nothing = bench.run("trend --input series.csv --case triad").expect(2);
-    assert!(nothing.stderr.contains("gemm a"), "what there is: {}", nothing.stderr);
+    assert!(
+        nothing.stderr.contains("gemm a"),
+        "the error must list the existing series: {}",
+        nothing.stderr
+    );
     let page = bench.run("trend --input series.csv --case copy").expect(0).stdout;
     assert!(page.contains("1 with one run and no trend yet"), "{page}");
     bench.write("empty.csv", "timestamp,value\n");

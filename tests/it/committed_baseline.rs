@@ -180,7 +180,7 @@ fn a_baseline_of_a_changed_tree_or_of_several_commits_records_no_revision() {
     bench.write(".gitignore", "target\ncache\nbenchmark_results\n");
     bench.run(MEASURE).expect(0);
     bench.run("baseline save").expect(0);
-    assert_eq!(commit(), Value::Null, "the tree had changes");
+    assert_eq!(commit(), Value::Null, "a baseline of a changed tree has no commit");
     git(&bench, &["checkout", "--quiet", "--", "."]);
     std::fs::remove_dir_all(bench.path("baselines")).unwrap();
     std::fs::remove_dir_all(bench.cache.path().join("programs")).unwrap();
@@ -201,7 +201,7 @@ fn a_baseline_of_a_changed_tree_or_of_several_commits_records_no_revision() {
         .unwrap()
         .to_owned();
     bench.run(&["baseline", "save", "--run", &first, "--run", &second]).expect(0);
-    assert_eq!(commit(), Value::Null, "two commits");
+    assert_eq!(commit(), Value::Null, "a baseline of two commits has no commit");
 }
 
 #[test]

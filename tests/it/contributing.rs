@@ -32,7 +32,7 @@ impl Section {
     fn of(document: &str, heading: &str) -> Self {
         let (_, rest) = document
             .split_once(&format!("\n## {heading}\n"))
-            .unwrap_or_else(|| panic!("no section `{heading}`"));
+            .unwrap_or_else(|| panic!("the document has no section `{heading}`"));
         let text = rest.split("\n## ").next().unwrap();
         // `Example: `word`, `word`.` or `Example of an option: `word`. More text.`
         let examples = text.lines().filter(|line| line.starts_with("Example"));
@@ -156,7 +156,7 @@ fn contributing_names_the_few_files_of_each_addition() {
             "{heading} names {} files; at most {MAX_FILES}: {named:?}",
             named.len()
         );
-        assert!(!examples.is_empty(), "{heading}: no example");
+        assert!(!examples.is_empty(), "{heading}: no example found");
         for example in examples {
             let one = std::slice::from_ref(example);
             assert!(

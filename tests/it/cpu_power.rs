@@ -43,5 +43,9 @@ fn the_power_of_cpus_is_read_beside_every_case_where_they_tell_it() {
     assert!((WATTS / 3.0..WATTS * 3.0).contains(&watts), "{watts}");
     let has_rapl = std::fs::read("/sys/class/powercap/intel-rapl:0/energy_uj").is_ok();
     let fields = &unread["benchmarks"][0]["results"][0];
-    assert_eq!(fields.get("cpu_power_w").is_some(), has_rapl, "absent, not zero: {fields}");
+    assert_eq!(
+        fields.get("cpu_power_w").is_some(),
+        has_rapl,
+        "a power that cannot be read must be absent, not zero: {fields}"
+    );
 }

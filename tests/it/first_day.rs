@@ -28,7 +28,7 @@ fn one(bench: &Bench, number: u8, code: i32) -> Value {
     for value in
         checks[0]["values"].as_array().unwrap().iter().filter(|value| value["status"] == "skipped")
     {
-        assert!(value["note"].is_string(), "a skip says why: {value}");
+        assert!(value["note"].is_string(), "a skipped value must have a reason: {value}");
     }
     document
 }
@@ -67,7 +67,11 @@ fn a_check_on_the_cpu_passes_and_leaves_a_folder_without_names() {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     for document in [json, text, run] {
         assert!(!document.contains("/home/ada"), "{document}");
-        assert!(!document.contains(host.trim()), "{} is in {document}", host.trim());
+        assert!(
+            !document.contains(host.trim()),
+            "the document must not contain the host name {}: {document}",
+            host.trim()
+        );
     }
     // The run can be read by `report` like any other.
     bench
@@ -80,7 +84,10 @@ fn a_check_on_the_cpu_passes_and_leaves_a_folder_without_names() {
             "x.txt",
         ])
         .expect(0);
-    assert!(bench.run_files().is_empty(), "it is not among the runs that a gate judges");
+    assert!(
+        bench.run_files().is_empty(),
+        "the run must not be stored with the runs that a gate judges"
+    );
 }
 
 #[test]

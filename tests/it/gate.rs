@@ -233,7 +233,7 @@ fn a_policy_that_cannot_be_meant_is_exit_2_and_says_what_is_near() {
     std::os::unix::fs::symlink("nowhere.toml", bench.path("baselines/policy.toml")).unwrap();
     assert!(
         gate().expect(2).stderr.contains("cannot read"),
-        "a link that leads nowhere is no default"
+        "a dangling link must not select the default policy"
     );
 }
 
@@ -445,7 +445,7 @@ fn a_command_that_fails_fast_did_not_improve() {
     assert_eq!(regressed(&broken), ["cpu_performance/hyperfine/cmd 3"]);
     let rows = broken["comparisons"].as_array().unwrap();
     let failed: Vec<_> = rows.iter().filter(|row| row["metric"] == "failed_runs_percent").collect();
-    assert_eq!(failed.len(), 1, "where nothing fails there is nothing to say: {failed:?}");
+    assert_eq!(failed.len(), 1, "only a command that fails must have this metric: {failed:?}");
     assert!(failed[0]["reason"].as_str().unwrap().starts_with("100 % after 0"), "{failed:?}");
     let mostly = gate(&mostly_slow(&bench, "mostly.json")).expect(4).json();
     let doubted: Vec<_> = mostly["comparisons"]

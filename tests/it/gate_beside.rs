@@ -78,7 +78,7 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
     let notes = result["notes"].to_string();
     assert!(
         notes.contains(&hash[..12]) && !notes.contains(&path),
-        "{notes}: no path for a comment on a pull request"
+        "notes for a pull request must not contain a path: {notes}"
     );
     // A repeated call gives the same verdict and measures nothing, in any form.
     let run = result["current_run_id"].as_str().unwrap();
@@ -177,7 +177,7 @@ fn who_measures_beside_another_is_told_and_so_is_who_judges_by_it() {
     let mut first =
         bench.command(MEASURE).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut said = BufReader::new(first.stderr.take().unwrap()).lines().map_while(Result::ok);
-    assert!(said.by_ref().any(|line| line.starts_with("[1/")), "it measures");
+    assert!(said.by_ref().any(|line| line.starts_with("[1/")), "the first run must be measuring");
     let small = words("run gemm --axis shape=16x16x16 --axis dtype=f32 --replicates 1");
     assert!(bench.run(&small).expect(0).stderr.contains(DISTURBED));
     assert_eq!(said.filter(|line| line.contains(DISTURBED)).count(), 1);

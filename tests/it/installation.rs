@@ -21,7 +21,7 @@ fn an_installation_is_measured_saved_and_compared_with_the_one_before() {
     {
         assert!(
             !value.is_null() || first["unknown"][name].is_string(),
-            "{name} is null, and nothing says why"
+            "{name} is null without a reason"
         );
     }
     let file = bench.path(first["baseline_file"].as_str().unwrap());
@@ -37,5 +37,5 @@ fn an_installation_is_measured_saved_and_compared_with_the_one_before() {
     let run = std::fs::read_to_string(bench.run_files().pop().unwrap()).unwrap();
     assert!(run.contains("/memory-bandwidth/cpu:0/triad/"), "{run}");
     let kept = bench.run("baseline list --json").expect(0).json();
-    assert_eq!(kept["baselines"].as_array().unwrap().len(), 1, "one store, one baseline");
+    assert_eq!(kept["baselines"].as_array().unwrap().len(), 1, "one baseline must be stored");
 }

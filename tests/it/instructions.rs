@@ -50,7 +50,11 @@ fn the_same_program_twice_executes_the_same_instructions_and_more_work_is_a_regr
     }
     bench.write("baselines/policy.toml", WIDE);
     let result = bench.run(&GATE).expect(0).json();
-    assert_eq!(rows(&result).len(), 2, "the refreshed baseline has them: {result:#}");
+    assert_eq!(
+        rows(&result).len(),
+        2,
+        "the refreshed baseline must have instruction counts: {result:#}"
+    );
     if cfg!(feature = "fault-injection") {
         let slowed = bench.set("RSB_TEST_SLOWDOWN", "/sum/=1.05");
         let third = figures(&counted(&slowed)).unwrap();

@@ -89,14 +89,18 @@ fn runs_that_another_one_disturbed_come_last_and_are_warned_of() {
                                                        each other" }]);
     bench.write_sealed("benchmark_results/runs/20991231T000000Z_nogit.json", &run);
     let said = bench.run("recommend bert-tiny").expect(0);
-    assert!(!said.stderr.contains("another run"), "the newer one is not needed: {}", said.stderr);
+    assert!(
+        !said.stderr.contains("another run"),
+        "the newer, disturbed run must not be used: {}",
+        said.stderr
+    );
     let bench = Bench::new();
     bench.write_sealed("benchmark_results/runs/20991231T000000Z_nogit.json", &run);
     let said = bench.run("recommend bert-tiny").expect(0);
     says(&said.stderr, &["20991231T000000Z_nogit: another run of this program was measuring"]);
     assert!(
         said.stdout.contains(" ms to ") || said.stdout.contains(" s to "),
-        "an interval has its unit: {}",
+        "an interval must have a unit: {}",
         said.stdout
     );
 }
@@ -108,7 +112,10 @@ fn a_model_is_shown_in_the_precisions_asked_for_and_says_which_positions_it_take
     let long = ["gpt2", "--sequence", "4096", "--precision", "bf16,fp32"];
     let text = show(&long).stdout;
     assert!(text.contains("\nbf16 ") && !text.contains("\nf16 "), "{text}");
-    assert!(text.contains("gpt2 has 1024") && text.contains("--sequence 1024 or less"), "{text}");
+    assert!(
+        text.contains("gpt2 supports at most 1024") && text.contains("--sequence 1024 or less"),
+        "{text}"
+    );
     let model = &show(&[&long[..], &["--json"]].concat()).json()["model"];
     let precisions: Vec<&String> = model["memory"].as_object().unwrap().keys().collect();
     assert_eq!(precisions, ["bf16", "f32"]);
@@ -210,7 +217,7 @@ fn the_example_of_a_row_is_read_and_what_nobody_counted_is_unknown() {
     assert_eq!(
         model["memory"]["f32"]["cache_bytes"],
         4 * 128 * 2 * 4 * 256,
-        "keys and values follow from the configuration"
+        "the cache size must follow from the configuration"
     );
 }
 

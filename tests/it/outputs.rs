@@ -47,7 +47,10 @@ fn every_form_is_of_one_judgment() {
         assert!(read(file).contains(case) && read(file).ends_with('\n'), "{file}");
     }
     let document: Value = serde_json::from_str(&read("o.json")).unwrap();
-    assert!(read("j.xml").contains(document["comparison_id"].as_str().unwrap()), "one comparison");
+    assert!(
+        read("j.xml").contains(document["comparison_id"].as_str().unwrap()),
+        "all files must have the same comparison id"
+    );
     // `compare` writes them too, and sides that cannot be compared also give a document.
     bench.run("compare tensor-ops slower.json --output json=c.json").expect(0);
     assert!(read("c.json").contains("\"statistics\""));
@@ -176,7 +179,7 @@ fn standard_output_that_takes_nothing_fails_a_pass_and_changes_no_verdict() {
         assert_eq!(
             redirected(&bench, ">&-", &words),
             Some(closed),
-            "{words:?}: asked for no output"
+            "{words:?}: a closed standard output must not change the exit code"
         );
     }
 }

@@ -70,7 +70,10 @@ fn an_accelerator_is_described_whole() {
         (&gpu["pcie"]["now"]["width"], &gpu["ecc"]["total"]["uncorrectable"]),
         (&8.into(), &2.into())
     );
-    assert!(document["os"].is_null() && document["rocm"].is_null(), "the host is left out");
+    assert!(
+        document["os"].is_null() && document["rocm"].is_null(),
+        "host properties must be left out"
+    );
     let page = on_tree(&bench, &tree, "probe").expect(0).stdout;
     for words in [
         "304 compute units, up to 2100 MHz",
@@ -135,7 +138,7 @@ fn a_gpu_tells_its_peaks() {
     }
     let page = on_tree(&bench, &bench.path(""), "gpu-capability").expect(0).stdout;
     assert!(page.contains("2615") && page.contains("97 %") && page.contains("5.32 TB/s"), "{page}");
-    assert!(!bench.path("benchmark_results").exists(), "nothing is measured, nothing is stored");
+    assert!(!bench.path("benchmark_results").exists(), "nothing may be stored");
 }
 
 #[test]
@@ -276,10 +279,7 @@ fn captured_trees_are_readable_pages() {
         for word in words {
             assert!(pages.contains(word), "{archive}: `{word}` is not in\n{pages}");
         }
-        assert!(
-            !pages.contains("not found"),
-            "{archive}: nothing was looked for on a host\n{pages}"
-        );
+        assert!(!pages.contains("not found"), "{archive}: the host must not be searched:\n{pages}");
         let (_, document) = json_of(&bench, &tree, "probe");
         assert_eq!(document["format_version"], 3);
         assert!(!document["gpus"].as_array().unwrap().is_empty(), "{archive}");

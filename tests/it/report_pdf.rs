@@ -55,7 +55,7 @@ fn a_pdf_is_whole_accessible_and_says_what_the_report_says() {
     let count = |part: &str| parts.matches(part).count();
     assert!(
         count("/S /Figure") > 1 && count("/S /Figure") == count("/Alt "),
-        "each chart has a text"
+        "each chart must have a text alternative"
     );
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in\n{text}"));
     let title = at("#read(\"/etc/passwd\") $x$ *a* @b `c` <d>");
@@ -103,7 +103,7 @@ fn without_a_worker_and_when_it_fails_there_is_no_file_and_a_cure() {
         std::fs::read(bench.path(name)).unwrap()
     };
     let report = given("page.pdf");
-    assert!(report == given("again.pdf"), "the same report is the same document");
+    assert!(report == given("again.pdf"), "the same report must give the same document");
     let given: serde_json::Value = serde_json::from_slice(&report).unwrap();
     assert_eq!((&given["id"], &given["sections"][0]["id"]), (&run["run_id"], &"verdict".into()));
 }

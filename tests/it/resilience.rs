@@ -22,7 +22,7 @@ fn started_as(bench: &Bench, arguments: &[&str]) -> std::process::Child {
     while journal_lines(bench) < 4 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(child.try_wait().unwrap().is_none(), "it ended before it could be disturbed");
+    assert!(child.try_wait().unwrap().is_none(), "the run ended before it could be interrupted");
     child
 }
 
@@ -80,7 +80,7 @@ fn kill_9_loses_nothing_measured_and_leaves_no_process() {
     let mut unique = ids.clone();
     unique.sort_unstable();
     unique.dedup();
-    assert_eq!(unique.len(), ids.len(), "each case once, with all its replicates");
+    assert_eq!(unique.len(), ids.len(), "each case must appear once, with all its replicates");
 }
 
 #[test]
@@ -100,10 +100,10 @@ fn kill_9_again_and_again_loses_no_case_that_its_journal_had() {
         assert_no_process_left(&bench);
         let runs = bench.run("history --json").expect(0).json();
         let runs = runs["runs"].as_array().unwrap();
-        assert_eq!(runs.len(), kill + 1, "each run once");
+        assert_eq!(runs.len(), kill + 1, "each run must be listed once");
         assert!(
             runs[0]["measured"].as_u64().unwrap() >= acknowledged as u64,
-            "{acknowledged} of {:#}",
+            "{acknowledged} acknowledged cases must be in {:#}",
             runs[0]
         );
     }
@@ -156,7 +156,7 @@ fn ctrl_c_in_doctor_keeps_what_was_measured_and_saves_no_baseline() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_no_process_left(&bench);
     assert_eq!(bench.run_files().len(), 1);
-    assert!(!bench.path("baselines").exists(), "a part of a run is no baseline");
+    assert!(!bench.path("baselines").exists(), "an interrupted run must not become a baseline");
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn a_stopped_run_is_measured_on_in_its_own_file() {
     assert_eq!(
         (bench.run_files().len(), &after["run_id"]),
         (1, &before["run_id"]),
-        "it is the same run"
+        "the run must be continued, not repeated"
     );
     assert!(
         replicates(&after).iter().all(|count| count.to_string() == wanted),
@@ -256,7 +256,7 @@ fn a_stopped_run_is_measured_on_in_its_own_file() {
         let now = kept(&after).into_iter().find(|(known, _)| *known == id).unwrap().1;
         let (now, samples) =
             (now.as_array().unwrap(), samples.as_array().cloned().unwrap_or_default());
-        assert_eq!(now[..samples.len()], samples, "what was measured before stays");
+        assert_eq!(now[..samples.len()], samples, "earlier samples must stay");
     }
     let ended = bench.run(&on).expect(2);
     assert!(ended.stderr.contains("is complete"), "{}", ended.stderr);

@@ -248,7 +248,11 @@ fn one_comment_is_posted_and_then_updated() {
             done.posted
         );
         says(&done.posted, &["written by the code of this pull request, at c0ffee"]);
-        assert!(!done.posted.contains("@somebody"), "nobody is called: {}", done.posted);
+        assert!(
+            !done.posted.contains("@somebody"),
+            "the comment must not mention users: {}",
+            done.posted
+        );
     }
 }
 
@@ -449,7 +453,7 @@ fn what_judged_code_prints_is_no_command_for_the_runner() {
         "{said}"
     );
     assert!(!before.contains("::") && after == "::error::slower\n", "{said}");
-    assert!(!gate().1.contains(token), "each run has a token of its own");
+    assert!(!gate().1.contains(token), "each run must have a new token");
     let seen = std::fs::read_to_string(bench.path("seen")).unwrap();
     assert!(!seen.contains("GITHUB_") && !seen.contains("BASH_ENV"), "{seen}");
     let outputs = std::fs::read_to_string(bench.path("GITHUB_OUTPUT")).unwrap();

@@ -132,7 +132,11 @@ fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
         let html = std::fs::read_to_string(page).unwrap();
         let links = html.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next());
         for link in links.filter(|link| !link.starts_with('#') && *link != "data:,") {
-            assert!(site.join(link).is_file(), "{} leads to {link}", page.display());
+            assert!(
+                site.join(link).is_file(),
+                "{} links to the missing page {link}",
+                page.display()
+            );
         }
     }
     assert!(site.join("index.html").is_file());

@@ -125,7 +125,7 @@ fn imports_of_one_directory_at_once_take_each_run_once() {
     assert_eq!(stored.len(), 12);
     assert!(
         stored.windows(2).all(|pair| pair[0] > pair[1]),
-        "by their own times, newest first: {stored:?}"
+        "runs must be listed by start time, newest first: {stored:?}"
     );
     bench.run("store check").expect(0);
 }
@@ -284,7 +284,7 @@ fn old_runs_go_and_those_of_baselines_stay() {
         ["day-007", "day-006", "day-005", "day-002"]
     );
     bench.run("prune --days 36500 --keep 1").expect(0);
-    assert_eq!(bench.run_files().len(), 4, "none is that old");
+    assert_eq!(bench.run_files().len(), 4, "no run is old enough to be deleted");
     let baseline =
         std::fs::read_dir(bench.path("baselines")).unwrap().next().unwrap().unwrap().path();
     std::fs::write(baseline.join("broken.json"), "{").unwrap();
@@ -523,5 +523,5 @@ fn duckdb_answers_over_an_export_and_writes_a_database() {
         assert!(bench.run(&nowhere).expect(2).stderr.contains("the directory `no` does not exist"));
     }
     let missing = bench.set(LIBRARY, "/nowhere/libduckdb.so").run(&ask).expect(2).stderr;
-    says(&missing, &["RSB_DUCKDB_LIBRARY names /nowhere/libduckdb.so", "take "]);
+    says(&missing, &["RSB_DUCKDB_LIBRARY names /nowhere/libduckdb.so", "download libduckdb.so"]);
 }

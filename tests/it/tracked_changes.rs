@@ -119,7 +119,7 @@ fn a_change_is_told_once_keeps_its_name_and_is_closed_by_a_person_or_by_a_fix() 
     let again = changes(&bench);
     assert_eq!((again.len(), &again[0]["id"]), (1, &json!(id)));
     let wrong = bench.run("trend ack a-nothing --because x").expect(2);
-    assert!(wrong.stderr.contains(&id), "the open ones are named: {}", wrong.stderr);
+    assert!(wrong.stderr.contains(&id), "the open changes must be named: {}", wrong.stderr);
     bench.run(&["trend", "ack", &id[..6], "--because", "the new allocator, wanted"]).expect(0);
     let known = &changes(&bench)[0];
     assert_eq!(
@@ -190,7 +190,10 @@ fn health_names_the_run_in_which_the_case_changed_and_not_a_later_run_without_it
     }
     let found = changes(&bench);
     assert_eq!((found.len(), found[0]["moves"].as_array().unwrap().len()), (1, 2), "{found:#?}");
-    assert_eq!(found[0]["range"]["first_after"]["run_id"], "other-040", "the larger change leads");
+    assert_eq!(
+        found[0]["range"]["first_after"]["run_id"], "other-040",
+        "the larger change must come first"
+    );
     let health = bench.run("health --json").expect(0).json();
     let evidence = |id: &str| {
         let items = health["degraded"].as_array().unwrap();
@@ -264,7 +267,7 @@ fn what_is_known_of_changes_survives_a_file_that_cannot_be_read() {
     assert_eq!(
         std::fs::read_to_string(&book).unwrap().len(),
         text.len() / 2,
-        "it is left as it was"
+        "the damaged file must stay unchanged"
     );
 }
 

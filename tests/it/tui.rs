@@ -85,7 +85,7 @@ impl Screen {
             if picture.contains(text) {
                 return picture;
             }
-            assert!(began.elapsed() < LONGEST, "`{text}` does not appear:\n{picture}");
+            assert!(began.elapsed() < LONGEST, "`{text}` did not appear:\n{picture}");
             std::thread::sleep(Duration::from_millis(30));
         }
     }
@@ -103,7 +103,7 @@ impl Screen {
                 _ => {}
             }
             let said = || format!("{code:?}, its page {page}; {}\n{}", self.left(), self.picture());
-            assert!(began.elapsed() < LONGEST, "it does not end: {}", said());
+            assert!(began.elapsed() < LONGEST, "the program did not end: {}", said());
             std::thread::sleep(Duration::from_millis(30));
         }
     }
@@ -189,7 +189,7 @@ fn a_panic_gives_the_terminal_back() {
     assert_eq!(
         modes.trim(),
         "0 0 1",
-        "the page is left, no mouse is caught, and the cursor is back"
+        "the alternate screen and the mouse must be released and the cursor shown"
     );
     let [before, after] =
         ["before", "after"].map(|name| std::fs::read_to_string(bench.path(name)).unwrap());

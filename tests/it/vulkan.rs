@@ -43,7 +43,7 @@ fn lavapipe_is_a_cpu_and_is_spared_large_products() {
     assert_eq!(of("1024x1024x1024")["outcome"], "skipped");
     assert!(
         of("1024x1024x1024")["why"].as_str().unwrap().contains("llvmpipe"),
-        "the driver is named"
+        "the reason must name the driver"
     );
     let small = ["--axis", "shape=1x8x12x12", "--axis", "kernel=8x3x3", "--axis", "dtype=f32"];
     let run = words("run convolution --backend vulkan --replicates 1 --runs 10 --json");

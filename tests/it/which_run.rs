@@ -302,7 +302,7 @@ fn a_tree_with_changes_is_not_judged_by_a_run_without_them() {
         refused[0]
     };
     let clean = measure();
-    assert!(!is_refused(&clean), "the id file is not tracked");
+    assert!(!is_refused(&clean), "an untracked id file must not count as a change");
     bench.write("source.rs", "two");
     assert!(is_refused(&clean));
     git(&["add", "source.rs"]);
@@ -310,12 +310,12 @@ fn a_tree_with_changes_is_not_judged_by_a_run_without_them() {
     let changed = measure();
     assert!(!is_refused(&changed));
     bench.write("source.rs", "three");
-    assert!(is_refused(&changed), "the changes are other ones");
+    assert!(is_refused(&changed), "a run of different changes must be refused");
     bench.write("source.rs", "one");
     assert!(is_refused(&changed));
     bench.write("source.rs", "two");
     bench.write("baselines/other/kept.json", "{ }");
-    assert!(!is_refused(&changed), "a baseline is no source");
+    assert!(!is_refused(&changed), "a baseline file must not count as a change");
 }
 
 #[test]

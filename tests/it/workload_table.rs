@@ -49,7 +49,7 @@ fn the_page_the_list_and_the_verbs_name_the_same_workloads() {
     assert_eq!(documented, native);
     let command = rusty_stack_bench::cli::command();
     for name in &documented {
-        assert!(command.find_subcommand(name).is_some(), "{name} is no verb");
+        assert!(command.find_subcommand(name).is_some(), "{name} is not a subcommand");
     }
 }
 
@@ -108,10 +108,10 @@ fn the_bench_of_gpus_measures_what_the_page_says_runs_on_gpus() {
     assert_eq!(
         skipped("cuda"),
         if cfg!(feature = "cuda") { on_gpus.clone() } else { whole() },
-        "or named once"
+        "a missing build feature must be reported once"
     );
     if cfg!(feature = "rocm") {
-        assert_eq!(skipped("rocm"), on_gpus, "each benchmark says what it lacks");
+        assert_eq!(skipped("rocm"), on_gpus, "each benchmark must report what it lacks");
     }
     // A broken library fails each case, and the bench target exits with 1.
     let torn = Machine { broken: vec![BackendId::Rocm], ..machine };

@@ -246,7 +246,7 @@ mod tests {
         let error = WANTED.find(&absent).unwrap_err();
         assert!(
             error.why.contains("libx.so.12:") || error.why.contains("ELF"),
-            "it is no library: {error}"
+            "the error must say that the file is not a library: {error}"
         );
         let named = CudaPaths {
             explicit: vec![("RSB_X_LIBRARY", "/a/b.so".into())],

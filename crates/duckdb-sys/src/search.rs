@@ -129,7 +129,10 @@ mod tests {
         let beside = DuckdbPlaces { file: None, dir: Some(dir.path().to_owned()) };
         // If the system has the library, it is loaded instead.
         if let Err(error) = DuckdbLibrary::load_from(&beside) {
-            assert!(error.why.contains(&*file.to_string_lossy()), "what is there is told: {error}");
+            assert!(
+                error.why.contains(&*file.to_string_lossy()),
+                "the error must name the file found: {error}"
+            );
         }
         // An existing library that is not DuckDB.
         let other = DuckdbPlaces { file: Some("libc.so.6".into()), dir: None };

@@ -154,7 +154,7 @@ mod tests {
         assert!((facts.number("peak_tflops_fp16").unwrap() / 181.0 - 1.0).abs() < 5e-3);
         assert!(
             facts.get("gpu_memory_total_mb").is_some_and(serde_json::Value::is_null),
-            "unknown is null"
+            "an unknown value is null"
         );
         let half = case.results.iter().find(|peak| peak.text("dtype") == Some("f16")).unwrap();
         assert!((half.number("peak_tflops").unwrap() / 181.0 - 1.0).abs() < 5e-3);

@@ -179,6 +179,9 @@ mod tests {
             error.contains("`count` uses gungraun") && error.contains("--bench CMD"),
             "{error}"
         );
-        assert!(files(Ci::Github, Path::new(""), None).is_ok(), "no cargo project");
+        assert!(
+            files(Ci::Github, Path::new(""), None).is_ok(),
+            "a project without Cargo.toml is accepted"
+        );
     }
 }

@@ -233,7 +233,7 @@ mod tests {
 
     fn resolve_settings(args: &MeasureOptions, config: &Config) -> Settings {
         let Ok((_, settings)) = resolve(&[], None, args, config) else {
-            panic!("nothing is wrong with it")
+            panic!("the options must be valid")
         };
         settings
     }

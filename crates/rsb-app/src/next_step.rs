@@ -348,7 +348,11 @@ mod tests {
             first_hint(&slower, &dirty)
                 .is_some_and(|hint| hint.ends_with("\n  git diff aaaaaaaaaaaa"))
         );
-        assert_eq!(first_hint(&slower, &JudgedSides::default()), None, "nothing is known");
+        assert_eq!(
+            first_hint(&slower, &JudgedSides::default()),
+            None,
+            "no hint if nothing is known about the sides"
+        );
     }
 
     fn first_hint(result: &ComparisonResult, sides: &JudgedSides) -> Option<String> {

@@ -382,7 +382,7 @@ mod tests {
             assert_eq!(
                 (bind_near(all.path()), allowed_cpus()),
                 (Some(0), vec![last]),
-                "taken away stays so"
+                "CPUs removed earlier must not come back"
             );
             let elsewhere = gpu(&[("local_cpulist", "65000\n"), ("numa_node", "3\n")]);
             assert_eq!((bind_near(elsewhere.path()), allowed_cpus()), (None, vec![last]));

@@ -294,14 +294,18 @@ fn every_library_that_is_here_gives_the_same_products() {
         }
     }
     let count = |name: &str| tried.iter().filter(|&&provider| provider == name).count();
-    assert!(count("gemm") >= 16, "the crate does f64 and f32 in eight ways");
-    assert_eq!(count("native"), 32, "our own kernels do f32, f16, bf16 and i8 in eight ways");
+    assert!(count("gemm") >= 16, "the gemm crate supports f64 and f32 in eight variants each");
+    assert_eq!(
+        count("native"),
+        32,
+        "native kernels support f32, f16, bf16 and i8 in eight variants each"
+    );
     match count("onednn") {
         0 => test_needs::missing(
             "onednn",
             "`pip install onednn-cpu-gomp`, and set DNNLROOT to where its lib is",
         ),
-        several => assert!(several >= 8, "f32 in eight ways"),
+        several => assert!(several >= 8, "f32 in eight variants"),
     }
 }
 

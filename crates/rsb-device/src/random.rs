@@ -14,7 +14,7 @@ pub enum Distribution {
     Unit,
     /// Sine of the position, and cosine in every second buffer.
     Trigonometric,
-    /// [`CONSTANT`] everywhere.
+    /// `CONSTANT` everywhere.
     Constant,
 }
 

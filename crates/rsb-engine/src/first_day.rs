@@ -1,8 +1,8 @@
 //! The first day of a card: 16 checks in order, each with the values expected of this card.
 //!
-//! A check gathers evidence ([`EvidenceCollector`]: cases run by the usual workers, other programs,
-//! children of this program) and judges it ([`judge`]: pure). Most checks compare rates with a
-//! table of [`expected`] ranges. A value outside its range is worth a look but not a failure. A
+//! A check gathers evidence (`EvidenceCollector`: cases run by the usual workers, other programs,
+//! children of this program) and judges it (`judge`: pure). Most checks compare rates with a
+//! table of `expected` ranges. A value outside its range is worth a look but not a failure. A
 //! check fails if a case fails or a correctness check does not hold.
 
 mod child;

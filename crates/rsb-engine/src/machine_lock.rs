@@ -203,18 +203,21 @@ mod tests {
         let path = dir.path().join("lock");
         for first_ends_first in [true, false] {
             let (shared, first) = begins(&path);
-            assert!(!shared && !first.ends_joined(), "alone, whatever was before");
+            assert!(!shared && !first.ends_joined(), "a single run must not report an overlap");
             let (_, first) = begins(&path);
             let (shared, second) = begins(&path);
             assert!(shared);
             if first_ends_first {
                 assert!(first.ends_joined());
                 let (shared, third) = begins(&path);
-                assert!(shared, "the second is still there");
+                assert!(shared, "the second run must still hold its claim");
                 drop((second, third));
             } else {
                 drop(second);
-                assert!(first.ends_joined(), "although the other has gone");
+                assert!(
+                    first.ends_joined(),
+                    "the first run must report the overlap after the second has ended"
+                );
             }
         }
         let (shared, alone) = begins(&path);
@@ -253,7 +256,9 @@ mod tests {
     fn what_is_in_the_way_is_named_and_nobody_waits_for_it() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("elsewhere", dir.path().join("link")).unwrap();
-        let Err(error) = try_claim(&dir.path().join("link")) else { panic!("a link was followed") };
+        let Err(error) = try_claim(&dir.path().join("link")) else {
+            panic!("a symbolic link must be refused")
+        };
         assert!(error.to_string().contains("link"), "{error}");
         std::fs::write(dir.path().join("theirs"), "").unwrap();
         std::os::unix::fs::symlink("theirs", dir.path().join("to-theirs")).unwrap();

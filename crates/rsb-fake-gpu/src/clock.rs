@@ -46,8 +46,8 @@ mod tests {
         let mut clock = Clock::default();
         assert!(clock.begin(0.0) < 1000.0);
         clock.advance_host(1e6);
-        assert!(clock.begin(0.0) > 1e6, "on another stream too");
-        assert!(clock.begin(5e6) >= 5e6, "but not before the stream is free");
+        assert!(clock.begin(0.0) > 1e6, "a wait of the host delays every stream");
+        assert!(clock.begin(5e6) >= 5e6, "work must not begin before its stream is free");
     }
 
     #[test]

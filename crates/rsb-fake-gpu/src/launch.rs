@@ -244,7 +244,7 @@ mod tests {
         assert!(launch().input::<f32>(0, 17).is_err(), "beyond the block");
         assert!(launch().input::<f32>(1, 1).is_err(), "on another GPU");
         assert!(launch().input::<f32>(3, 1).is_err(), "not aligned");
-        assert!(launch().output::<f32>(4, 1).is_err(), "wild");
+        assert!(launch().output::<f32>(4, 1).is_err(), "an address outside any allocation");
         let mut overlapping = launch();
         overlapping.input::<f32>(0, 16).unwrap();
         assert!(overlapping.output::<f32>(2, 8).is_err());

@@ -93,7 +93,7 @@ fn nothing_goes_before_cu_init_nor_without_a_context() {
     let cuda = Cuda::load_from(&CudaPaths::only(&copy)).unwrap();
     let mut count = 0;
     assert_eq!(call!(cuda, cuDeviceGetCount(&raw mut count)), error::NOT_INITIALIZED);
-    assert_eq!(call!(cuda, cuInit(1)), error::INVALID_VALUE, "no flag is known");
+    assert_eq!(call!(cuda, cuInit(1)), error::INVALID_VALUE, "cuInit must reject flags");
     assert_eq!(call!(cuda, cuInit(0)), 0);
     let mut address = 0;
     assert_eq!(call!(cuda, cuMemAlloc_v2(&raw mut address, 64)), INVALID_CONTEXT);
@@ -101,7 +101,7 @@ fn nothing_goes_before_cu_init_nor_without_a_context() {
     assert_eq!(
         call!(cuda, cuMemAlloc_v2(&raw mut address, 64)),
         INVALID_CONTEXT,
-        "held is not current"
+        "a retained context is not current"
     );
     assert_eq!(call!(cuda, cuCtxSetCurrent(context)), 0);
     assert_eq!(call!(cuda, cuMemAlloc_v2(&raw mut address, 64)), 0);
@@ -110,11 +110,15 @@ fn nothing_goes_before_cu_init_nor_without_a_context() {
         let asks = scope.spawn(move || call!(cuda, cuMemFree_v2(address)));
         asks.join().unwrap()
     });
-    assert_eq!(elsewhere, INVALID_CONTEXT, "each thread has its own");
+    assert_eq!(elsewhere, INVALID_CONTEXT, "each thread has its own current context");
     assert_eq!(call!(cuda, cuDevicePrimaryCtxRelease_v2(0)), 0);
     assert_eq!(call!(cuda, cuMemFree_v2(address)), CONTEXT_IS_DESTROYED);
-    assert_eq!(call!(cuda, cuDevicePrimaryCtxRelease_v2(0)), INVALID_CONTEXT, "once too often");
-    assert_eq!(call!(cuda, cuCtxSetCurrent(context)), INVALID_CONTEXT, "it is gone");
+    assert_eq!(
+        call!(cuda, cuDevicePrimaryCtxRelease_v2(0)),
+        INVALID_CONTEXT,
+        "released once too often"
+    );
+    assert_eq!(call!(cuda, cuCtxSetCurrent(context)), INVALID_CONTEXT, "the context is destroyed");
 }
 
 #[test]
@@ -161,19 +165,35 @@ fn what_is_no_memory_and_no_handle_is_a_status() {
     assert_eq!(host, [7; 100], "nothing was copied");
     assert_eq!(call!(cuda, cuMemcpyHtoDAsync_v2(block, host.as_ptr().cast(), 64, stream)), 0);
     let mut address = 0;
-    assert_eq!(call!(cuda, cuMemAlloc_v2(&raw mut address, 0)), error::INVALID_VALUE, "nothing");
+    assert_eq!(
+        call!(cuda, cuMemAlloc_v2(&raw mut address, 0)),
+        error::INVALID_VALUE,
+        "an allocation of zero bytes"
+    );
     assert_eq!(call!(cuda, cuMemAlloc_v2(&raw mut address, usize::MAX)), error::OUT_OF_MEMORY);
     assert_eq!(
         call!(cuda, cuMemAllocManaged(&raw mut address, 64, 0)),
         error::INVALID_VALUE,
-        "no flag"
+        "no attach flag given"
     );
-    assert_eq!(call!(cuda, cuMemFree_v2(pinned as u64)), error::INVALID_VALUE, "the host's");
-    assert_eq!(call!(cuda, cuMemFreeHost(block as *mut c_void)), error::INVALID_VALUE, "the GPU's");
+    assert_eq!(
+        call!(cuda, cuMemFree_v2(pinned as u64)),
+        error::INVALID_VALUE,
+        "host memory freed as device memory"
+    );
+    assert_eq!(
+        call!(cuda, cuMemFreeHost(block as *mut c_void)),
+        error::INVALID_VALUE,
+        "device memory freed as host memory"
+    );
     assert_eq!(call!(cuda, cuMemFreeHost(pinned)), 0);
-    assert_eq!(call!(cuda, cuMemFree_v2(block + 8)), error::INVALID_VALUE, "not its beginning");
+    assert_eq!(
+        call!(cuda, cuMemFree_v2(block + 8)),
+        error::INVALID_VALUE,
+        "an address inside the block"
+    );
     assert_eq!(call!(cuda, cuMemFree_v2(block)), 0);
-    assert_eq!(call!(cuda, cuMemFree_v2(block)), error::INVALID_VALUE, "twice");
+    assert_eq!(call!(cuda, cuMemFree_v2(block)), error::INVALID_VALUE, "freed twice");
     assert_eq!(call!(cuda, cuStreamDestroy_v2(stream)), 0);
     assert_eq!(call!(cuda, cuStreamSynchronize(stream)), INVALID_HANDLE);
     assert_eq!(call!(cuda, cuEventDestroy_v2(0x10 as *mut _)), INVALID_HANDLE);
@@ -224,7 +244,7 @@ fn a_kernel_runs_by_itself_and_in_a_graph_and_takes_time() {
     assert_eq!(
         call!(cuda, cuEventElapsedTime(&raw mut ms, before, after)),
         INVALID_HANDLE,
-        "never recorded"
+        "the events were never recorded"
     );
     assert_eq!(call!(cuda, cuEventRecord(before, stream)), 0);
     assert_eq!(launch(64, 0), 0);
@@ -238,7 +258,7 @@ fn a_kernel_runs_by_itself_and_in_a_graph_and_takes_time() {
     assert_eq!(call!(cuda, cuStreamBeginCapture_v2(stream, 1)), 0);
     assert_eq!(call!(cuda, cuMemsetD8Async(from, 6, 64, stream)), 0);
     assert_eq!(launch(64, 0), 0);
-    assert_eq!(call!(cuda, cuStreamSynchronize(stream)), 900, "it is being captured");
+    assert_eq!(call!(cuda, cuStreamSynchronize(stream)), 900, "the stream is being captured");
     let mut graph = null_mut();
     assert_eq!(call!(cuda, cuStreamEndCapture(stream, &raw mut graph)), 0);
     let executable = get!(cuda, cuGraphInstantiateWithFlags(null_mut(), graph, 0));

@@ -101,7 +101,7 @@ fn what_is_no_memory_and_no_handle_is_a_status() {
     assert_eq!(call!(hip, hipMalloc(null_mut(), 64)), error::INVALID_VALUE);
     assert_eq!(call!(hip, hipMalloc(&raw mut block, usize::MAX)), error::OUT_OF_MEMORY);
     assert_eq!(call!(hip, hipFree(block)), 0);
-    assert_eq!(call!(hip, hipFree(block)), error::INVALID_VALUE, "twice");
+    assert_eq!(call!(hip, hipFree(block)), error::INVALID_VALUE, "freed twice");
     for stream in [0x10, 0x1234] {
         assert_ne!(call!(hip, hipStreamSynchronize(stream as *mut _)), 0);
         assert_ne!(call!(hip, hipStreamDestroy(stream as *mut _)), 0);

@@ -15,7 +15,7 @@ fn check(device: &dyn Device, providers: &[Option<&str>]) {
     for provider in providers {
         assert!(
             reports.iter().any(|report| report.provider.as_deref() == *provider),
-            "{provider:?} did nothing"
+            "provider {provider:?} was never used"
         );
     }
 }

@@ -2,7 +2,7 @@
 //! that made a case slower. For this program, and for any other project with benchmarks.
 //!
 //! Functions start at cache lines in every build: set by `.cargo/config.toml` for builds of the
-//! user, and by [`cargo`] for both revisions.
+//! user, and by `cargo` for both revisions.
 
 mod added_benches;
 mod against;

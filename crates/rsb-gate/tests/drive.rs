@@ -158,7 +158,7 @@ fn drive() {
             .judge(std::slice::from_ref(&before.run), std::slice::from_ref(&after.run))
             .verdict
             .is_decided(),
-        "simulated figures are never judged"
+        "simulated values must not be judged"
     );
     let [fast, slow] = [&before.run, &after.run].map(as_measured);
     let result = judge.judge(std::slice::from_ref(&fast), std::slice::from_ref(&slow));

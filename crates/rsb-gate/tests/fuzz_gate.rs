@@ -508,7 +508,10 @@ fn a_case_that_became_bad_never_ends_green_whatever_became_of_the_files() {
         ends[3],
         ends[4],
     );
-    assert!(ends[2] > 0 && ends[3] > 0 && ends[4] > 0, "every end but green is seen: {ends:?}");
+    assert!(
+        ends[2] > 0 && ends[3] > 0 && ends[4] > 0,
+        "exit codes 2, 3 and 4 must all occur: {ends:?}"
+    );
 }
 
 /// Checks the premise: without a change, and without a bad case, the files pass.

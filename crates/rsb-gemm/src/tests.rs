@@ -80,6 +80,9 @@ fn every_kernel_of_this_cpu_computes_the_same_products() {
         names.push((kernel.name, dtype));
     }
     for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8] {
-        assert!(names.contains(&("native", dtype)), "plain code runs everywhere: {names:?}");
+        assert!(
+            names.contains(&("native", dtype)),
+            "the native kernel must run on every CPU: {names:?}"
+        );
     }
 }

@@ -1,5 +1,5 @@
 //! Code shared by the AMD and NVIDIA backends: one set of kernels, compiled at run time, planned,
-//! launched and timed in the same way. Each backend is a [`driver::Driver`]: the calls of its
+//! launched and timed in the same way. Each backend is a `driver::Driver`: the calls of its
 //! runtime, its compiler and its matrix product libraries.
 //!
 //! `plan` selects kernels from the table in [`catalog`] without accessing a device.

@@ -94,7 +94,7 @@ fn loads_in_loops(instructions: &[Instruction]) -> Vec<&str> {
             Some((jump.target.filter(|&target| target <= jump.address)?, jump.address))
         })
         .collect();
-    assert!(!loops.is_empty(), "no loop: {instructions:#?}");
+    assert!(!loops.is_empty(), "no loop found in {instructions:#?}");
     let is_looped =
         |one: &&Instruction| loops.iter().any(|(from, to)| (*from..=*to).contains(&one.address));
     let names =

@@ -36,8 +36,9 @@ fn contains(code: &[u8], text: &str) -> bool {
 
 /// Returns the targets of the table that `compiler` supports.
 fn targets(compiler: &CudaCompiler) -> Vec<&'static str> {
-    let release =
-        compiler.release().unwrap_or_else(|| panic!("no release: {}", compiler.identity()));
+    let release = compiler.release().unwrap_or_else(|| {
+        panic!("the compiler does not report its release: {}", compiler.identity())
+    });
     let mut known: Vec<&str> =
         known_targets().filter(|(_, has)| has.contain(release)).map(|(target, _)| target).collect();
     known.retain(|target| {

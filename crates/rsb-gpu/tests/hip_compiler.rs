@@ -16,9 +16,9 @@ const FAMILIES: [&str; 6] = ["gfx90a", "gfx1030", "gfx942", "gfx1100", "gfx950",
 fn compiler() -> Option<(HipCompiler, ToolkitRelease)> {
     match HipCompiler::load() {
         Ok(compiler) => {
-            let release = compiler
-                .release()
-                .unwrap_or_else(|| panic!("no release in {}", compiler.identity()));
+            let release = compiler.release().unwrap_or_else(|| {
+                panic!("the compiler does not report its release: {}", compiler.identity())
+            });
             Some((compiler, release))
         }
         Err(reason) => {

@@ -25,7 +25,7 @@ fn the_directory_holds_what_the_table_lists_and_nothing_else() {
     assert_eq!(files, listed);
     assert!(
         Module::ALL.iter().all(|module| !module.source().contains("#include")),
-        "no source pulls in another"
+        "no source may include another file"
     );
 }
 

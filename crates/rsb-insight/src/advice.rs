@@ -489,7 +489,7 @@ mod tests {
             ("all/oneapi", "1002:744c", 0),
             ("cache-hit-rate/cpu:0/1MiB", "1002:744c", 0),
         ] {
-            assert_eq!(advice_count(id, pci), advice, "{id} beside {pci}");
+            assert_eq!(advice_count(id, pci), advice, "{id} with {pci}");
         }
     }
 

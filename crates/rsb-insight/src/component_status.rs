@@ -316,7 +316,7 @@ mod tests {
         let change =
             rate_change(component, std::slice::from_ref(&matmul), &comparison_result(rows))
                 .unwrap();
-        assert!((change - 100.0).abs() < 1e-9, "half the time is twice the rate: {change}");
+        assert!((change - 100.0).abs() < 1e-9, "half the time must give twice the rate: {change}");
         assert_eq!(rate_change(component, &[matmul], &comparison_result(Vec::new())), None);
     }
 

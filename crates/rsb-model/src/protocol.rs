@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(
             (slowed("pytorch"), slowed("pytorch=soon")),
             (2.0, 2.0),
-            "what is no factor changes nothing"
+            "an invalid factor must be ignored"
         );
     }
 }

@@ -326,7 +326,7 @@ mod tests {
         let held_back: Vec<usize> =
             (0..60).filter(|&index| snapshots[index]["throttle_reasons"] == "power").collect();
         assert_eq!(held_back, [35], "the counter grew at 70 s");
-        assert!(snapshots[1].get("gpu_clock_mhz").is_none(), "no sample tells it");
+        assert!(snapshots[1].get("gpu_clock_mhz").is_none(), "no sample has a clock");
         assert!(GpuTelemetry::of(&samples[..1]).series.is_empty());
     }
 
@@ -345,7 +345,7 @@ mod tests {
             assert_eq!(
                 (&snapshot[LOAD], &snapshot["gpu_power_w"]),
                 (&Json::Null, &0.0.into()),
-                "idle is no power"
+                "0 W must be kept, not treated as missing"
             );
             assert!(
                 snapshot["timestamp"].is_string()
@@ -358,7 +358,11 @@ mod tests {
         assert!(course.snapshots()[0]["absent"].as_str().unwrap().contains("version 9.9"));
         course.series.remove(LOAD);
         course.series.remove("absent");
-        assert_eq!(course.snapshots()[0].get(LOAD), Some(&Json::Null), "an older record");
+        assert_eq!(
+            course.snapshots()[0].get(LOAD),
+            Some(&Json::Null),
+            "an older record without the series"
+        );
         samples[1].utilization_percent = Some(0.0);
         assert_eq!(GpuTelemetry::of(&samples).snapshots()[1]["absent"], Json::Null);
     }

@@ -185,11 +185,11 @@ mod tests {
         after(root.path(), 0);
         let ago = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
         let still = CpuPowerWatch { begun: ago, ..begin(root.path()) };
-        assert_eq!(still.end(), None, "no counter moved");
+        assert_eq!(still.end(), None, "no power if no counter moved");
         let mut late = begin(root.path());
         after(root.path(), 1);
         late.look(Duration::from_secs(1));
-        assert_eq!(late.energy_uj, None, "a kilowatt would have gone round");
+        assert_eq!(late.energy_uj, None, "the counter may have wrapped at a kilowatt");
         let gone = CpuPowerWatch { begun: ago, ..begin(root.path()) };
         std::fs::remove_file(root.path().join("class/powercap/intel-rapl:0/energy_uj")).unwrap();
         assert_eq!(gone.end(), None);

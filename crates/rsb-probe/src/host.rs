@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(tree.host().line("/etc"), None, "a directory");
         assert_eq!(tree.host().line("/etc/b").as_deref(), Some("x"));
         let only = Host::sysfs_only(tree.path("sys"));
-        assert_eq!(only.line("/etc/b"), None, "outside of the tree given");
+        assert_eq!(only.line("/etc/b"), None, "a path outside the given tree must not be read");
         assert_eq!(only.number::<u32>("/sys/a"), Some(12));
         assert_eq!(hexadecimal("0x1002\n"), Some(0x1002));
     }
@@ -260,7 +260,7 @@ mod tests {
             (refusal(&tree.path("sys/none")), refusal(&tree.path("sys/a/none"))),
             (None, None)
         );
-        assert!(refusal(&tree.path("sys/dir")).is_some(), "a directory is there and is no file");
+        assert!(refusal(&tree.path("sys/dir")).is_some(), "a directory cannot be read as a file");
     }
 
     #[test]

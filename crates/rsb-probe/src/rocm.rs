@@ -135,7 +135,7 @@ mod tests {
             ("opt/rocm/core-10.0/lib/libamdhip64.so.7", ""),
         ];
         let tree = Tree::new(&files);
-        assert_eq!(versions(&tree), ["10.0.0", "7.14.0"], "a tarball has no links");
+        assert_eq!(versions(&tree), ["10.0.0", "7.14.0"], "a tarball install, without links");
         // Links created by the packages; the version in use is 7.14.
         std::os::unix::fs::symlink("core-7.14", tree.path("opt/rocm/core")).unwrap();
         std::os::unix::fs::symlink("core-7.14/lib", tree.path("opt/rocm/lib")).unwrap();

@@ -244,7 +244,7 @@ fn a_part_with_both_trees_is_one_device() {
     assert_eq!((gpu.max_mhz, gpu.render_node.as_deref()), (Some(2900.0), Some("renderD128")));
     assert_eq!((gpu.vram_gb, gpu.memory.shared_gb), (Some(0.536_870_912), Some(16.441_004_032)));
     assert_eq!((gpu.memory.kind, gpu.memory.width_bits), (None, Some(128)));
-    assert_eq!(gpu.memory_bandwidth_gb_s, None, "the kind of the CPU's memory is not told");
+    assert_eq!(gpu.memory_bandwidth_gb_s, None, "the type of the CPU's memory is not reported");
     let cache =
         |level, kind, kib: u64, count| GpuCache { level, kind, size_bytes: kib << 10, count };
     let expected = [
@@ -261,7 +261,7 @@ fn a_part_with_both_trees_is_one_device() {
         (found.temperature_c.edge, found.power_w, found.sclk_mhz),
         (Some(38.0), Some(9.087), Some(848.0))
     );
-    assert_eq!(found.mclk_mhz, Some(836.0), "only gpu_metrics tells");
+    assert_eq!(found.mclk_mhz, Some(836.0), "only gpu_metrics reports the memory clock");
     assert_eq!(
         (found.throttle_reasons, found.throttle_counters.get("fast power limit")),
         (None, Some(&92_382))
@@ -274,7 +274,7 @@ fn nodes_of_the_kfd_alone() {
     let layout = [("testdata/topo-mi210-xgmi-pcie", "class/kfd/kfd/topology")];
     let Some(tree) = tree("kfd/kfd-topo-mi210-xgmi-pcie.tgz", &layout) else { return };
     let found = probe(&tree);
-    assert_eq!(found.len(), 8, "the two nodes of CPUs are no devices");
+    assert_eq!(found.len(), 8, "the two CPU nodes must not be listed");
     for gpu in &found {
         assert_eq!(
             (gpu.name.as_deref(), gpu.pci_id.as_deref()),
@@ -300,10 +300,14 @@ fn nodes_of_the_kfd_alone() {
         let mut met: Vec<u32> =
             near.iter().chain(&far).map(|link| link.0).chain([gpu.index]).collect();
         met.sort_unstable();
-        assert_eq!(met, (0..8).collect::<Vec<_>>(), "every GPU is reached once");
+        assert_eq!(
+            met,
+            (0..8).collect::<Vec<_>>(),
+            "each GPU must be linked to every other GPU once"
+        );
         assert!(
             gpu.links.iter().any(|link| link.peer.is_none() && link.gb_s == Some(32.0)),
-            "and the CPU"
+            "each GPU must be linked to the CPU"
         );
     }
     let addresses: Vec<_> = found.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
@@ -352,5 +356,5 @@ fn the_table_agrees_with_rocminfo() {
         assert!(gpu.name.is_some_and(|name| name.starts_with(&value(agent, "Marketing Name"))));
         seen += 1;
     }
-    assert_eq!(seen, 4, "four accelerators beside the CPUs");
+    assert_eq!(seen, 4, "the capture has four accelerators besides the CPUs");
 }

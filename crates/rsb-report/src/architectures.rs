@@ -8,32 +8,32 @@ use crate::label::group_by_key;
 use crate::table::{Cell, Column, Table};
 
 const HEAD: &str = "\
-# Architectures of AMD's, NVIDIA's and Intel's GPUs
+# GPU architectures of AMD, NVIDIA and Intel
 
 <!-- Generated from crates/rsb-model/src/architecture/table.rs by `cargo xtask codegen`. -->
 
-Operations per clock of each instruction set. A peak is compute units × operations per unit and clock × clock; a
-multiply-add counts as two operations. The engine `sparse` is the matrix unit if two of every four elements of A are zero:
-they count as if they were multiplied, as in data sheets. bf8 is e5m2, fp8 e4m3, fp6 e2m3 and fp4 e2m1. `gpu-capability` prints
-the dense peaks of the GPUs of this machine.
+Operations of each instruction set per clock. Peak = compute units × operations of a unit per
+clock × clock; a multiply-add counts as two operations. `gpu-capability` prints the dense peaks of
+the installed GPUs.
 
-Notes:
-
-- The clock is the highest that the driver lists. Power and heat keep real clocks below it. RDNA boards also run above it: their
-  peak is at the highest of the listed clock, the boost clock below and the last line of `pp_dpm_sclk`, and the record has the
-  clock and its source (`peak_clock_mhz`, `peak_clock_source`). A result above the peak at the listed clock has a note.
-- A rate of the vector unit assumes its best instructions: packed on CDNA 2, dual-issued on RDNA 3 and 4, dot products
-  for integers. Code without them reaches half or less.
-- On NVIDIA GPUs, a compute unit is a streaming multiprocessor and a wavefront is a warp. Data sheets assume a lower clock
-  for tensor cores than the highest that the driver lists (H100 SXM: 1830 MHz, 1980 MHz), so a peak here is higher than
-  theirs by that ratio. GeForce GPUs sum products of f16, bf16, tf32, fp8 and bf8 in f32 at half the rate shown, and are compared with
-  that half; i8, i4 and fp4 keep their rate, as do all types on professional GPUs.
-- On sm\\_100 and sm\\_103 the instruction `mma` reaches only a part of the rates other than f64. `tensor-core`, which uses it, reports no
-  share of them.
-- On Intel GPUs, a compute unit is a Xe core. They are used through OpenCL and Vulkan, and only `gpu-capability` shows their peaks.
-- *Compiler since* is the first release whose runtime compiler (hiprtc, NVRTC) is known to support the target. CUDA 12.9
-  is the last that supports targets before sm\\_75.
-- An architecture that is not in the table has no peak: results are shown without one, with the reason.
+- **Engines.** `sparse` is the matrix unit if two of every four elements of A are zero; they count
+  as multiplied, as in data sheets. Vector rates assume the best instructions (packed on CDNA 2,
+  dual-issued on RDNA 3 and 4, dot products for integers); other code reaches half or less.
+- **Types.** bf8 is e5m2, fp8 e4m3, fp6 e2m3, fp4 e2m1.
+- **Clock.** The highest that the driver lists. On RDNA boards the highest of that, the boost
+  clock below and the last line of `pp_dpm_sclk` (`peak_clock_mhz`, `peak_clock_source`). A result
+  above the peak at the listed clock has a note. Power and heat keep real clocks lower.
+- **NVIDIA.** A compute unit is a streaming multiprocessor, a wavefront a warp. Data sheets assume
+  a lower clock for tensor cores (H100 SXM: 1830 MHz, driver 1980 MHz), so peaks here are higher.
+  GeForce GPUs sum f16, bf16, tf32, fp8 and bf8 products in f32 at half the rate shown and are
+  compared with that half; i8, i4, fp4 and professional GPUs keep the full rate. On sm\\_100 and
+  sm\\_103 `mma` reaches only part of the rates other than f64, so `tensor-core` reports no share
+  of them.
+- **Intel.** A compute unit is an Xe core, reached through OpenCL and Vulkan. Only
+  `gpu-capability` shows these peaks.
+- **Compiler since** is the first release whose runtime compiler (hiprtc, NVRTC) generates code
+  for the target. CUDA 12.9 is the last for targets before sm\\_75.
+- An architecture that is not in the table has no peak, and results give the reason.
 ";
 
 /// Returns the whole page as Markdown.
@@ -116,14 +116,22 @@ fn rates() -> Table {
 }
 
 fn tiles() -> Table {
-    let mut table = Table::new(["targets", "type", "engine", "tiles"].map(Column::left));
+    let mut table = Table::new(["targets", "types", "engine", "tiles"].map(Column::left));
     for (targets, row) in alike() {
+        // Types of one engine with the same tiles share a row.
+        let mut rows: Vec<(Vec<String>, Engine, String)> = Vec::new();
         for Rate { dtype, tiles, engine, .. } in
             row.rates.iter().filter(|rate| rate.engine != Engine::Vector)
         {
             let shown: Vec<String> = tiles.iter().map(|[m, n, k]| format!("{m}×{n}×{k}")).collect();
-            let named =
-                [targets.clone(), dtype.to_string(), engine.as_str().to_owned(), shown.join(", ")];
+            let shown = shown.join(", ");
+            match rows.iter_mut().find(|known| known.1 == *engine && known.2 == shown) {
+                Some(known) => known.0.push(dtype.to_string()),
+                None => rows.push((vec![dtype.to_string()], *engine, shown)),
+            }
+        }
+        for (types, engine, shown) in rows {
+            let named = [targets.clone(), types.join(", "), engine.as_str().to_owned(), shown];
             table.push(named.map(Cell::from));
         }
     }

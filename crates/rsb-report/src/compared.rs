@@ -164,7 +164,7 @@ mod tests {
             markdown.contains("verdicts do not depend on them")
                 && markdown.contains("  - Welch's t: t(4.23) = 3.02")
         );
-        assert_eq!(text(&shown[1..], Style::PLAIN), "", "nothing without statistics");
+        assert_eq!(text(&shown[1..], Style::PLAIN), "", "no text without statistics");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub enum GateFormat {
     /// Markdown for a comment on a pull request. Begins with [`MARKER`], so that one comment can be
     /// updated in place.
     Markdown,
-    /// JUnit XML for CI servers: one test per comparison.
+    /// `JUnit` XML for CI servers: one test per comparison.
     Junit,
     /// SARIF 2.1.0, for code scanning.
     Sarif,

@@ -115,7 +115,7 @@ fn missing_backends(absent: &[&str], rows: &[&CaseRow], detail: Detail) -> Table
             .filter(|row| row.backend == *backend)
             .filter_map(|row| row.missing.as_ref())
             .collect();
-        // Benchmarks that never run on the backend have specific reasons, which fewer rows share.
+        // The most common reason is the backend's own; benchmarks that never run on it have others.
         let most_common = reasons
             .iter()
             .rev()

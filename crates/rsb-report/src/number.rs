@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(
             format_left(seconds(0), 1, 10),
             None,
-            "nothing is known before the first step is done"
+            "the time left is unknown before the first step is done"
         );
         assert_eq!(format_left(seconds(20), 3, 10).as_deref(), Some("80 s left"));
         assert_eq!(format_left(seconds(121), 2, 2).as_deref(), Some("3 min left"));

@@ -84,10 +84,10 @@ mod tests {
             assert_ne!(
                 dark(mark, "normal"),
                 dark("\u{4e2d}", "normal"),
-                "{mark} is the box of what the font lacks"
+                "{mark} is drawn as the box for a missing glyph"
             );
         }
-        assert!(dark("GB/s", "bold") > dark("GB/s", "normal"), "titles are bold");
+        assert!(dark("GB/s", "bold") > dark("GB/s", "normal"), "bold text must be darker");
     }
 
     #[test]

@@ -379,7 +379,7 @@ fn hostile_text_reaches_no_reader() {
         !markdown.contains("<script") && !markdown.contains("<img") && !markdown.contains('\x1b'),
         "{markdown}"
     );
-    assert_eq!(markdown.matches("\n# ").count(), 0, "no heading but the first");
+    assert_eq!(markdown.matches("\n# ").count(), 0, "only the first heading is of level 1");
     let columns: Vec<usize> = markdown
         .lines()
         .filter(|line| line.starts_with('|'))

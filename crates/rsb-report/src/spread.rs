@@ -58,7 +58,11 @@ mod tests {
             ["gflops", "latency_ns", "occupancy_percent"].map(|name| Field::find(name).unwrap());
         assert_eq!(spread_of(&result, gflops, 10.0).unwrap().values, [5.0, 10.0, 20.0]);
         assert_eq!(spread_of(&result, latency, 10.0).unwrap().values, [5.0, 10.0, 20.0]);
-        assert_eq!(spread_of(&result, occupancy, 10.0), None, "no time tells it");
+        assert_eq!(
+            spread_of(&result, occupancy, 10.0),
+            None,
+            "occupancy does not follow from the times"
+        );
         result.samples.clear();
         assert_eq!(spread_of(&result, gflops, 10.0), None);
     }

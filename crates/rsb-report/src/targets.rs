@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn what_others_achieved_stands_beside_a_target_that_has_it() {
         let mut all = checks(&[Some(true), Some(false)]);
-        assert!(!markdown(&all).contains("elsewhere"), "no empty column");
+        assert!(!markdown(&all).contains("elsewhere"), "an empty column must be left out");
         all[1].reference = Some("28.4 GB/s".to_owned());
         let page = markdown(&all);
         assert!(page.contains("elsewhere") && page.contains("28.4 GB/s"), "{page}");

@@ -110,7 +110,10 @@ mod tests {
         }
         for (count, limit) in beyond.into_iter().zip(limits) {
             let (found, promised) = (f64::from(count) / f64::from(tries), least_above(limit, 4.0));
-            assert!((found - promised).abs() < 0.01, "above {limit}: {found}, promised {promised}");
+            assert!(
+                (found - promised).abs() < 0.01,
+                "share above {limit}: found {found}, expected {promised}"
+            );
         }
     }
 

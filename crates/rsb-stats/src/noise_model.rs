@@ -313,7 +313,7 @@ mod tests {
         let found: Vec<ProcessSpread> = spreads(&residuals).into_iter().flatten().collect();
         let near =
             found.iter().filter(|spread| (0.015..0.03).contains(&spread.scale.sqrt())).count();
-        assert!(near >= 190, "{near} of {} lie near 2 %", found.len());
+        assert!(near >= 190, "only {near} of {} estimates are near 2 %", found.len());
         assert!(found.iter().filter(|spread| spread.degrees_of_freedom > 10.0).count() >= 190);
     }
 

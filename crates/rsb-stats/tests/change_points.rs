@@ -57,7 +57,7 @@ fn a_lone_last_run_is_suspected_and_not_a_change() {
         assert_eq!((suspected.index, suspected.points), (39, 1));
         let [alert] = found.alerts.as_slice() else { panic!("{:?}", found.alerts) };
         assert_eq!((alert.basis, alert.direction.as_str()), (AlertBasis::Suspected, direction));
-        assert_ne!(alert.severity, Severity::Critical, "one run proves nothing");
+        assert_ne!(alert.severity, Severity::Critical, "one run must not give a critical alert");
         assert!(
             alert.description.starts_with("suspected") && alert.message.contains("gemm"),
             "{alert:?}"
@@ -180,7 +180,11 @@ fn autocorrelated_noise_is_no_staircase() {
 #[test]
 fn few_points_gaps_ties_and_constants_behave() {
     let steps: Vec<f64> = (0..40).map(|at| if at < 20 { 10.0 } else { 11.0 }).collect();
-    assert_eq!(places(&steps, ChangeMethod::Auto), [20], "without noise every change is one");
+    assert_eq!(
+        places(&steps, ChangeMethod::Auto),
+        [20],
+        "without noise, every change is a change point"
+    );
     let ties: Vec<f64> = (0..60).map(|at| if at % 7 == 3 { 11.0 } else { 10.0 }).collect();
     let levels: Vec<Vec<f64>> =
         vec![vec![], vec![1.0], vec![1.0, 2.0], vec![5.0; 5], vec![0.0; 40], vec![1e300; 12], ties];

@@ -37,13 +37,13 @@ fn compared(before: BenchmarkResult, after: BenchmarkResult) -> Option<Compariso
     let judged = gate(before, after, &Policy::default(), &[], now());
     assert!(
         judged.comparisons.iter().all(|row| row.statistics.is_none()),
-        "the gate itself adds none"
+        "the gate itself must not add statistics"
     );
     let shown = with_statistics(judged.clone(), before, after);
     assert_eq!(
         (shown.verdict, &shown.summary),
         (judged.verdict, &judged.summary),
-        "no verdict follows from them"
+        "statistics must not change the verdict"
     );
     shown.comparisons.first().and_then(|row| row.statistics.as_deref().cloned())
 }

@@ -166,7 +166,7 @@ fn a_regression_beside_a_slower_gpu_says_machine_first_and_stays_one() {
         assert_eq!(
             (row.verdict, exit_code(&result)),
             (Verdict::Regressed, 3),
-            "the verdict stays: {row:?}"
+            "the verdict must stay: {row:?}"
         );
         let noted =
             result.notes.first().is_some_and(|note| note.code == ComparisonNoteCode::MachineState);

@@ -105,7 +105,7 @@ fn one_run_a_side_gives_no_false_alarm_and_still_finds_half() {
     let quiet = rates(16, 200, 1, (0, 1.0));
     assert!(quiet.suites <= 0.05 && quiet.median_worse <= 0.005, "{quiet:?}");
     let slow = rates(17, 50, 1, (10, 1.5));
-    assert!(slow.regressed >= 0.95, "up to half of the cases may have changed: {slow:?}");
+    assert!(slow.regressed >= 0.95, "changes in up to half of the cases must be found: {slow:?}");
 }
 
 /// Builds three runs per side of twelve cases, one of which takes `factor` times as long. A share
@@ -174,7 +174,10 @@ fn three_runs_on_a_busy_machine_tell_a_fifth_from_nothing() {
                 && told.wrong <= 4,
             "{told:?}"
         );
-        assert!(told.median_worse <= 100, "what only the median doubts: {told:?}");
+        assert!(
+            told.median_worse <= 100,
+            "at most 100 cases may be undecided by the median alone: {told:?}"
+        );
     }
 }
 

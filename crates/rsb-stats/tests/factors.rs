@@ -130,5 +130,9 @@ fn a_baseline_with_frameworks_judges_a_run_without_them() {
         ]
     );
     assert_eq!(result.missing.iter().map(rsb_model::CaseId::as_str).collect::<Vec<_>>(), [torch]);
-    assert_eq!(exit_code(&result), 4, "what the baseline has and nobody measured has no verdict");
+    assert_eq!(
+        exit_code(&result),
+        4,
+        "a case of the baseline that was not measured has no verdict"
+    );
 }

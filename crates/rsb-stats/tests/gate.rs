@@ -147,7 +147,7 @@ fn what_the_baseline_skipped_is_not_expected() {
     );
     assert_eq!((result.comparisons.len(), exit_code(&result)), (1, 0));
     let result = compared(before, vec![times(1.0), steady("copy", &BASE)], &Policy::default());
-    assert_eq!(result.new, [id("copy")], "measured for the first time");
+    assert_eq!(result.new, [id("copy")], "a case measured for the first time is new");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_case_that_some_of_the_runs_lack_has_no_verdict_and_they_are_named() {
             None => assert_eq!(
                 exit_code(&result),
                 0,
-                "what a part of the baseline lacks is judged by the rest"
+                "a case that some baseline runs lack is judged by the others"
             ),
         }
     }
@@ -375,13 +375,17 @@ fn one_run_a_side_borrows_from_ten_cases() {
     let result = compared(suite(1.0, 9), suite(1.3, 9), &Policy::default());
     assert!(result.comparisons.iter().all(|c| c.reason_code == ReasonCode::TooFewSamples));
     let result = compared(suite(1.0, 10), suite(1.0, 10), &Policy::default());
-    assert_eq!(exit_code(&result), 0, "ratios that do not vary at all must not break it");
+    assert_eq!(exit_code(&result), 0, "ratios without any variance must be judged");
     let result = compared(suite(1.0, 12), suite(1.3, 12), &Policy::default());
     let regressed = result.comparisons.iter().filter(|c| c.verdict == Verdict::Regressed).count();
     assert!(
         result.comparisons[0].reason.ends_with("one process per side: repeat it with replicates")
     );
-    assert_eq!(regressed, 12, "a shift that all share is not taken out: {:#?}", result.comparisons);
+    assert_eq!(
+        regressed, 12,
+        "a slowdown of all cases must not be removed: {:#?}",
+        result.comparisons
+    );
 }
 
 #[test]
@@ -432,7 +436,7 @@ fn figures_that_do_not_vary_are_compared_by_value() {
         ]
     );
     let result = compared(vec![case(1e-7, 100.0)], vec![times(1.0)], &Policy::default());
-    assert_eq!(exit_code(&result), 4, "a metric that vanished has no verdict");
+    assert_eq!(exit_code(&result), 4, "a metric that disappeared has no verdict");
     let null = BenchmarkResult { results: vec![fields(f64::NAN, 100.0)], ..times(1.0) };
     let result = compared(vec![case(1e-7, 100.0)], vec![null], &Policy::default());
     check(&result.comparisons[2], Verdict::Inconclusive, ReasonCode::Unreadable);
@@ -515,7 +519,11 @@ fn instructions_are_compared_by_value_where_one_thing_counted_them() {
         );
     }
     let result = compared(vec![times(1.0)], vec![thousand()], &Policy::default());
-    assert_eq!(result.comparisons.len(), 1, "what the baseline never promised is not asked for");
+    assert_eq!(
+        result.comparisons.len(),
+        1,
+        "a metric that the baseline lacks must not be required"
+    );
 }
 
 #[test]
@@ -735,6 +743,10 @@ fn a_slower_time_counts_when_later_pairs_repeat_it() {
         assert!(row.reason.contains(reason), "{later} {pairs}: {}", row.reason);
         assert_eq!(exit_code(&result), code, "{later} {pairs}");
         assert_eq!(row.reason_code == ReasonCode::NotRepeated, code == 4);
-        assert_eq!(exit_code(&judge(29 + pairs)), 4, "nothing was measured after it");
+        assert_eq!(
+            exit_code(&judge(29 + pairs)),
+            4,
+            "without pairs after the first call there is no verdict"
+        );
     }
 }

@@ -123,7 +123,7 @@ fn one_fast_repeat_of_a_clearly_slow_run_is_not_green() {
         slow.reason
     );
     let twice = judged(&stored(50), &[], &[newest(1.25), repeat("second"), repeat("third")]);
-    assert_eq!(exit_code(&twice), 0, "most of them are as ever");
+    assert_eq!(exit_code(&twice), 0, "most runs are at the usual level");
 }
 
 #[test]
@@ -133,7 +133,11 @@ fn too_few_runs_are_no_verdict_and_the_sentence_counts_them() {
         assert_eq!(exit_code(&result), 4);
         assert!(of(&result, "gemm").reason.contains(words), "{}", of(&result, "gemm").reason);
     }
-    assert_eq!(exit_code(&judged(&[], &[], &[newest(1.0)])), 4, "nothing to compare is no verdict");
+    assert_eq!(
+        exit_code(&judged(&[], &[], &[newest(1.0)])),
+        4,
+        "without runs to compare there is no verdict"
+    );
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn first(samples: usize, before: &[Slow], slow: &[Slow]) -> (Comparison, u8) {
     assert_eq!(
         suspects(&result, &current).contains(&result.comparisons[0].id),
         doubted,
-        "pairs would settle it"
+        "only an undecided case must be a suspect"
     );
     assert_eq!(
         undecided_cases(&result, &current, AGAINST_BASELINE).contains(&result.comparisons[0].id),

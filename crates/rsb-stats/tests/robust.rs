@@ -65,7 +65,7 @@ proptest! {
         }
         for measured in before.iter().filter(|result| result.outcome == Outcome::Measured) {
             let told = compared.comparisons.iter().any(|comparison| comparison.id == measured.benchmark_id);
-            prop_assert!(told, "{} has no line", measured.benchmark_id);
+            prop_assert!(told, "{} is missing from the comparison", measured.benchmark_id);
         }
     }
 

@@ -43,7 +43,7 @@ fn a_run_without_gpus_owes_nothing_to_targets_for_gpus() {
     assert_eq!(
         (checks.len(), checks[0].passed),
         (1, None),
-        "a run with a GPU that lacks the case says so"
+        "a run with a GPU must report a target whose case it lacks"
     );
     for size in ["4KiB", "256MiB"] {
         let on_cpu = BenchmarkResult { device_type: Some(DeviceType::Cpu), ..on_gpu(size, 1.0) };

@@ -138,7 +138,7 @@ fn seconds_are_not_extrapolated_to_days() {
         short.r_squared.is_some() && short.alerts[0].description.contains("within less than a day"),
         "{short:?}"
     );
-    assert_eq!(long.slope_per_day, None, "39 steps of so many whole seconds are no whole day");
+    assert_eq!(long.slope_per_day, None, "39 steps rounded down to seconds are shorter than a day");
     assert!(every(DAY / 39 + 1).slope_per_day.is_some());
 }
 
@@ -155,5 +155,9 @@ fn points_may_come_in_any_order() {
     );
     assert!((found.r_squared.unwrap() - 1.0).abs() < 1e-12 && found.p_value.unwrap() < 1e-9);
     assert!((found.last_change_percent.unwrap() - 100.0 / 9.0).abs() < 1e-9);
-    assert_eq!(daily(&[0.0, 1.0]).last_change_percent, None, "against zero there is no percentage");
+    assert_eq!(
+        daily(&[0.0, 1.0]).last_change_percent,
+        None,
+        "a change from zero has no percentage"
+    );
 }

@@ -152,7 +152,10 @@ fn anomalies_are_far_by_both_measures() {
             .collect::<Vec<_>>(),
         [(15, None)]
     );
-    assert!(anomalies(&points(&[1.0, 900.0, 2.0]), 10, 2.5).is_empty(), "nothing to compare with");
+    assert!(
+        anomalies(&points(&[1.0, 900.0, 2.0]), 10, 2.5).is_empty(),
+        "too few points to compare with"
+    );
 }
 
 #[test]

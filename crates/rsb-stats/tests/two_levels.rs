@@ -58,7 +58,7 @@ fn two_levels_that_alternate_are_named_and_no_change() {
     assert_eq!(
         (step.two_levels, step.change_points.len()),
         (None, 1),
-        "levels that last are steps"
+        "levels that last are change points"
     );
 }
 
@@ -139,5 +139,5 @@ fn series_that_step_together_are_one_finding() {
     let ids: Vec<&str> = common.series.iter().map(|one| one.id.as_str()).collect();
     assert_eq!((common.direction.as_str(), ids), ("worse", vec!["a", "b", "c"]));
     all.remove(0);
-    assert!(trend(&all).common_changes.is_empty(), "two are no common cause");
+    assert!(trend(&all).common_changes.is_empty(), "two series are too few for a common change");
 }

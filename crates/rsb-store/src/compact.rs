@@ -1,6 +1,6 @@
 //! Compacting a run so that it is small enough to be committed.
 //!
-//! Each replicate of a case keeps at most [`SAMPLES_KEPT`] samples ([`Samples::thinned`]): floor,
+//! Each replicate of a case keeps at most [`SAMPLES_KEPT`] samples (`Samples::thinned`): floor,
 //! center and spread are preserved; the sample order and the farthest outliers are not.
 
 use rsb_model::record::EnvironmentSummary;

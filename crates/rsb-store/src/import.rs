@@ -331,7 +331,7 @@ mod tests {
         let table = mutations::sample(Format::NcclTests)
             .replace("host:7:7 [0] NCCL INFO comm ready\n", &row.repeat(50_000));
         let run = import_text(Path::new("f"), &table, None, Timestamp::UNIX_EPOCH).unwrap();
-        assert_eq!(run.counts().measured, 100_003, "each row of one size has an id of its own");
+        assert_eq!(run.counts().measured, 100_003, "rows of equal size must have different ids");
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
             for other in Format::ALL.into_iter().filter(|other| other != own) {
                 let read = import_text(Path::new("f"), text, Some(other), Timestamp::UNIX_EPOCH);
                 let measured = read.as_ref().map_or(0, |run| run.counts().measured);
-                assert_eq!(measured, 0, "{own} read as {other}");
+                assert_eq!(measured, 0, "a {own} file read as {other} must give no results");
             }
         }
     }

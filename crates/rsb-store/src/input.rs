@@ -202,7 +202,7 @@ mod tests {
         });
         assert_eq!(read_text(Path::new(&path)).unwrap(), "late");
         writer.join().unwrap();
-        assert_eq!(read_text(Path::new(&path)).unwrap(), "", "its writer is gone");
+        assert_eq!(read_text(Path::new(&path)).unwrap(), "", "a pipe without a writer is empty");
         assert_eq!(read_text(Path::new("/dev/null")).unwrap(), "");
     }
 

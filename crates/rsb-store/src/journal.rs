@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(
             store.run("x").unwrap().benchmarks,
             [measured_case("a", 3.0)],
-            "recovered alike"
+            "opening the store must recover the same cases"
         );
     }
 
@@ -385,11 +385,7 @@ mod tests {
         paths.dedup();
         times.sort();
         times.dedup();
-        assert_eq!(
-            (paths.len(), times.len(), runs.len()),
-            (8, 8, 8),
-            "none took the place of another"
-        );
+        assert_eq!((paths.len(), times.len(), runs.len()), (8, 8, 8), "no run may replace another");
     }
 
     /// Stores a run with an id that all runs share; returns its file.
@@ -482,6 +478,6 @@ mod tests {
         };
         assert_eq!(read_run(&rescued).unwrap(), expected);
         fs::remove_file(&runs).unwrap();
-        assert!(journal.finish(&finished).is_ok(), "it can be tried again");
+        assert!(journal.finish(&finished).is_ok(), "finishing must succeed when retried");
     }
 }

@@ -201,7 +201,7 @@ mod tests {
         }
         assert!(
             series.len() == 12 && store.series_of("case-1").unwrap().is_empty(),
-            "a part of a name is no case"
+            "a part of a name must not match a case"
         );
     }
 }

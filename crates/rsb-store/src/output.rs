@@ -75,7 +75,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), OutputError> {
 /// Writes `bytes` to `path` unchanged.
 ///
 /// # Errors
-/// As [`write`].
+/// As `write`.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
     write_parts(path, &[bytes])
 }

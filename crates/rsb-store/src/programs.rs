@@ -194,7 +194,7 @@ impl Programs {
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let hashes = names
             .filter(|name| is_hexadecimal(name, 64) && self.dir.join(name).join(&marker).exists());
-        // A build made twice may be kept twice, one of them damaged.
+        // A build may be stored under two hashes if it was made twice; one copy may be damaged.
         let mut why_not = ProgramUnavailable::Never;
         for hash in hashes {
             match self.open(&hash, &marker) {
@@ -398,7 +398,7 @@ mod tests {
         let error = programs.find(&run).unwrap_err().to_string();
         assert!(error.contains("its hash does not match") && error.contains("refresh"), "{error}");
         keep(&programs, &original, &run).unwrap();
-        assert!(programs.find(&run).is_ok(), "kept anew");
+        assert!(programs.find(&run).is_ok(), "a program kept again must be found");
     }
 
     fn mode(path: &Path) -> u32 {
@@ -424,7 +424,7 @@ mod tests {
         }
         assert!(
             matches!(programs.find(&run), Err(ProgramUnavailable::Never)),
-            "it was kept for no run"
+            "a program kept for a build must not be found for a run"
         );
         let path = programs.find_build("aaaa-release-1").unwrap().path().to_owned();
         fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
@@ -490,7 +490,7 @@ mod tests {
         let error = keep(&programs, &original, &run).unwrap_err().to_string();
         assert!(error.contains("it changed before"), "{error}");
         let left = programs.dir.join(run.program.as_deref().unwrap());
-        assert_eq!(fs::read_dir(left).unwrap().count(), 0, "no temporary file is left");
+        assert_eq!(fs::read_dir(left).unwrap().count(), 0, "no temporary file may remain");
     }
 
     #[test]

@@ -117,7 +117,7 @@ fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
     );
     let results =
         store.select("SELECT * FROM benchmark_results ORDER BY batch_size IS NULL", LIMIT).unwrap();
-    assert_eq!(results.rows.len(), 2, "what was measured");
+    assert_eq!(results.rows.len(), 2, "only measured results have rows");
     let expected = json!([
         "x/gemm/cpu:0",
         8,
@@ -180,12 +180,12 @@ fn named_questions_are_answered() {
         &store,
         &HistoryQuestion::Between { before: "1a2b3c4".to_owned(), after: other.to_owned() },
     );
-    assert_eq!(between.len(), 2, "two metrics of the case that both have");
+    assert_eq!(between.len(), 2, "two metrics of the case that both runs have");
     assert_eq!((&between[0][6], &between[0][7]), (&json!(3), &json!(1)));
     assert!(between[0][5].as_f64().unwrap() > 250.0, "{between:?}");
     store.save_comparison(&comparison("b-vs-a")).unwrap();
     let regressed = answer(&store, &HistoryQuestion::Regressed { since: moment(0) });
-    assert_eq!(regressed.len(), 0, "it has no rows");
+    assert_eq!(regressed.len(), 0, "a comparison without rows lists nothing");
 }
 
 fn answer(store: &Store, question: &HistoryQuestion) -> Vec<Vec<Value>> {
@@ -199,11 +199,15 @@ fn a_regression_that_was_judged_many_times_is_listed_once() {
     save_judgment(&store, 2, "a", "b", Verdict::Regressed);
     save_judgment(&store, 3, "a", "c", Verdict::Regressed);
     let listed = listed_regressions(&store);
-    assert_eq!(listed, ["comparison-3", "comparison-2"], "once for each run");
+    assert_eq!(listed, ["comparison-3", "comparison-2"], "each run must be listed once");
     save_judgment(&store, 4, "other", "b", Verdict::Regressed);
     save_judgment(&store, 5, "third", "b", Verdict::Unchanged);
     let listed = listed_regressions(&store);
-    assert_eq!(listed, ["comparison-4", "comparison-3"], "whatever the run was compared with");
+    assert_eq!(
+        listed,
+        ["comparison-4", "comparison-3"],
+        "each run must be listed once, whatever it was compared with"
+    );
     save_judgment(&store, 6, "a", "c", Verdict::Unchanged);
     assert_eq!(
         listed_regressions(&store),

@@ -143,7 +143,7 @@ fn a_trend_follows_the_figure_of_the_gate_and_an_export_the_record() {
     keep(&store, &Run { benchmarks: vec![case.clone(), impossible], ..run("x", 0) });
     let filter = SeriesFilter { metric: Some("time_ms".to_owned()), ..SeriesFilter::default() };
     let series = store.series(&filter).unwrap();
-    assert_eq!(series.len(), 1, "a figure that the gate refuses is no point");
+    assert_eq!(series.len(), 1, "a value that the gate refuses must not be a point");
     assert_eq!(Some(series[0].points[0].value), case.figure("time_ms"));
     assert!((series[0].points[0].value - 21.0).abs() < 1e-12);
     let rows = store
@@ -206,7 +206,11 @@ fn readers_read_while_a_writer_writes() {
     assert!(rows.next().unwrap().is_some());
     keep(&store, &Run { benchmarks: vec![measured_case("case-0", 1.0)], ..run("more", 60) });
     let sql = "SELECT count(*) FROM runs WHERE run_id = 'more'";
-    assert_eq!(store.select(sql, LIMIT).unwrap().rows, [[json!(1)]], "it is in the index");
+    assert_eq!(
+        store.select(sql, LIMIT).unwrap().rows,
+        [[json!(1)]],
+        "the new run must be in the index"
+    );
     assert!(rows.next().unwrap().is_some());
 }
 
@@ -233,7 +237,7 @@ fn a_prune_keeps_the_latest_the_newest_and_what_baselines_are_made_from() {
     let expected = ["run-000", "run-001", "run-003", "run-004", "run-005", "run-006"];
     assert_eq!((deleted, plan.kept), (expected.map(str::to_owned).to_vec(), 5));
     assert_eq!(plan.of_baselines.iter().map(|id| id.0.as_str()).collect::<Vec<_>>(), ["run-002"]);
-    assert_eq!(store.runs().unwrap().len(), 12, "a plan deletes nothing");
+    assert_eq!(store.runs().unwrap().len(), 12, "planning must not delete anything");
     let mut told = Vec::new();
     store.delete(&plan.deleted, |run| told.push(run.run_id.0.clone())).unwrap();
     assert_eq!(told, expected);
@@ -244,7 +248,7 @@ fn a_prune_keeps_the_latest_the_newest_and_what_baselines_are_made_from() {
     fs::write(dir.path().join("baselines").join("broken").join("x.json"), "").unwrap_or_default();
     let slug = fs::read_dir(dir.path().join("baselines")).unwrap().next().unwrap().unwrap().path();
     fs::write(slug.join("broken.json"), "{").unwrap();
-    assert!(baselines.run_ids().is_err(), "nobody knows what it was made from");
+    assert!(baselines.run_ids().is_err(), "a broken baseline hides the runs it was made from");
 }
 
 #[test]
@@ -309,7 +313,11 @@ fn damage_and_disagreement_are_found_and_repaired() {
             "{what}: {problems:?}"
         );
         let again = check::check(dir.path()).unwrap();
-        assert_eq!(again.problems.len(), problems.len(), "{what}: to look changes nothing");
+        assert_eq!(
+            again.problems.len(),
+            problems.len(),
+            "{what}: a check must not change anything"
+        );
         let repair = check::repair(dir.path()).unwrap();
         let is_damaged = problems.iter().any(|line| line.contains("is damaged"));
         let kept = dir.path().join("benchmarks.db.corrupt-1");
@@ -360,7 +368,7 @@ fn a_check_names_files_that_changed_clocks_that_went_back_and_a_newer_index() {
         (found.clock_jumps[0].0.0.as_str(), found.clock_jumps[0].1.0.as_str()),
         ("run-002", "back")
     );
-    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "run-002", "by time");
+    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "run-002", "the latest run by time");
     assert_eq!(store.last_in_sequence().unwrap().unwrap().0, "back");
     drop(store);
     let other = Connection::open(dir.path().join("benchmarks.db")).unwrap();
@@ -396,7 +404,7 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
         "duplicate run-002",
     ];
     let again = merge_all(&store, &from.path().join("runs"));
-    assert_eq!(again, expected, "a second time nothing is added");
+    assert_eq!(again, expected, "merging again must add nothing");
     // The same run with another id.
     let copy =
         Run { run_id: rsb_model::RunId("copy".to_owned()), ..theirs.run("run-001").unwrap() };
@@ -407,11 +415,11 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
     assert_eq!((taken.run_id.0.as_str(), taken.is_new), ("run-001", false));
     let ids: Vec<String> = store.runs().unwrap().into_iter().map(|run| run.run_id.0).collect();
     assert_eq!(ids, ["run-002", "run-001", "run-000", "back"]);
-    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "run-002", "by time");
+    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "run-002", "the latest run by time");
     assert_eq!(
         store.last_in_sequence().unwrap().unwrap().0,
         "run-000",
-        "the one that was measured here"
+        "the last run in sequence was measured here"
     );
     assert!(check::check(to.path()).unwrap().problems.is_empty());
     let series = store
@@ -420,7 +428,7 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
     let times: Vec<_> = series[0].points.iter().map(|point| point.timestamp).collect();
     assert!(times.is_sorted() && times.len() == 4, "{times:?}");
     let ids: HashSet<_> = series[0].points.iter().map(|point| point.run_id.clone()).collect();
-    assert_eq!(ids.len(), 4, "none twice");
+    assert_eq!(ids.len(), 4, "no run may appear twice");
 }
 
 /// Merges `dir` into `store`; returns the result for each file.

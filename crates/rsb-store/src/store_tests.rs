@@ -88,7 +88,10 @@ fn a_run_is_being_measured_while_its_writer_lives() {
         dir.read().being_measured().iter().map(|run| run.run_id.0.clone()).collect();
     assert_eq!(living, ["a"]);
     drop(journal);
-    assert!(store.being_measured().is_empty(), "a dead writer measures nothing");
+    assert!(
+        store.being_measured().is_empty(),
+        "a run whose writer has ended is not being measured"
+    );
 }
 
 #[test]
@@ -101,7 +104,11 @@ fn a_reader_of_a_missing_directory_creates_nothing() {
     assert!(!dir.path().exists());
     fs::create_dir(dir.path()).unwrap();
     dir.read();
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nor does a reader of an empty one");
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        0,
+        "a reader of an empty directory must create nothing"
+    );
 }
 
 #[test]
@@ -152,7 +159,7 @@ fn a_run_is_named_by_its_id_or_a_unique_beginning() {
     assert!(matches!(store.run("2027"), Err(StoreError::UnknownRun { .. })));
     assert!(
         matches!(store.run("%"), Err(StoreError::UnknownRun { .. })),
-        "a percent sign is no wildcard"
+        "a percent sign must not be a wildcard"
     );
     assert!(matches!(store.run(""), Err(StoreError::AmbiguousRun { .. })));
     assert!(matches!(store.run("missing.json"), Err(StoreError::Read(_))));
@@ -165,13 +172,25 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
     let mut journal = store.begin(&run("x", 0)).unwrap();
     journal.plan(5).unwrap();
     journal.add(&skipped_case("b")).unwrap();
-    assert_eq!(store.progress().remove(0).progress, None, "no replicate has ended");
+    assert_eq!(
+        store.progress().remove(0).progress,
+        None,
+        "no progress before the first replicate ends"
+    );
     let third = ReplicateProgress { done: 3, total: 20 };
     journal.set_progress(third);
-    assert_eq!(store.progress().remove(0).progress, None, "it ends with its result");
+    assert_eq!(
+        store.progress().remove(0).progress,
+        None,
+        "progress must be shown only when a result is added"
+    );
     journal.add(&measured_case("a", 1.0)).unwrap();
     assert_eq!(store.progress().remove(0).progress, Some(third));
-    assert_eq!(notices(&dir.write()), Vec::<String>::new(), "a live writer is left alone");
+    assert_eq!(
+        notices(&dir.write()),
+        Vec::<String>::new(),
+        "a run with a live writer must not be recovered"
+    );
     let path = dir.path().join("runs/x.partial.jsonl");
     drop(journal);
     OpenOptions::new()
@@ -328,7 +347,11 @@ fn files_that_come_go_change_or_break_are_noticed() {
     let left_out = store.left_out_after(store.latest().unwrap().map(|run| run.run_id).as_ref());
     let names: Vec<_> =
         left_out.iter().map(|(path, _)| path.file_name().unwrap().to_str().unwrap()).collect();
-    assert_eq!(names, ["copy-of-b.json", "edited.json"], "written after the latest, or named so");
+    assert_eq!(
+        names,
+        ["copy-of-b.json", "edited.json"],
+        "files written or named after the latest run must be listed"
+    );
 }
 
 #[test]
@@ -524,7 +547,7 @@ fn the_runs_before_one_are_whole_ones_of_its_machine_and_suite_oldest_first() {
         ..run("odd", 0)
     };
     keep_finished(&store, odd.clone());
-    assert_eq!(dir.ids_before(&odd, 5), ["a", "b", "c"], "no run is before itself");
+    assert_eq!(dir.ids_before(&odd, 5), ["a", "b", "c"], "a run must not be listed before itself");
 }
 
 fn keep_finished(store: &Store, run: Run) {

@@ -480,7 +480,11 @@ mod tests {
         let four = ["f/8_mean", "f/8_median", "f/8_stddev", "f/8_cv"];
         assert_eq!(first_points(&four), [("f/8".to_owned(), 1.0)]);
         assert_eq!(first_points(&[&four[..], &["f/8"]].concat()), [("f/8".to_owned(), 4.0)]);
-        assert_eq!(first_points(&["geo_mean", "x"]).len(), 2, "a name of its own");
+        assert_eq!(
+            first_points(&["geo_mean", "x"]).len(),
+            2,
+            "a lone `_mean` suffix is not an aggregate"
+        );
     }
 
     /// Returns the id and the first value of each series. The value of a row is its position.

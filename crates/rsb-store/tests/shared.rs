@@ -242,14 +242,14 @@ fn what_one_machine_sends_another_takes_in_once_and_as_it_was() {
     assert_eq!(sent.len(), 5);
     assert!(sent.iter().all(|(_, how)| *how == SendOutcome::Added));
     // Runs that are already there are not read again.
-    shared.send_all(&here, |id, _| panic!("{id} is sent twice")).unwrap();
+    shared.send_all(&here, |id, _| panic!("{id} must not be sent twice")).unwrap();
     assert_eq!(shared.send(&runs[2]).unwrap(), SendOutcome::Known);
     let (_other, there) = store(&[]);
     assert_eq!(take_in(&mut shared, &there), 5);
     assert_eq!(in_order(&there), in_order(&here));
     assert_eq!(take_in(&mut shared, &there), 0);
     // On the way back, fetched runs are not sent again under another name.
-    shared.send_all(&there, |id, _| panic!("{id} is sent back")).unwrap();
+    shared.send_all(&there, |id, _| panic!("{id} must not be sent back")).unwrap();
     assert_eq!(server.count("SELECT count(*) FROM rsb_runs"), 5);
     assert_eq!(server.count("SELECT count(*) FROM rsb_metrics"), 5 * 3 * 2);
     assert_eq!(server.count("SELECT count(*) FROM rsb_series"), 3 * 2);
@@ -331,7 +331,9 @@ fn what_was_measured_further_is_sent_again_and_an_older_copy_takes_nothing_back(
     let mut sent = Vec::new();
     shared.send_all(&here, |_, how| sent.push(how.unwrap())).unwrap();
     assert_eq!(sent, [SendOutcome::Replaced]);
-    shared.send_all(&there, |id, _| panic!("{id} is of before")).unwrap();
+    shared
+        .send_all(&there, |id, _| panic!("{id} is older than the shared copy and must not be sent"))
+        .unwrap();
     let (_third, third) = store(&[]);
     take_in(&mut shared, &third);
     assert_eq!(in_order(&third)[0].benchmarks[0].samples.len(), 2);
@@ -382,7 +384,10 @@ fn a_server_that_dies_in_mid_write_costs_nothing_and_doubles_nothing() {
     let mut shared = server.connect();
     let mut later = Vec::new();
     shared.send_all(&here, |id, _| later.push(id.0.clone())).unwrap();
-    assert!(later.iter().all(|id| !before.contains(id)), "what was acknowledged is there");
+    assert!(
+        later.iter().all(|id| !before.contains(id)),
+        "acknowledged runs must not be sent again"
+    );
     assert_eq!(server.count("SELECT count(*) FROM rsb_runs"), 40);
     assert_eq!(server.count("SELECT count(*) FROM rsb_metrics"), 40 * 40 * 2);
     let (_there, there) = store(&[]);

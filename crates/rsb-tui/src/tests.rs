@@ -75,7 +75,7 @@ impl Bench {
         let at = |line: &str| line.find(text).filter(|at| !ends || line.len() == at + text.len());
         let found = picture.lines().enumerate().find_map(|(y, line)| Some((at(line)?, y, line)));
         let (at, y, line) =
-            found.unwrap_or_else(|| panic!("`{text}` is not on the picture:\n{picture}"));
+            found.unwrap_or_else(|| panic!("`{text}` is not on the screen:\n{picture}"));
         (line[..at].chars().count() as u16, y as u16)
     }
 

@@ -62,12 +62,12 @@ fn check(link: &str, html: &str) {
         "\u{1b}",
         " onclick",
     ] {
-        assert!(!html.contains(part), "{link} holds {part:?}");
+        assert!(!html.contains(part), "{link} must not contain {part:?}");
     }
     let ids: Vec<&str> =
         html.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let unique: BTreeSet<&str> = ids.iter().copied().collect();
-    assert_eq!(ids.len(), unique.len(), "{link}: an id stands twice: {ids:?}");
+    assert_eq!(ids.len(), unique.len(), "{link}: duplicate ids: {ids:?}");
     let labels = values(html, "for");
     let fields = html.split("<input ").skip(1).filter_map(|rest| rest.split('>').next());
     for field in fields.filter(|field| !field.starts_with("type=\"hidden\"")) {
@@ -87,10 +87,10 @@ fn check(link: &str, html: &str) {
         "href=\"#content\"",
         "name=\"viewport\"",
     ] {
-        assert!(html.contains(part), "{link} lacks {part}");
+        assert!(html.contains(part), "{link} must contain {part}");
     }
     for target in values(html, "href").iter().filter_map(|link| link.strip_prefix('#')) {
-        assert!(unique.contains(target), "{link}: nothing is called {target}");
+        assert!(unique.contains(target), "{link}: no element has the id {target}");
     }
 }
 
@@ -149,7 +149,7 @@ fn every_link_leads_somewhere_and_no_name_is_obeyed() {
         "style.css",
     ];
     for kind in expected {
-        assert!(kinds.contains(kind), "nothing leads to {kind}: {kinds:?}");
+        assert!(kinds.contains(kind), "no link leads to {kind}: {kinds:?}");
     }
 }
 
@@ -175,7 +175,7 @@ fn an_export_is_whole_and_asks_nothing() {
             .into_iter()
             .filter(|link| !link.starts_with('#') && !files.contains_key(link))
             .collect();
-        assert!(missing.is_empty(), "{name} leads to {missing:?}");
+        assert!(missing.is_empty(), "{name} links to missing pages {missing:?}");
     }
     assert!(files.contains_key("index.html") && pages.count() > 11 + CASES);
 }
@@ -288,7 +288,10 @@ fn a_search_finds_cases_and_runs_and_says_when_it_does_not() {
     let site = served(&source);
     let found = open(&site, "search?find=11X64");
     assert!(found.contains("gemm cpu:0/f32/11x64") && !found.contains("3x64<"), "{found}");
-    assert!(open(&site, "search?find=0606060").contains("20261107T090312Z"), "by the commit");
+    assert!(
+        open(&site, "search?find=0606060").contains("20261107T090312Z"),
+        "a run must be found by its commit"
+    );
     assert!(open(&site, "search?find=%3Cb%3E").contains("Nothing was found"));
 }
 

@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(place(128 * MIB, &caches, 16).as_deref(), Some("L3"));
         assert_eq!(place(420 * MIB, &caches, 1).as_deref(), Some("memory"));
         assert_eq!(place(420 * MIB, &caches, 16).as_deref(), Some("memory, in part L3"));
-        assert_eq!(place(MIB, &[], 1), None, "no caches are known");
+        assert_eq!(place(MIB, &[], 1), None, "the place is unknown without caches");
     }
 
     #[test]
@@ -461,7 +461,7 @@ mod tests {
             "104 units of at most 256 KiB"
         );
         info.caches.insert(0, Cache { level: 1, size_bytes: 16 << 10, shared_by: Some(1) });
-        assert!(!may_be_nearer(8 << 10, &info), "where the first level is known");
+        assert!(!may_be_nearer(8 << 10, &info), "a known first level must be used");
     }
 
     /// Returns the result for a copy of 1 GiB arrays at `gb_s`: a note, nothing, or the reason for
@@ -509,7 +509,7 @@ mod tests {
         let noted = product(&gpu(), [64, 64, 64], 50_000.0).unwrap();
         assert!(
             noted.text("peak_note").unwrap().contains("110 % of the peak at the 1700 MHz"),
-            "boost clocks are"
+            "a rate reached at a boost clock must be noted"
         );
         assert_eq!(noted.number("peak_clock_mhz"), Some(1700.0));
         assert_eq!(noted.text("peak_clock_source"), Some("driver"));

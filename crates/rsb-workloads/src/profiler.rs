@@ -286,12 +286,20 @@ mod tests {
         let mut profile = KernelProfile::default();
         profile.take("MemUnitBusy", &[row(130.0)], rocprofv3::add);
         assert_eq!((profile.memory_busy_percent, profile.grid_size), (None, None));
-        assert_eq!(profile.memory_efficiency_percent(4096.0), None, "nothing was counted");
+        assert_eq!(
+            profile.memory_efficiency_percent(4096.0),
+            None,
+            "the value is unknown without counters"
+        );
         profile.take("FETCH_SIZE", &[row(3.0)], rocprofv3::add);
         profile.take("WRITE_SIZE", &[row(2.0)], rocprofv3::add);
         assert_eq!(profile.memory_efficiency_percent(4096.0), Some(80.0));
-        assert_eq!(profile.memory_efficiency_percent(8192.0), None, "the caches held a part");
-        assert_eq!(profile.active_percent(), None, "nothing was counted");
+        assert_eq!(
+            profile.memory_efficiency_percent(8192.0),
+            None,
+            "a share above 100 % is unknown: the caches held part of the data"
+        );
+        assert_eq!(profile.active_percent(), None, "the value is unknown without counters");
         profile.take("GRBM_GUI_ACTIVE", &[row(930.0), row(950.0)], rocprofv3::add);
         profile.take("GRBM_COUNT", &[row(1000.0)], rocprofv3::add);
         assert_eq!(profile.active_percent(), Some(94.0));

@@ -25,7 +25,7 @@ const USAGE: &str = "usage: cargo xtask gate-study record DIR [--rounds N] [--bu
                                       [--case PART]…
        cargo xtask gate-study project DIR [--trials N] [--busy PROCESSES] [--budget TIME] [--case PART]…
                                           [--slow FILE:LINE --slow-case PART] [--percent P] [--criterion SECONDS] [-- CARGO_ARGS]
-       cargo xtask gate-study public first|unchanged|regressions|table [--record FILE] [--clones DIR] [--busy PROCESSES]
+       cargo xtask gate-study public first|unchanged|regressions|criterion|table [--record FILE] [--clones DIR] [--busy PROCESSES]
                                                                        [--suites N] [--only PROJECT]
        cargo xtask gate-study --history FILE";
 

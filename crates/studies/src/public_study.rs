@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use crate::project_study::{BusyProcesses, run_git, run_quietly};
-use trial::{Kind, Trial};
+use trial::{Trial, TrialKind};
 
 /// What is asked for on the command line.
 pub(crate) struct PublicStudy<'a> {
@@ -95,7 +95,7 @@ impl List {
     }
 }
 
-/// Runs what `mode` names: `first`, `unchanged`, `regressions` or `table`.
+/// Runs the `mode`: `first`, `unchanged`, `regressions`, `criterion` or `table`.
 ///
 /// # Errors
 /// If a project cannot be cloned, or the record cannot be read or written.
@@ -104,12 +104,15 @@ pub(crate) fn run(study: &PublicStudy<'_>, mode: &str) -> Result<()> {
     match mode {
         "first" => study.try_first(&list),
         "unchanged" => study.judge_unchanged(&list),
-        "regressions" => study.judge_regressions(&list),
+        "regressions" => study.judge_regressions(&list, TrialKind::Regression),
+        "criterion" => study.judge_regressions(&list, TrialKind::Criterion),
         "table" => {
             println!("{}", table::render(&list, &study.trials()?));
             Ok(())
         }
-        other => bail!("unknown mode `{other}`; there are first, unchanged, regressions and table"),
+        other => bail!(
+            "unknown mode `{other}`; expected first, unchanged, regressions, criterion or table"
+        ),
     }
 }
 
@@ -150,7 +153,7 @@ impl PublicStudy<'_> {
         let _busy = BusyProcesses::start(self.busy)?;
         for project in list.project.iter().filter(|project| self.wants(&project.name)) {
             let is_done = done.iter().any(|trial| {
-                trial.kind == Kind::First
+                trial.kind == TrialKind::First
                     && trial.busy == self.busy
                     && trial.project == project.name
             });
@@ -159,7 +162,7 @@ impl PublicStudy<'_> {
             }
             let clone = self.clone_of(&project.name, &project.url)?;
             check_out(&clone, &project.commit)?;
-            let mut trial = Trial::new(Kind::First, &project.name, &project.commit, self.busy);
+            let mut trial = Trial::new(TrialKind::First, &project.name, &project.commit, self.busy);
             trial.gate(self, &clone, &["--against", "HEAD~1"], &[])?;
             self.keep(&trial)?;
         }
@@ -172,7 +175,7 @@ impl PublicStudy<'_> {
     fn judge_unchanged(&self, list: &List) -> Result<()> {
         let mut done: BTreeMap<String, usize> = BTreeMap::new();
         for trial in self.trials()? {
-            if trial.kind == Kind::Unchanged && trial.busy == self.busy {
+            if trial.kind == TrialKind::Unchanged && trial.busy == self.busy {
                 *done.entry(trial.project).or_default() += 1;
             }
         }
@@ -194,7 +197,8 @@ impl PublicStudy<'_> {
             check_out(&clone, &project.commit)?;
             move_code(&clone, turn + 1)?;
             run_git(&clone, &["commit", "--quiet", "--all", "-m", "code lies elsewhere"])?;
-            let mut trial = Trial::new(Kind::Unchanged, &project.name, &project.commit, self.busy);
+            let mut trial =
+                Trial::new(TrialKind::Unchanged, &project.name, &project.commit, self.busy);
             let mut arguments = vec!["--against", "HEAD~1", "--measure-equal"];
             for benchmark in &project.benchmarks {
                 arguments.extend(["--benchmark", benchmark]);
@@ -206,31 +210,30 @@ impl PublicStudy<'_> {
         Ok(())
     }
 
-    /// Judges the slower of two commits against the faster one, by the gate and by Criterion.
-    fn judge_regressions(&self, list: &List) -> Result<()> {
+    /// Judges the slower of two commits against the faster one, by the gate or by Criterion.
+    fn judge_regressions(&self, list: &List, kind: TrialKind) -> Result<()> {
         let done = self.trials()?;
         let _busy = BusyProcesses::start(self.busy)?;
         for regression in list.regression.iter().filter(|one| self.wants(&one.project)) {
             let is_done = done.iter().any(|trial| {
-                trial.kind == Kind::Regression
-                    && trial.busy == self.busy
-                    && trial.commit == regression.bad
-                    && trial.base.as_ref() == Some(&regression.good)
+                trial.kind == kind && trial.busy == self.busy && trial.is_of(regression)
             });
             if is_done {
                 continue;
             }
             let clone = self.clone_of(&regression.project, &regression.url)?;
-            check_out(&clone, &regression.bad)?;
-            let mut trial =
-                Trial::new(Kind::Regression, &regression.project, &regression.bad, self.busy);
+            let mut trial = Trial::new(kind, &regression.project, &regression.bad, self.busy);
             trial.base = Some(regression.good.clone());
-            let mut arguments = vec!["--against", &regression.good];
-            for benchmark in &regression.benchmarks {
-                arguments.extend(["--benchmark", benchmark]);
+            if kind == TrialKind::Criterion {
+                trial.criterion(self, &clone, regression)?;
+            } else {
+                check_out(&clone, &regression.bad)?;
+                let mut arguments = vec!["--against", &regression.good];
+                for benchmark in &regression.benchmarks {
+                    arguments.extend(["--benchmark", benchmark]);
+                }
+                trial.gate(self, &clone.join(&regression.dir), &arguments, &regression.cargo)?;
             }
-            trial.gate(self, &clone.join(&regression.dir), &arguments, &regression.cargo)?;
-            trial.criterion(self, &clone, regression)?;
             self.keep(&trial)?;
         }
         Ok(())

@@ -137,7 +137,8 @@ fn set_size(text: &str, name: &str, size: CooperativeSize) -> String {
 }
 
 /// Gives every cooperative matrix of `module` the size that its role has in a `product` of rows ×
-/// columns × 16. WGSL can name squares alone; SPIR-V and naga's own form of it can have any.
+/// columns × 16. WGSL can only express square matrices; SPIR-V and naga's intermediate form allow
+/// any size.
 fn reshape(module: &mut naga::Module, product: [CooperativeSize; 2]) {
     let handles: Vec<_> = module.types.iter().map(|(handle, _)| handle).collect();
     for handle in handles {
@@ -244,7 +245,7 @@ mod tests {
             );
         }
         let kept = std::fs::read_dir(dir().join("spirv")).unwrap().count();
-        assert_eq!(kept, made.len(), "files that no source makes");
+        assert_eq!(kept, made.len(), "the spirv folder must contain only generated files");
     }
 
     /// Rows, columns and use of each matrix type: A is 0, B 1, C 2.

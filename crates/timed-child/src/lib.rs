@@ -266,7 +266,7 @@ mod tests {
         let late = shell("echo first; tail -f /dev/null & wait", Duration::from_secs(1));
         assert_eq!((late.stdout.as_str(), late.status), ("first\n", None));
         let left = shell("tail -f /dev/null & echo $!", Duration::from_secs(1));
-        assert_eq!(left.status, None, "its output was still open");
+        assert_eq!(left.status, None, "a child whose output stays open must be killed");
         let waited = Instant::now();
         while is_running(left.stdout.trim()) {
             assert!(waited.elapsed() < LONG, "{} still runs", left.stdout);

@@ -19,16 +19,18 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn lint() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
     let (crates, with_python) = python();
-    for features in
-        [String::new(), format!("memory-profiling,fault-injection,{OPTIONAL}{with_python}")]
-    {
+    let features = format!("memory-profiling,fault-injection,{OPTIONAL}{with_python}");
+    for features in ["", &features] {
         let check = [
             &["clippy"][..],
             crates,
-            &["--all-targets", "--features", &features, "--", "--deny", "warnings"],
+            &["--all-targets", "--features", features, "--", "--deny", "warnings"],
         ];
         run("cargo", &check.concat())?;
     }
+    let deny = r#"build.rustdocflags=["--deny", "warnings"]"#;
+    let doc = [&["doc"][..], crates, &["--no-deps", "--features", &features, "--config", deny]];
+    run("cargo", &doc.concat())?;
     let scripts = tracked_files(&["*.sh", ".ci/run"])?;
     optional("shellcheck", &["--external-sources"], &scripts, "install the package shellcheck")?;
     let workflows = tracked_files(&[".github/workflows/*.yml"])?;

@@ -434,7 +434,7 @@ mod tests {
         assert_eq!(
             edge_breaches("rsb-device", &["timed-child"], wide),
             ["rsb-device must not use cuda-sys"],
-            "libraries of drivers are edges too"
+            "driver libraries must count as edges"
         );
         assert_eq!(
             edge_breaches("rsb-device", &["cuda-sys"], wide),
@@ -463,7 +463,7 @@ mod tests {
         assert_eq!(
             file_breaches("crates/rsb-device/src/a.rs", unsafely).len(),
             1,
-            "the contract holds none"
+            "rsb-device must not contain unsafe code"
         );
     }
 }

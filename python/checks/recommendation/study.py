@@ -330,9 +330,9 @@ def spread(machine: str):
 
 
 def roof_likelihood(there: list[Cell], here: list[Cell], reported: list[str]):
-    """Prints the negative log density of one machine's fitted models, predicted from another machine.
+    """Prints the negative log density of the times on machine `here`, predicted by models fitted on machine `there`.
 
-    Peaks are measured on the former, and derived from passes on the latter.
+    Peaks are measured on `there`, and derived from passes on `here`.
     """
     known, wanted = ([one for one in some if one.model not in reported] for some in (there, here))
     print("| roof | negative log density |\n|---|--:|")

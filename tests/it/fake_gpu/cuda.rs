@@ -100,6 +100,6 @@ fn its_name_says_that_it_is_none() {
     let probed = bench.run("probe --json").expect(0).json();
     assert!(
         !probed["gpus"].to_string().contains("fake GPU"),
-        "the probe reads the system: {probed:#}"
+        "the probe must read the system, not the runtime: {probed:#}"
     );
 }

@@ -119,8 +119,8 @@ fn a_gpu_that_vanishes_in_the_middle_of_a_run() {
         let document = runtime.run(&bench, &THREE).expect(1).json();
         assert!(gone.exists());
         assert_reason(case(&document, "/gelu/"), "failed", word);
-        // Cases run interleaved in their own order: earlier ones succeed, later ones report why
-        // they could not run.
+        // Cases run in random order: those before the GPU disappears succeed, those after it report
+        // why they could not run.
         for other in ["/relu/", "/sum/"].map(|part| case(&document, part)) {
             if outcome(other) != "simulated" {
                 assert_reason(other, "failed", absent);
@@ -165,7 +165,7 @@ fn a_compiler_that_ends_the_process() {
         for case in cases(&document) {
             assert_reason(case, "failed", "was killed by signal 6 (SIGABRT)");
             let why = case["why"].as_str().unwrap();
-            assert!(why.contains(&format!("for {arch}")), "the cause is named: {why}");
+            assert!(why.contains(&format!("for {arch}")), "the cause must be named: {why}");
         }
         // Cases that need none of our kernels succeed.
         let products = ["gemm", "--axis", "shape=64x48x32", "--axis", "dtype=f32"];
@@ -221,7 +221,7 @@ fn little_free_memory_makes_cases_smaller_and_says_so() {
         assert_rest_stands(&document, "nothing");
         assert!(
             case(&document, "/8MiB").is_object(),
-            "eighths of 90 MB, rounded down: {document:#}"
+            "the size must be an eighth of 90 MB, rounded down: {document:#}"
         );
         let text = bench
             .run(&[&["run", "--backend", runtime.backend], &copies[..], &SMALL].concat())

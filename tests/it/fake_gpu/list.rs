@@ -63,9 +63,9 @@ fn every_fault_has_its_test() {
         let body = source
             .split(&format!("#[test]\nfn {test}()"))
             .nth(1)
-            .unwrap_or_else(|| panic!("{fault}: no {test}"));
+            .unwrap_or_else(|| panic!("{fault}: there is no test {test}"));
         let body = body.split("\n#[test]").next().unwrap();
-        assert!(body.contains(order), "{fault}: {test} does not order {order}");
+        assert!(body.contains(order), "{fault}: {test} does not inject {order}");
     }
 }
 
@@ -82,7 +82,7 @@ fn every_order_is_given_by_a_test() {
         let order = format!("\"{kind}:");
         assert!(
             [FAULTS, CLOCK, PRODUCTS, CALLS].iter().any(|source| source.contains(&order)),
-            "no test orders {kind}"
+            "no test injects {kind}"
         );
     }
 }

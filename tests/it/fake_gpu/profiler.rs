@@ -100,7 +100,7 @@ fn what_the_counters_say_stands_beside_the_case() {
         );
         assert!(
             counted["memory_busy_percent"].is_null(),
-            "a counter that the GPU lacks takes no other away: {counted:#}"
+            "a missing counter must be null and must not affect others: {counted:#}"
         );
     }
 }

@@ -41,7 +41,7 @@ fn sensors_are_a_benchmark_before_any_runtime_is_installed() {
     let bench = with_sensors(&[]).set("RSB_HIP_LIBRARY", "/nonexistent/libamdhip64.so");
     let document = run(&bench, "smi-metrics --axis duration_seconds=0.01").expect(0).json();
     let watched = case(&document, "/smi-metrics/cpu:0/idle/gpu=0000:01:00.0");
-    assert_eq!(outcome(watched), "simulated", "a tree of files is no GPU");
+    assert_eq!(outcome(watched), "simulated", "a GPU read from a sysfs tree is simulated");
     assert_eq!(watched["results"][0]["gpu_power_w"], 290.0, "{watched:#}");
     let reached = run(&with_sensors(&[]), &["smi-metrics", "--axis", "duration_seconds=0.01"])
         .expect(0)
@@ -80,7 +80,7 @@ fn sensors_are_read_beside_every_measurement() {
     assert!(telemetry["samples"].as_u64().unwrap() >= 1);
     assert!(
         telemetry["throttled"].is_null() && found["metadata"]["throttled_replicates"].is_null(),
-        "it does not tell"
+        "a GPU without throttle reports has no throttle state"
     );
 }
 
@@ -90,7 +90,7 @@ fn a_gpu_works_for_half_a_second_before_its_first_sample() {
     let found = gemm(&with_sensors(&[]));
     assert!(found["metadata"]["measure_ms"].as_f64().unwrap() >= 500.0, "{found:#}");
     let iterations = found["results"][0]["warmup_runs"].as_f64().unwrap();
-    assert!(iterations > 1.0, "--warmup 1 asks for one, and the clocks need more: {found:#}");
+    assert!(iterations > 1.0, "the clocks need more warm-up than --warmup 1: {found:#}");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn the_process_of_a_case_runs_on_the_cpus_near_its_gpu() {
     assert_eq!(
         gemm(&with_sensors(&[]))["results"][0]["numa_node"],
         Value::Null,
-        "sysfs does not report it"
+        "the NUMA node is null if sysfs does not report it"
     );
 }
 
@@ -126,7 +126,7 @@ fn a_replicate_of_a_gpu_that_was_held_back_is_flagged_and_kept() {
             status == 1,
             "{notes}"
         );
-        assert_eq!(found["samples"].as_array().unwrap().len(), 1, "nothing is dropped");
+        assert_eq!(found["samples"].as_array().unwrap().len(), 1, "no sample may be dropped");
     }
 }
 
@@ -155,7 +155,7 @@ fn sensors_of_intels_driver_are_read_beside_every_measurement() {
     );
     assert!(
         !fields.as_object().unwrap().contains_key("gpu_power_w"),
-        "absent, not zero: {found:#}"
+        "a power that cannot be read must be absent, not zero: {found:#}"
     );
     let telemetry = &found["metadata"]["telemetry"][0];
     assert_eq!(telemetry["sclk_mhz"]["mean"], json!(2400.0), "{telemetry:#}");
@@ -202,7 +202,7 @@ fn the_sensors_are_a_benchmark_of_their_own() {
         assert_eq!(
             fields["time_us"].as_f64().is_some_and(|time| time > 0.0),
             load == "memory",
-            "only work takes time"
+            "only a load that does work has a time"
         );
         assert!(fields["sensor_reading_us"].as_f64().unwrap() > 0.0);
     }

@@ -36,7 +36,7 @@ fn a_task_is_shared_and_every_pair_of_gpus_can_copy() {
     let mut pairs: Vec<&str> = copied.map(id).collect();
     pairs.sort_unstable();
     pairs.dedup();
-    assert_eq!(pairs.len(), 12, "each of four GPUs to each other: {pairs:?}");
+    assert_eq!(pairs.len(), 12, "each of four GPUs must copy to each other one: {pairs:?}");
 }
 
 #[test]
@@ -51,7 +51,10 @@ fn copies_both_ways_at_once_are_verified_at_both_ends() {
     assert_rest_stands(&document, "nothing");
     let [one_way, both] = ["/peer-copy/", "/peer-exchange/"]
         .map(|part| number(case(&document, part), "bandwidth_gb_s"));
-    assert!((1.8..2.05).contains(&(both / one_way)), "as much each way: {both} and {one_way}");
+    assert!(
+        (1.8..2.05).contains(&(both / one_way)),
+        "an exchange must have twice the bandwidth of a copy: {both} and {one_way}"
+    );
 }
 
 #[test]
@@ -102,7 +105,7 @@ fn collectives_by_rccl_are_right_and_a_wrong_element_is_named() {
     let document = run(&with_rccl(), &borrowed(&arguments)).expect(0).json();
     let measured: Vec<&Value> =
         cases(&document).iter().filter(|case| case["outcome"] == "simulated").collect();
-    assert_eq!(measured.len(), 10, "all-to-all and send-receive are never in place");
+    assert_eq!(measured.len(), 10, "all-to-all and send-receive must not run in place");
     for found in measured {
         let name = found["results"][0]["operation"].as_str().unwrap();
         let factor = match name {
@@ -128,7 +131,7 @@ fn collectives_by_rccl_are_right_and_a_wrong_element_is_named() {
     );
     let by_threads = ["--axis", COLLECTIVES, "--axis", "dtype=f32", "--axis", "launcher=threads"];
     let document = run(&with_rccl(), &borrowed(&collectives("rccl", &by_threads))).expect(0).json();
-    assert_eq!(cases(&document).len(), 6, "a thread for each GPU does all of them");
+    assert_eq!(cases(&document).len(), 6, "launcher=threads must support all collectives");
     assert_rest_stands(&document, "nothing");
     let launchers = cases(&document).iter().map(|found| &found["results"][0]["launcher"]);
     assert!(launchers.into_iter().all(|launcher| launcher == "threads"));
@@ -180,7 +183,7 @@ fn a_step_sums_its_gradients_beside_the_backward_pass_or_after_it() {
         assert!((number("off", "model_size_gb") * 1e9 - 1_048_576.0).abs() < 1.0);
         assert!(
             number("on", "time_per_step_ms") < number("off", "time_per_step_ms"),
-            "{scaling}: it hides something"
+            "{scaling}: overlap must shorten the step"
         );
         let overheads = ["on", "off"].map(|overlap| number(overlap, "communication_overhead_ms"));
         assert!(0.0 < overheads[0] && overheads[0] < overheads[1], "{scaling}: {overheads:?}");
@@ -203,7 +206,10 @@ fn both_ways_over_the_link_at_once_and_arrays_in_place_are_verified() {
     assert_rest_stands(&document, "nothing");
     let rate = |part: &str| number(case(&document, part), "bandwidth_gb_s");
     let ratio = rate("/bidirectional/") / rate("/host-to-device/");
-    assert!((1.8..2.05).contains(&ratio), "as much each way: {ratio}");
+    assert!(
+        (1.8..2.05).contains(&ratio),
+        "an exchange must have twice the bandwidth of a copy: {ratio}"
+    );
     let arguments =
         words("memory-tiers --axis tier=device,bidirectional --axis operation=copy,read_write");
     let document = run(
@@ -268,7 +274,7 @@ fn a_decoder_is_verified_from_end_to_end_and_stage_by_stage() {
                 );
                 assert!(
                     number(found, "accuracy_error") > 0.0,
-                    "16-bit or 32-bit sums are never exact"
+                    "sums in 16 or 32 bits must have a rounding error"
                 );
             }
         }
@@ -301,7 +307,7 @@ fn weights_of_few_bits_are_verified_and_take_less_memory() {
                 (&result["weight_dtype"], &result["group_size"]),
                 (&json!("i4"), &json!(128))
             );
-            assert_eq!(result["provider"], "native", "no library has such products");
+            assert_eq!(result["provider"], "native", "no library supports these products");
             assert!(number(four, "accuracy_error") > 0.0, "{four:#}");
         }
     }

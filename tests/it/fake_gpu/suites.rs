@@ -50,7 +50,7 @@ fn every_benchmark_ran(document: &Value) {
     assert_eq!(
         named.difference(&ran).collect::<Vec<_>>(),
         Vec::<&String>::new(),
-        "never ran: {document:#}"
+        "some benchmarks never ran: {document:#}"
     );
 }
 
@@ -97,7 +97,10 @@ fn a_capability_of_a_look_alike_is_no_hardware_to_the_probe() {
     let bench = fake_gpu();
     let document = bench.run("probe --json").expect(0).json();
     let named = document["gpus"].to_string();
-    assert!(!named.contains("fake GPU"), "the probe reads the system, not the runtime: {named}");
+    assert!(
+        !named.contains("fake GPU"),
+        "the probe must read the system, not the runtime: {named}"
+    );
     let text = bench.run(
         &[
             &["gemm", "--backend", "rocm", "--axis", "shape=64x64x64", "--axis", "dtype=f32"],

@@ -49,7 +49,7 @@ fn words(command: &str) -> Words<'_> {
     let kind = parts
         .next()
         .and_then(ChartKind::find)
-        .unwrap_or_else(|| panic!("`{command}` begins with no kind"));
+        .unwrap_or_else(|| panic!("`{command}` must start with a chart kind"));
     Words { kind, rest: parts.collect() }
 }
 
@@ -118,7 +118,7 @@ fn chart(row: &Row) -> Chart {
     let names: Vec<String> = charts.iter().map(|chart| chart.title.clone()).collect();
     let found = charts.into_iter().find(|chart| chart.title.contains(row.title));
     found.unwrap_or_else(|| {
-        panic!("`chart {}` draws no `{}`, but {names:?}", row.command, row.title)
+        panic!("`chart {}` must draw `{}`; it draws {names:?}", row.command, row.title)
     })
 }
 
@@ -163,7 +163,7 @@ fn the_gallery_is_drawn_of_the_runs_beside_it() {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap().to_owned();
         let is_known = path.extension().is_none_or(|extension| extension != "svg")
             || pictures.iter().any(|(known, _)| *known == name);
-        assert!(is_known, "docs/gallery/{name} is in no row: delete it");
+        assert!(is_known, "docs/gallery/{name} is not in a row: delete it");
     }
 }
 
@@ -174,7 +174,7 @@ fn every_kind_is_in_the_gallery() {
         assert_ne!(
             is_shown,
             kind.name == NOT_RECORDED,
-            "`{}` has no row, or one too many",
+            "`{}` must have a row unless it is not recorded",
             kind.name
         );
     }

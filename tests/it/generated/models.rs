@@ -66,19 +66,30 @@ fn the_page_of_models_shows_the_stored_run() {
 fn the_page_of_models_says_what_runs_where() {
     let runs: Vec<Run> = OTHERS.into_iter().chain([SEEN]).map(run).collect();
     let map = compatibility(&runs);
-    let mut table = String::from("| family | runtime | backend |");
+    let mut table = String::from("| runtime | backend | families |");
     for dtype in PRECISIONS {
         write!(table, " {dtype} |").unwrap();
     }
     writeln!(table, "\n|---|---|---|{}", "---|".repeat(PRECISIONS.len())).unwrap();
+    // Families with the same cells share a row.
+    let mut rows: Vec<(String, Vec<String>, String)> = Vec::new();
     for row in map.chunks(PRECISIONS.len()) {
-        write!(table, "| {} | {} | {} |", row[0].family, row[0].runtime, row[0].backend).unwrap();
+        let place = format!("| {} | {} |", row[0].runtime, row[0].backend);
+        let mut cells = String::new();
         for one in row {
-            let cure =
-                one.reason.as_ref().map(|reason| format!(": {}", reason.cure)).unwrap_or_default();
-            write!(table, " {}{cure} |", one.standing.as_str()).unwrap();
+            let reason = one.reason.as_ref();
+            let cure = reason.map(|reason| format!(": {}", reason.cure)).unwrap_or_default();
+            write!(cells, " {}{cure} |", one.standing.as_str()).unwrap();
         }
-        table.push('\n');
+        let family = row[0].family.clone();
+        match rows.iter_mut().find(|known| known.0 == place && known.2 == cells) {
+            Some(known) => known.1.push(family),
+            None => rows.push((place, vec![family], cells)),
+        }
+    }
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    for (place, families, cells) in rows {
+        writeln!(table, "{place} {} |{cells}", families.join(", ")).unwrap();
     }
     check_section(&root().join(PAGE), "compatibility", &table);
 }

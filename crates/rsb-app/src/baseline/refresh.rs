@@ -314,12 +314,12 @@ mod tests {
         assert_eq!(
             replicates(&[first.clone(), first]),
             Count { usual: 10, long: 4 },
-            "all runs together"
+            "counts of all runs are added"
         );
         assert_eq!(
             replicates(&[run(&[("a", "pytorch", 5)])]),
             Count { usual: 1, long: 5 },
-            "none of the other kind"
+            "a kind without cases gets one replicate"
         );
     }
 }

@@ -239,7 +239,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let runs = dir.path().join("runs");
         let watch = JournalWatch::new(dir.path());
-        assert!(watch.listen().is_err(), "there is no directory yet");
+        assert!(watch.listen().is_err(), "a missing directory cannot be watched");
         fs::create_dir(&runs).unwrap();
         let mut heard = watch.listen().unwrap();
         let line = "{\"result\":{\"benchmark_id\":\"a\",\"outcome\":\"failed\"}}\n";

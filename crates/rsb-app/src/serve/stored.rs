@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(
             [ask(3, &old), ask(1, &old), ask(2, &old)],
             [3, 1, 4],
-            "the one that was not asked for longest goes"
+            "the least recently used entry is evicted"
         );
         assert_eq!([ask(2, &new), ask(2, &new)], [5, 5]);
     }

@@ -40,9 +40,13 @@ mod tests {
         let (mut pace, begin) = (FramePacer::default(), Instant::now());
         assert_eq!(pace.wait(begin), None);
         pace.want();
-        assert_eq!(pace.wait(begin), Some(Duration::ZERO), "the first at once");
+        assert_eq!(pace.wait(begin), Some(Duration::ZERO), "the first frame is drawn at once");
         pace.drawn(begin);
-        assert_eq!(pace.wait(begin + Duration::from_secs(5)), None, "never by a clock");
+        assert_eq!(
+            pace.wait(begin + Duration::from_secs(5)),
+            None,
+            "no frame is drawn without a request"
+        );
         pace.want();
         let [soon, later] = [30, 300].map(|after| begin + Duration::from_millis(after));
         assert_eq!(pace.wait(soon), Some(Duration::from_millis(70)));

@@ -395,7 +395,7 @@ mod tests {
         assert!(case("echo 42; exit 3", passes, None).prepare(None).is_ok());
         let set_up = CommandLine::Shell("exit 1".to_owned());
         let Err(failure) = case("true", Expected::default(), None).prepare(Some(&set_up)) else {
-            panic!("it is set up")
+            panic!("a failing setup command must be an error")
         };
         assert!(failure.reason().why.starts_with("its set-up ended"), "{failure}");
         let missing = CommandLine::Program(vec!["/no/such/program".to_owned()]);
@@ -419,7 +419,7 @@ mod tests {
         let CommandLine::Shell(filled) = own.substitute(&Params::new().with("n", "7")) else {
             panic!()
         };
-        assert_eq!(filled, "head -c ${n} {{n}} 7 me@7 77", "what is the shell's stays");
+        assert_eq!(filled, "head -c ${n} {{n}} 7 me@7 77", "shell variables must stay unchanged");
         assert!(!CommandLine::Shell("echo ${n}".to_owned()).mentions("n"));
         let others = "echo ${HOME} %{http_code} HEAD@{u} v1^{tree} {{json}} {} {a,b} { n } {1} \
                       { | {size}-{n-2}";

@@ -32,7 +32,7 @@ pub struct Component {
     /// Approximate disk space of an environment with it in GB, with `PyPI` wheels for Linux on
     /// x86-64.
     pub disk_gb: f64,
-    /// Environment into which `python setup` installs it.
+    /// Environment into which `python setup` installs the component.
     pub place: InstallPlace,
 }
 

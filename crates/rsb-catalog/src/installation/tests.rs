@@ -131,6 +131,6 @@ fn only_software_that_changed_is_compared_across() {
     assert_eq!(changed_software(&of(None), &of(Some("7.2.4"))), ["rocm"]);
     assert!(
         changed_software(&of(Some("7.2.4")), &of(Some("7.2.9"))).is_empty(),
-        "patch levels are one version"
+        "a new patch level is not a new version"
     );
 }

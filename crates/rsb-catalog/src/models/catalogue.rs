@@ -525,7 +525,7 @@ mod tests {
         assert_eq!(
             (own[0].shape.layers, own[0].shape.cache),
             (2, Some(2 * 2 * 64)),
-            "told by the configuration"
+            "the configuration determines layers and cache size"
         );
         assert!(own[0].definition().contains("tokens") && own[0].generates());
         for (text, expected) in [

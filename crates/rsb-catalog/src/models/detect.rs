@@ -36,7 +36,7 @@ const CLASSES: [(&str, Family); 22] = [
 ///
 /// # Errors
 /// If config.json is not valid JSON, names no architecture, or describes a part of a diffusers
-/// pipeline other than its UNet. The error is a description.
+/// pipeline other than its `UNet`. The error is a description.
 pub fn detect(path: &str, text: &str, parameters: u64) -> Result<ModelRow, String> {
     let config: Value =
         json::parse(text).map_err(|error| format!("config.json is not JSON: {error}"))?;
@@ -164,7 +164,11 @@ mod tests {
         );
         assert_eq!((row.parameters, row.library.as_str()), (7, "transformers"));
         let mamba = r#"{"architectures": ["MambaForCausalLM"], "num_hidden_layers": 24, "hidden_size": 768}"#;
-        assert_eq!(detect("x", mamba, 0).unwrap().shape.state, Some(737_280), "that of mamba-130m");
+        assert_eq!(
+            detect("x", mamba, 0).unwrap().shape.state,
+            Some(737_280),
+            "the state size of mamba-130m"
+        );
         let unet = detect("x", r#"{"_class_name": "UNet2DConditionModel"}"#, 0).unwrap();
         assert_eq!((unet.library.as_str(), unet.generates()), ("diffusers", false));
         assert!(

@@ -91,10 +91,13 @@ mod tests {
         assert_eq!(whole.activations_bytes, single.activations_bytes);
         let mamba = find("mamba-130m", &[]).unwrap();
         let [short, long] = [16, 4096].map(|length| Footprint::of(mamba, Dtype::F32, 1, length));
-        assert_eq!(short.cache_bytes, long.cache_bytes, "a state does not grow with the input");
+        assert_eq!(
+            short.cache_bytes, long.cache_bytes,
+            "the state size must not depend on the input length"
+        );
         assert!(
             Footprint::on_host(llama, Dtype::F32, 1, 128) > 80_000_000_000,
-            "twelve bytes a weight"
+            "at least twelve bytes per weight"
         );
     }
 }

@@ -104,7 +104,7 @@ fn what_would_run_through_a_broken_library_fails() {
     let found = plan(&asked, &broken).unwrap();
     assert_eq!((found.cases.len(), found.skipped.len(), found.failed.len()), (0, 0, 1));
     let quick = plan(&selection(&[], Suite::Quick), &broken).unwrap();
-    assert!(quick.cases.len() > 10, "the CPU is measured all the same");
+    assert!(quick.cases.len() > 10, "CPU cases must still be planned");
     let ended: Vec<_> =
         quick.without_figures().filter(|(_, outcome, _)| *outcome == Outcome::Failed).collect();
     assert_eq!(ended.len(), 1);
@@ -120,7 +120,7 @@ fn mistakes_are_named_with_the_cure() {
         axes: vec![("color".into(), vec!["red".into()])],
         ..selection(&["gemm"], Suite::Quick)
     };
-    assert!(message(axis).contains("shape"), "the axes that there are");
+    assert!(message(axis).contains("shape"), "the error must list the axes that exist");
     let value = Selection {
         axes: vec![("dtype".into(), vec!["f33".into()])],
         ..selection(&["gemm"], Suite::Quick)
@@ -148,7 +148,7 @@ fn what_runs_on_gpus_alone_says_what_is_missing_when_it_is_named() {
     let quick = plan(&selection(&[], Suite::Quick), &machine()).unwrap();
     assert!(
         quick.skipped.iter().all(|(case, _)| case.benchmark != "launch-latency"),
-        "a suite names each backend once"
+        "a suite must report each backend once"
     );
 }
 
@@ -162,7 +162,10 @@ fn what_needs_no_gpu_is_planned_on_the_host() {
     }
     let listed = CustomEntry { benchmark: "kernel-compilation".to_owned(), axes: Vec::new() };
     let entries = Selection { custom: vec![listed], ..selection(&[], Suite::Custom) };
-    assert!(!plan(&entries, &machine()).unwrap().cases.is_empty(), "an entry is as good as a name");
+    assert!(
+        !plan(&entries, &machine()).unwrap().cases.is_empty(),
+        "a custom entry must be planned like a named benchmark"
+    );
     let vulkan = Selection {
         backend: Some(BackendId::Vulkan),
         ..selection(&["kernel-compilation"], Suite::Quick)
@@ -193,7 +196,7 @@ fn what_is_not_for_the_backend_asked_for_says_so() {
             missing.contains("launch-latency/rocm ") && missing.contains("no driver"),
             "{missing}"
         );
-        assert!(!missing.contains(';'), "told once: {missing}");
+        assert!(!missing.contains(';'), "the reason must appear once: {missing}");
     }
 }
 
@@ -237,7 +240,7 @@ fn sensors_are_watched_before_any_runtime_is_installed() {
     assert_eq!(
         (found.len(), found[1].contains("/compute")),
         (3, true),
-        "only a runtime gives a GPU work: {found:?}"
+        "a GPU gets work only if a runtime reaches it: {found:?}"
     );
 }
 

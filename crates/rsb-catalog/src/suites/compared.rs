@@ -124,7 +124,7 @@ mod tests {
                     points,
                     "{name}: {cases:?}"
                 );
-                assert_eq!(cases.len(), points, "{name}: a profile adds none");
+                assert_eq!(cases.len(), points, "{name}: a profile must not add cases");
             }
             device.device_type = DeviceType::Cpu;
             let index =

@@ -147,7 +147,7 @@ mod tests {
             let begin = function(op) as usize;
             assert!(
                 begin.is_multiple_of(64),
-                "{op:?} at {begin:#x}: do `target.*.rustflags` of your own cargo hide ours?"
+                "{op:?} at {begin:#x}: does your cargo config override our `target.*.rustflags`?"
             );
         }
     }

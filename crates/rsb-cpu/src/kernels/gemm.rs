@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn a_refusal_says_what_once_and_why_once() {
         let Err(refused) = choose_provider(&product(Dtype::I4)) else {
-            panic!("i4 is a type of no library")
+            panic!("no library supports i4")
         };
         let refused = refused.to_string();
         assert_eq!(refused.matches("product").count(), 1, "{refused}");

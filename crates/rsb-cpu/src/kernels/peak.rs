@@ -339,7 +339,7 @@ mod tests {
                 let error = burst(units);
                 assert!(error < 8.0 * epsilon, "{error:e}");
             }
-            assert!((burst(0) - 1.0).abs() < 1e-12, "chains that never moved are off by all");
+            assert!((burst(0) - 1.0).abs() < 1e-12, "zero steps must give an error of 1");
         }
         let operands = operands::<4>();
         let ends =

@@ -44,8 +44,16 @@ fn a_transfer_counts_what_passes_the_link() {
     };
     assert_eq!(bytes(TransferDirection::HostToDevice), 4096.0_f64.to_bits());
     assert_eq!(bytes(TransferDirection::DeviceToHost), 4096.0_f64.to_bits());
-    assert_eq!(bytes(TransferDirection::DeviceToDevice), 8192.0_f64.to_bits(), "read and written");
-    assert_eq!(bytes(TransferDirection::Bidirectional), 8192.0_f64.to_bits(), "there and back");
+    assert_eq!(
+        bytes(TransferDirection::DeviceToDevice),
+        8192.0_f64.to_bits(),
+        "each byte is read and written"
+    );
+    assert_eq!(
+        bytes(TransferDirection::Bidirectional),
+        8192.0_f64.to_bits(),
+        "the data is copied in both directions"
+    );
 }
 
 #[test]
@@ -56,7 +64,7 @@ fn a_product_counts_two_operations_a_term() {
     assert_eq!(
         apart.bytes_moved().to_bits(),
         Operation::Gemm(gemm).bytes_moved().to_bits(),
-        "what is between is not read"
+        "the gaps between matrices are not read"
     );
     assert_eq!(apart.buffers()[1].elements, 150);
     let square = Operation::Gemm(Gemm::new(Dtype::F32, 1024, 1024, 1024));
@@ -189,7 +197,7 @@ fn names_are_read_back() {
         assert_eq!(serde_json::to_value(direction).unwrap(), direction.as_str());
     }
     let wrong = "sun".parse::<ReduceOp>().unwrap_err();
-    assert_eq!(wrong.to_string(), "`sun` is no reduction; there are sum max mean argmax");
+    assert_eq!(wrong.to_string(), "unknown reduction `sun`; expected one of: sum max mean argmax");
 }
 
 #[test]

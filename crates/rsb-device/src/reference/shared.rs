@@ -69,7 +69,7 @@ mod tests {
         write(&file, "case", &NUMBERS).unwrap();
         let bytes = std::fs::read(&file).unwrap();
         assert_eq!(read(&bytes, "case", 3).unwrap(), NUMBERS);
-        assert_eq!(read(&bytes, "case", 2), None, "another length");
+        assert_eq!(read(&bytes, "case", 2), None, "a different length must not match");
         assert_eq!(read(&bytes, "another case", 3), None);
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
@@ -77,7 +77,11 @@ mod tests {
             assert_eq!(read(&damaged, "case", 3), None, "byte {at}");
             assert_eq!(read(&bytes[..at], "case", 3), None, "cut at {at}");
         }
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(
+            std::fs::read_dir(directory.path()).unwrap().count(),
+            1,
+            "no temporary file may remain"
+        );
         assert!(write(Path::new("/nonexistent/file"), "case", &NUMBERS).is_err());
     }
 

@@ -7,7 +7,7 @@ use rsb_model::Unit;
 use rsb_model::record::ExpectedRange;
 
 /// Source of a range that is not backed by a measurement.
-pub const AUTHOR: &str = "expected by the author, not measured";
+pub const AUTHOR: &str = "author's estimate, unmeasured";
 
 /// A card with known ranges.
 #[derive(Debug)]

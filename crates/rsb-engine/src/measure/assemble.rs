@@ -351,7 +351,11 @@ mod tests {
         replicates[2].clock_ramp = Some("it rose from 1 to 3 MHz".to_owned());
         let progress = CaseProgress { replicates, ..CaseProgress::default() };
         let result = result(&case(), &progress, &Environment::default(), Timestamp::UNIX_EPOCH);
-        assert_eq!(result.metadata["notes"], json!(["it rose from 1 to 2 MHz"]), "said once");
+        assert_eq!(
+            result.metadata["notes"],
+            json!(["it rose from 1 to 2 MHz"]),
+            "the note must appear once"
+        );
     }
 
     #[test]
@@ -361,7 +365,11 @@ mod tests {
         assert!(before.metadata["notes"][0].as_str().unwrap().contains("power limit"));
         let after = extend(&before, &result_of(vec![throttled_replicate(0), replicate(1, 1000.0)]));
         assert_eq!(after.metadata["throttled_replicates"], json!([1, 2]));
-        assert_eq!(after.metadata["notes"].as_array().unwrap().len(), 1, "said once");
+        assert_eq!(
+            after.metadata["notes"].as_array().unwrap().len(),
+            1,
+            "the note must appear once"
+        );
         let measured = measured_result(&[1000.0]);
         assert!(
             measured.metadata.get("telemetry").is_none()
@@ -391,7 +399,7 @@ mod tests {
         assert_eq!(
             extended.fields().unwrap().number("gflops"),
             Some(1000.0),
-            "two of three say so"
+            "the median of three replicates"
         );
         assert_eq!(extended.fields().unwrap().number("num_runs"), Some(12.0));
         let outvoted = extend(
@@ -401,7 +409,7 @@ mod tests {
         assert_eq!(
             outvoted.fields().unwrap().number("gflops"),
             Some(250.0),
-            "every replicate counts once"
+            "each replicate must count once"
         );
         assert_eq!(extended.metadata["replicates"], json!(3));
     }

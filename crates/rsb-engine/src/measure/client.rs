@@ -506,7 +506,7 @@ mod tests {
         match Worker::start(&shell(script), &case, limit) {
             Err(WorkerError::Failed(reason)) => reason,
             Err(other) => panic!("{other:?}"),
-            Ok(_) => panic!("it started"),
+            Ok(_) => panic!("the worker must not start"),
         }
     }
 

@@ -295,7 +295,7 @@ mod tests {
             WorkerError::Skipped(reason)
             | WorkerError::Failed(reason)
             | WorkerError::Gone(reason) => reason.to_string(),
-            WorkerError::Interrupted => panic!("nobody asked to stop"),
+            WorkerError::Interrupted => panic!("the count must not be interrupted"),
         }
     }
 
@@ -341,7 +341,11 @@ mod tests {
         std::fs::set_permissions(&valgrind, std::fs::Permissions::from_mode(0o755)).unwrap();
         let counter = InstructionCounter::Callgrind(valgrind);
         assert_eq!(count_with(&counter, "$((iters * 2000))"), Ok(2000.0));
-        assert_eq!(count_with(&counter, "$((iters * 20000000))"), Ok(2e7), "of one iteration");
+        assert_eq!(
+            count_with(&counter, "$((iters * 20000000))"),
+            Ok(2e7),
+            "the count is per iteration"
+        );
         assert!(why(count_with(&counter, "0").unwrap_err()).contains("no count"));
     }
 

@@ -284,7 +284,7 @@ mod tests {
             offsets.len() == 6
                 && offsets.iter().all(|bytes| bytes.is_some_and(|bytes| bytes < 4096))
         );
-        assert_eq!(stack_offset(&pairs.program(1, 0)), None, "one layout is left as it is");
+        assert_eq!(stack_offset(&pairs.program(1, 0)), None, "a single layout must not be shifted");
     }
 
     fn stack_offset(command: &WorkerCommand) -> Option<usize> {

@@ -195,7 +195,7 @@ impl Settings {
     }
 
     /// Applies the stopping rule: returns `true` if the samples agree, or if the time `spent`
-    /// leaves no room for another round. Sustained loads continue for [`SUSTAINED`], except in the
+    /// leaves no room for another round. Sustained loads continue for `SUSTAINED`, except in the
     /// quick profile.
     pub fn is_enough(&self, case: &Case, samples: &Samples, spent: Duration) -> bool {
         if self.profile != Profile::Quick
@@ -260,7 +260,7 @@ mod tests {
         let one = self::samples(&[100.0]);
         assert!(
             !settings.is_enough(&case("gemm"), &one, Duration::ZERO),
-            "one sample says nothing of its error"
+            "one sample does not give its error"
         );
     }
 
@@ -279,7 +279,7 @@ mod tests {
         let quick = Settings::of(Profile::Quick);
         assert!(
             gpu_warm_up(Some(ms(101))) < quick.time_cap / 4,
-            "a later process of quick stays within its time"
+            "later processes of the quick profile must stay within its time cap"
         );
     }
 
@@ -295,7 +295,7 @@ mod tests {
             );
             assert!(
                 enough(Profile::Quick, peak, Duration::ZERO),
-                "a verb ends within half a minute"
+                "the quick profile must end within half a minute"
             );
         }
         assert!(enough(Profile::Standard, "gemm", Duration::ZERO));
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(
             Settings::of(Profile::Quick).replicates_of(&long),
             1,
-            "a verb ends within half a minute"
+            "the quick profile must end within half a minute"
         );
         let asked =
             Settings { replicates: Count::exactly(7), runs: Count::exactly(30), ..standard };
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(
             settings.limit_of(&native),
             Duration::from_mins(5),
-            "a benchmark of that name is no component"
+            "a native benchmark with the name of a component is not a component"
         );
     }
 

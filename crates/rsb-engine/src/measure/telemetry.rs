@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(known.power_w, Some(Spread { mean: 290.0, min: 290.0, max: 290.0 }));
         assert!(
             TelemetryWatch::begin_in(&options, "0000:99:00.0").is_none(),
-            "another GPU has no sensors here"
+            "a GPU that is not in the tree has no sensors"
         );
     }
 

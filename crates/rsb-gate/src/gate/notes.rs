@@ -156,7 +156,7 @@ mod tests {
         }
         assert!(
             notes_after(|run| run.environment.os = Some("Debian GNU/Linux 12.5".into())).len() == 1,
-            "the name is all that counts"
+            "only the name of the system must be compared"
         );
     }
 

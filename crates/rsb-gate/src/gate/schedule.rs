@@ -220,7 +220,11 @@ mod tests {
         let open = [open("a", Urgency::Undecided, 1.0), open("b", Urgency::Slower, 1.0)];
         assert_eq!(schedule(60, &[("a", 2), ("b", 2)]).turns(&open[..1], 4), 4);
         assert_eq!(schedule(20, &[("a", 2), ("b", 2)]).turns(&open[..1], 4), 1);
-        assert_eq!(schedule(60, &[("a", 9), ("b", 2)]).turns(&open, 4), 4, "b alone counts");
+        assert_eq!(
+            schedule(60, &[("a", 9), ("b", 2)]).turns(&open, 4),
+            4,
+            "only the cost of b counts"
+        );
     }
 
     #[test]

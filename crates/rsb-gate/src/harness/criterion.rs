@@ -22,12 +22,12 @@ pub enum CriterionTimes {
     Short,
     /// From 0.4, for a benchmark that sets longer times itself, as a group does with
     /// `measurement_time`: until the last two samples agree, with a clock that runs
-    /// [`QUICK_CLOCK_SCALE`] times as fast.
+    /// `QUICK_CLOCK_SCALE` times as fast.
     FastQuick,
     /// Like `FastQuick` with the real clock, which takes half a second, for a benchmark that waits
     /// for it.
     Quick,
-    /// Before 0.4: whole seconds, with a clock that runs [`SECONDS_CLOCK_SCALE`] times as fast.
+    /// Before 0.4: whole seconds, with a clock that runs `SECONDS_CLOCK_SCALE` times as fast.
     FastSeconds,
     /// Whole seconds of the real clock, for a benchmark that takes long even with the fast clock,
     /// for example because it waits until a time of the real clock.

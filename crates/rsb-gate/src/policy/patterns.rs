@@ -286,7 +286,7 @@ mod tests {
             let start = format!("component_specific/{}/", component.name);
             assert!(
                 aimed_at.iter().any(|pattern| pattern.starts_with(&start)),
-                "{} cannot warn",
+                "no pattern of the policy matches {}",
                 component.name
             );
         }

@@ -16,8 +16,8 @@ use super::worktree::BuildTarget;
 use crate::build_place::BuildOutputs;
 use crate::harness::BenchExecutable;
 
-/// Settings that drop debug information, which makes executables large and comments visible in
-/// them.
+/// Settings that drop debug information: it makes executables large, and line numbers would differ
+/// after a change of a comment.
 const SMALL: [&str; 2] = ["profile.bench.debug=false", "profile.bench.strip=\"debuginfo\""];
 
 /// Arguments that choose packages or targets; with one of them, nothing is chosen automatically.

@@ -409,7 +409,7 @@ mod tests {
             assert!(holds(&worktree, "two"), "{how}");
             assert!(
                 std::fs::read_to_string(worktree.top.join("file")).unwrap() == "two",
-                "{how}: the user's own tree"
+                "{how}: the user's working tree must stay unchanged"
             );
         }
     }

@@ -109,7 +109,7 @@ mod tests {
         let code = b"\x7fELF and more".as_slice();
         write(dir, &key, code).unwrap();
         assert_eq!(read(dir, &key).as_deref(), Some(code));
-        assert_eq!(std::fs::read_dir(dir).unwrap().count(), 1, "no temporary file is left");
+        assert_eq!(std::fs::read_dir(dir).unwrap().count(), 1, "no temporary file may remain");
         let file = dir.join(key.file());
         let whole = std::fs::read(&file).unwrap();
         for length in 0..whole.len() {
@@ -119,10 +119,10 @@ mod tests {
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 1;
-            assert_eq!(decode(&damaged), None, "a bit of byte {at}");
+            assert_eq!(decode(&damaged), None, "one bit of byte {at} flipped");
         }
-        assert_eq!(decode(&[whole.as_slice(), b"x"].concat()), None, "more than there was");
+        assert_eq!(decode(&[whole.as_slice(), b"x"].concat()), None, "one byte appended");
         std::fs::write(&file, code).unwrap();
-        assert_eq!(read(dir, &key), None, "a file of a version before");
+        assert_eq!(read(dir, &key), None, "a file of an earlier version");
     }
 }

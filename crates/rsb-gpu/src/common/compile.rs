@@ -447,7 +447,7 @@ mod tests {
         assert_eq!(ask(Some(dir.path())), Ok((b"code".to_vec(), 1)));
         assert!(
             ask(None).unwrap_err().cure.contains("compilation=cold"),
-            "without a directory nothing is warm"
+            "without a cache directory, compilation=warm must be refused"
         );
     }
 

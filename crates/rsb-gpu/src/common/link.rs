@@ -155,10 +155,14 @@ mod tests {
         let found = narrowest(&devices, "0000:03:00.0", AMD).unwrap();
         assert!(
             (found - 31.5).abs() < 0.01,
-            "a stretch that tells nothing does not count: {found}"
+            "a link that reports no speed must be ignored: {found}"
         );
         write(&gpu, "0x144d", "16.0 GT/s PCIe", "4");
-        assert_eq!(narrowest(&devices, "0000:03:00.0", AMD), None, "a disk sits there");
+        assert_eq!(
+            narrowest(&devices, "0000:03:00.0", AMD),
+            None,
+            "the device at this address is a disk"
+        );
         assert_eq!(narrowest(&devices, "0000:04:00.0", AMD), None);
     }
 }

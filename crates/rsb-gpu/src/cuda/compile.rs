@@ -247,6 +247,6 @@ mod tests {
         ] {
             assert_eq!(closest(&known, arch), expected);
         }
-        assert_eq!(closest(&[], "sm_90"), "sm_90", "a compiler that does not tell");
+        assert_eq!(closest(&[], "sm_90"), "sm_90", "a compiler that does not list its targets");
     }
 }

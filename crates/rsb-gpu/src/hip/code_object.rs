@@ -73,7 +73,7 @@ mod tests {
         header[48] = 0x3f;
         assert_eq!(target(&header), Some("gfx90a"));
         header[48] = 0xff;
-        assert_eq!(target(&header), None, "a architecture of the future");
+        assert_eq!(target(&header), None, "an unknown architecture");
         header[18] = 62;
         assert_eq!(target(&header), None, "a program for x86-64");
         assert_eq!(target(b"\x7fELF"), None);

@@ -349,7 +349,7 @@ mod tests {
         );
         assert!(
             record.batch_results.values().any(|one| one.inference_time_ms.is_none()),
-            "load has no time of a pass"
+            "the load workload has no inference time"
         );
     }
 
@@ -370,7 +370,7 @@ mod tests {
             "gpu_temperature_c": 70.0, "gpu_clock_mhz": 1600.0, "throttled": true, "throttle_reasons": ["power"]});
         assert_eq!(with_sensors(&of_gpu, &result), expected);
         let of_cpu = serde_json::json!({"backend": "cpu"});
-        assert_eq!(with_sensors(&of_cpu, &result), of_cpu, "the schema of a CPU has no such");
+        assert_eq!(with_sensors(&of_cpu, &result), of_cpu, "CPU records have no sensor fields");
     }
 
     fn clock(mhz: f64) -> Value {

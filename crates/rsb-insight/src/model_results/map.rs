@@ -135,7 +135,11 @@ mod tests {
     #[test]
     fn what_nobody_tried_is_as_the_rules_have_it() {
         let map = compatibility(&[]);
-        assert_eq!(map.len(), 11 * 4 * 7, "pytorch on three backends, the others on one");
+        assert_eq!(
+            map.len(),
+            11 * 4 * 7,
+            "pytorch has three backends, the other runtimes one each"
+        );
         for (runtime, backend, dtype, standing) in [
             ("pytorch", BackendId::Cpu, Dtype::F32, Compatibility::Unknown),
             ("pytorch", BackendId::Rocm, Dtype::I8, Compatibility::NotPossible),

@@ -73,7 +73,7 @@ fn a_model_that_was_not_measured_follows_from_those_that_were() {
     let found = ask(&predictor, "one", "bert-base").unwrap();
     let exact = law("bert-base", 1, 128, 1.0) * 1e3;
     let [low, high] = found.time_per_item_interval_ms;
-    assert!(low < exact && exact < high, "{found:?}, where it is {exact}");
+    assert!(low < exact && exact < high, "{exact} must be in the interval of {found:?}");
     assert!(
         (found.time_per_item_ms / exact - 1.0).abs() < 0.25,
         "{} and {exact}",
@@ -126,7 +126,10 @@ fn what_lies_in_a_large_cache_is_no_bandwidth_of_memory() {
     assert!(roof(&both) > 800.0);
     let third = rsb_model::environment::Cache { level: 3, size_bytes: 500 << 20, shared_by: None };
     both.environment.cpu.as_mut().unwrap().caches.push(third);
-    assert!(roof(&both) < 400.0, "256 MB lie in half a gigabyte of cache");
+    assert!(
+        roof(&both) < 400.0,
+        "256 MB fit in 500 MiB of cache, so their bandwidth must not count"
+    );
 }
 
 #[test]
@@ -163,7 +166,7 @@ fn a_machine_without_peaks_says_nothing_of_one_with_peaks_alone() {
     assert!(reason.cure.contains("compute-peak"), "{reason}");
     assert!(
         of_two(vec![passed("bert-small", 1, 1.0), passed("t5-small", 1, 1.0)]).is_ok(),
-        "its own passes tell"
+        "passes measured on the same machine are enough"
     );
 }
 
@@ -171,7 +174,7 @@ fn a_machine_without_peaks_says_nothing_of_one_with_peaks_alone() {
 fn nothing_is_told_without_calibration_and_of_what_does_not_fit() {
     assert!(
         Predictor::of(&[run("one", &peaks())]).places().is_empty(),
-        "no model was ever measured"
+        "no predictions if no model was measured"
     );
     let predictor = Predictor::of(&[run("one", &measured())]);
     let reason = ask(&predictor, "one", "llama-2-70b").unwrap_err();

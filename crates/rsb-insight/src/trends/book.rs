@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(
             (known.len(), known[0].range.first_after.timestamp),
             (1, moment(21)),
-            "the largest change leads"
+            "the largest change comes first"
         );
         assert_eq!((changed_at(&known, "a"), changed_at(&known, "b")), (moment(20), moment(21)));
         // An analysis of only the other series does not move it.
@@ -473,7 +473,7 @@ mod tests {
         let found = [shift("a", 29, 1.0, 12.0, false)];
         look(&mut known, 30, &found);
         look(&mut known, 31, &[]);
-        assert_eq!(known[0].state, AlertState::New, "two runs say nothing");
+        assert_eq!(known[0].state, AlertState::New, "two runs are too few to close an alert");
         look(&mut known, 36, &[]);
         assert_eq!(known[0].state, AlertState::Invalid);
         assert!(known[0].because.as_deref().unwrap().contains("at least 5 points since"));
@@ -493,6 +493,10 @@ mod tests {
         assert!(known.iter().all(|alert| alert.state == AlertState::Acknowledged));
         known[0].state = AlertState::Invalid;
         look(&mut known, 46, &[shift("a", 20, 1.0, 12.0, true)]);
-        assert_eq!(known[0].state, AlertState::Invalid, "the words are a person's");
+        assert_eq!(
+            known[0].state,
+            AlertState::Invalid,
+            "an alert closed by a person must stay closed"
+        );
     }
 }

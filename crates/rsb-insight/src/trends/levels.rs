@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(
             separation_by_kernels(&trend, &series, ["6.8", "6.8"]),
             None,
-            "the same on both, and one value for each run tells nothing"
+            "neither an equal field nor one that differs in every run separates levels"
         );
     }
 

@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(
             changed_fields(&old, &Environment::default(), ON_GPU),
             Vec::<String>::new(),
-            "an unknown value is no change"
+            "an unknown value is not a change"
         );
         assert_eq!(
             changed_fields(&old, &machine("6.8.0", "6.3.0", state(3000.0, 0.1, 4)), ON_GPU),

@@ -57,7 +57,7 @@ fn a_report_conforms_and_the_same_report_gives_the_same_bytes() {
     assert!(file.starts_with(b"%PDF-1.7") && file.len() < 200_000, "{} bytes", file.len());
     assert!(
         file.windows(21).any(|part| part == b"<pdfuaid:part>1</pdfu"),
-        "it says that it conforms"
+        "the metadata must declare PDF/UA-1 conformance"
     );
     assert_eq!(file, made(&report));
 }

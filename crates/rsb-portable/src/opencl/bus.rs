@@ -84,7 +84,7 @@ mod tests {
     fn vendors_words_for_a_place_are_understood() {
         assert_eq!(of_nvidia(1, 0xc1, 0x09), Place { domain: 1, bus: 0xc1, slot: 1, function: 1 });
         let mut topology = [0_u8; 24];
-        assert_eq!(of_amd(&topology), None, "a type that tells no place");
+        assert_eq!(of_amd(&topology), None, "an unknown topology type has no address");
         topology[0] = PCI_EXPRESS;
         topology[21..].copy_from_slice(&[0xc3, 0, 1]);
         assert_eq!(of_amd(&topology), Some(Place { domain: 0, bus: 0xc3, slot: 0, function: 1 }));

@@ -158,7 +158,11 @@ mod tests {
         ] {
             assert_eq!(choose_clock(&row.readings), row.clock, "{}", row.name);
         }
-        assert_eq!(choose_clock(&[]), StreamClock::Host, "nothing was timed");
+        assert_eq!(
+            choose_clock(&[]),
+            StreamClock::Host,
+            "without readings, the host clock is used"
+        );
     }
 
     fn reading(device_ms: f64, host_ms: f64) -> ClockReading {

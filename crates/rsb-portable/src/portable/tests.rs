@@ -49,7 +49,7 @@ fn a_reduction_has_an_end_that_reads_what_each_group_left() {
     assert_eq!(plan.scratch, vec![u64::from(groups) * 8; 2]);
     assert_eq!(plan.steps[1].arguments.last(), Some(&Argument::Count(u64::from(groups))));
     let Some(Argument::Count(share)) = plan.steps[0].arguments.last() else { panic!("{plan:?}") };
-    assert!(share * u64::from(groups) * 4 >= 10_000_000, "every element has a group");
+    assert!(share * u64::from(groups) * 4 >= 10_000_000, "every element must belong to a group");
     let one = reduce(ReduceOp::Mean, 3);
     assert_eq!(one.steps[0].work, Work::Groups(1));
     assert_eq!(one.steps[1].arguments.last(), Some(&Argument::Number(1.0 / 3.0)));
@@ -86,7 +86,11 @@ fn quantized(dtype: Dtype, n: u64) -> QuantizedProduct {
 fn weights_of_few_bits_have_a_group_for_eight_rows_of_them() {
     let plan = planned(&Operation::Quantized(quantized(Dtype::Bf16, 20)));
     assert_eq!((plan.module, plan.steps[0].work), (Module::Quantized, Work::Groups(3)));
-    assert_eq!(plan.steps[0].arguments.last(), Some(&Argument::Count(4)), "bits");
+    assert_eq!(
+        plan.steps[0].arguments.last(),
+        Some(&Argument::Count(4)),
+        "the number of bits per weight"
+    );
 }
 
 #[test]
@@ -98,18 +102,22 @@ fn products_take_the_kernel_that_suits_the_device() {
     assert_eq!(kernel(GPU, square(512)), "rsb_gemm_tiled");
     assert_eq!(kernel(CPU, square(512)), "rsb_gemm_strips");
     assert_eq!(kernel(GPU, square(8)), "rsb_gemm_naive");
-    assert_eq!(kernel(GPU, Gemm::new(Dtype::F16, 1, 4096, 4096)), "rsb_gemm_naive", "one token");
+    assert_eq!(
+        kernel(GPU, Gemm::new(Dtype::F16, 1, 4096, 4096)),
+        "rsb_gemm_naive",
+        "a matrix-vector product (one token)"
+    );
     assert_eq!(kernel(CPU, Gemm::new(Dtype::F16, 1, 4096, 4096)), "rsb_gemm_strips");
     let words = Target { store_bytes: 4, ..GPU };
     assert_eq!(
         kernel(words, Gemm::new(Dtype::F16, 64, 65, 64)),
         "rsb_gemm_naive",
-        "rows end within a word"
+        "rows that end within a word need the naive kernel"
     );
     assert_eq!(
         kernel(words, Gemm::new(Dtype::Bf16, 64, 65, 64)),
         "rsb_gemm_tiled",
-        "products of bf16 are f32"
+        "products of bf16 are stored as f32"
     );
 }
 
@@ -125,7 +133,7 @@ fn what_there_is_no_kernel_for_is_unsupported_and_says_what_there_is() {
     let product = Operation::Gemm(Gemm::new(Dtype::F32, 64, 64, 64));
     assert!(
         refused(&product, Some("mkl")).contains("--backend cpu"),
-        "oneMKL is a library of the host"
+        "oneMKL runs only on the CPU"
     );
     let triad = stream(StreamPattern::Triad, Dtype::F32, 8);
     assert!(refused(&stream(StreamPattern::Triad, Dtype::I8, 8), None).contains("bf16"));
@@ -155,7 +163,7 @@ fn what_there_is_no_kernel_for_is_unsupported_and_says_what_there_is() {
         plan(&Operation::Quantized(quantized(Dtype::F16, 9)), &Options::default(), words).is_err()
     );
     let odd = PeakArithmetic { dtype: Dtype::F32, operations: 7 };
-    assert!(refused(&Operation::PeakArithmetic(odd), None).contains("piece"));
+    assert!(refused(&Operation::PeakArithmetic(odd), None).contains("multiple of"));
 }
 
 #[test]
@@ -169,7 +177,7 @@ fn matrix_units_are_planned_for_the_types_that_they_multiply() {
     assert_eq!(
         found.steps[0].arguments[1],
         Argument::Count(10),
-        "a piece is eight of the vector units'"
+        "one matrix piece is as long as eight vector pieces"
     );
     for (target, dtype) in [(units, Dtype::Bf16), (GPU, Dtype::F16)] {
         let refused = plan(target, &peak(dtype, 80 * PeakArithmetic::UNIT)).unwrap_err();
@@ -178,7 +186,10 @@ fn matrix_units_are_planned_for_the_types_that_they_multiply() {
             "{refused}"
         );
     }
-    assert!(plan(units, &peak(Dtype::F16, PeakArithmetic::UNIT)).is_err(), "less than a piece");
+    assert!(
+        plan(units, &peak(Dtype::F16, PeakArithmetic::UNIT)).is_err(),
+        "fewer operations than one piece"
+    );
 }
 
 #[test]
@@ -209,7 +220,7 @@ fn a_flush_writes_and_then_reads_other_memory() {
     assert_eq!(
         plan.steps[1].arguments[2],
         Argument::Count(1 << 20),
-        "as much is read as was written"
+        "as many elements must be read as were written"
     );
 }
 

@@ -344,7 +344,11 @@ mod tests {
         };
         assert_eq!(subgroup_lanes(&all, &sizes), Some(32));
         let wave_of_64 = vk::PhysicalDeviceSubgroupProperties { subgroup_size: 64, ..all };
-        assert_eq!(subgroup_lanes(&wave_of_64, &sizes), Some(32), "within what can be required");
+        assert_eq!(
+            subgroup_lanes(&wave_of_64, &sizes),
+            Some(32),
+            "the size must be within the range that can be required"
+        );
         let few = vk::PhysicalDeviceSubgroupSizeControlProperties {
             max_compute_workgroup_subgroups: 4,
             ..sizes
@@ -354,7 +358,11 @@ mod tests {
             ..sizes
         };
         for lacking in [few, fixed, vk::PhysicalDeviceSubgroupSizeControlProperties::default()] {
-            assert_eq!(subgroup_lanes(&all, &lacking), None, "kernels work by groups");
+            assert_eq!(
+                subgroup_lanes(&all, &lacking),
+                None,
+                "kernels must use whole groups instead of subgroups"
+            );
         }
         let graphics = vk::PhysicalDeviceSubgroupProperties {
             supported_stages: vk::ShaderStageFlags::VERTEX,
@@ -372,11 +380,7 @@ mod tests {
             max_subgroup_size: 1,
             ..sizes
         };
-        assert_eq!(
-            subgroup_lanes(&all, &single),
-            None,
-            "of one lane there is nothing to bring together"
-        );
+        assert_eq!(subgroup_lanes(&all, &single), None, "subgroups of one lane must not be used");
     }
 
     #[test]

@@ -139,13 +139,13 @@ mod tests {
         assert_eq!(
             choose(&KERNELS.map(shape), 32),
             Some([16, 16, 16]),
-            "the preferred one of several"
+            "the preferred shape is chosen from several"
         );
         assert_eq!(choose(&[shape([8, 8, 16])], 8), Some([8, 8, 16]), "Intel Xe-HPG");
         assert_eq!(
             choose(&[shape([16, 16, 16])], 8),
             None,
-            "no room for the results of 32 subgroups"
+            "not enough shared memory for the results of 32 subgroups"
         );
         assert_eq!(choose(&[], 32), None);
     }

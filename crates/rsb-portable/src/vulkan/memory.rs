@@ -238,8 +238,16 @@ mod tests {
             Flags::DEVICE_LOCAL,
             coherent | Flags::HOST_CACHED,
         ]);
-        assert_eq!(choose(&gpu, !0, Place::Device), Some(2), "not the window that the host sees");
-        assert_eq!(choose(&gpu, !0, Place::Host), Some(3), "cached, for reading");
+        assert_eq!(
+            choose(&gpu, !0, Place::Device),
+            Some(2),
+            "device memory that is not host-visible is preferred"
+        );
+        assert_eq!(
+            choose(&gpu, !0, Place::Host),
+            Some(3),
+            "cached memory is preferred for reads by the host"
+        );
         assert_eq!(choose(&gpu, 0b0011, Place::Device), Some(1));
         assert_eq!(choose(&gpu, 0b0001, Place::Host), Some(0));
         let cpu = types(&[Flags::DEVICE_LOCAL | coherent | Flags::HOST_CACHED]);

@@ -102,7 +102,7 @@ mod tests {
             assert_eq!(
                 words(traits_with(Some(32)), Module::Reduce, *dtype, argmax).unwrap(),
                 words(traits_with(None), Module::Reduce, *dtype, argmax).unwrap(),
-                "places are not brought together by subgroups"
+                "argmax must not use subgroup operations"
             );
         }
         assert!(

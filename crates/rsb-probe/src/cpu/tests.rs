@@ -45,7 +45,7 @@ fn a_cpu_is_read_whole() {
     );
     let cache = |level, size_bytes, shared| Cache { level, size_bytes, shared_by: Some(shared) };
     assert_eq!(cpu.caches, [cache(1, 32 << 10, 2), cache(2, 1 << 20, 2), cache(3, 32 << 20, 4)]);
-    assert_eq!(cpu.features, ["avx2", "fma"], "of the first thread alone");
+    assert_eq!(cpu.features, ["avx2", "fma"], "only the features of the first thread");
     assert_eq!(cpu.hypervisor.as_deref(), Some("unnamed"));
     assert_eq!(mhz_in_cpuinfo(&two_cores_four_threads().host()), Some(2800.123));
 }

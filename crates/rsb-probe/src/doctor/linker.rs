@@ -130,7 +130,7 @@ mod tests {
         std::fs::write(tree.path("etc/ld.so.cache"), bytes).unwrap();
         let host = tree.host();
         let cached = read(&host);
-        assert_eq!(cached.len(), 2, "only those of ROCm");
+        assert_eq!(cached.len(), 2, "only ROCm libraries are listed");
         let gone = stale(&host, &cached);
         assert_eq!(
             gone,

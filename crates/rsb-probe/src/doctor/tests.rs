@@ -75,7 +75,11 @@ fn the_sensors_of_intels_gpus_are_looked_at() {
     let facts = facts(&ProbeOptions { sysfs_root: Some(tree.path("sys")) });
     let places: Vec<&str> =
         facts.intel_sensors.iter().map(|sensors| sensors.place.as_str()).collect();
-    assert_eq!(places, ["0000:03:00.0", "0000:04:00.0"], "one sleeps, another driver has the last");
+    assert_eq!(
+        places,
+        ["0000:03:00.0", "0000:04:00.0"],
+        "a sleeping GPU and a GPU with another driver must be left out"
+    );
     let found = findings(&facts);
     for words in [
         "xe is bound",

@@ -23,7 +23,7 @@ fn check(files: &[(&str, &str)], below: &str, expected: Option<(&str, Option<&st
     let found = by_files(&dir.path().join(below));
     let expected =
         expected.map(|(commit, branch)| (commit.to_owned(), branch.map(str::to_owned), true));
-    assert_eq!(found, expected, "{files:?}; without git a tree is not known to be clean");
+    assert_eq!(found, expected, "{files:?}: without git, the tree counts as changed");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_is_no_checkout_is_none() {
         0,
     )
     .unwrap();
-    assert_eq!(by_files(dir.path()), None, "a pipe is not waited for");
+    assert_eq!(by_files(dir.path()), None, "a pipe must not be read");
     check(&[(".git/HEAD", "ref: refs/heads/unborn\n")], "", None);
     check(&[(".git/HEAD", "0123")], "", None);
     check(&[(".git/HEAD", "ref: refs/heads/x"), (".git/refs/heads/x", "not a hash")], "", None);
@@ -125,7 +125,7 @@ fn a_real_repository_is_followed_from_clean_to_changed() {
         eprintln!("skipped: git is not installed, or too old for --initial-branch");
         return;
     }
-    assert_eq!(git(tree), None, "no commit yet");
+    assert_eq!(git(tree), None, "a repository without commits");
     write(tree, &[("a", "1"), ("below/b", "1")]);
     assert!(run_git(tree, &["add", "."]) && run_git(tree, &["commit", "--quiet", "-m", "first"]));
     let clean = git(&tree.join("below")).unwrap();
@@ -143,17 +143,17 @@ fn a_real_repository_is_followed_from_clean_to_changed() {
     assert_eq!(
         git(&tree.join("below")),
         Some(changed.clone()),
-        "whether it is staged is no difference"
+        "staging must not change the result"
     );
     write(tree, &[("a", "3")]);
     assert_ne!(git(tree).unwrap().changes, changed.changes);
     write(tree, &[("a", "2"), ("new", "1"), ("benchmark_results/x", "1")]);
-    assert_eq!(git(tree).unwrap(), changed, "only tracked files count");
+    assert_eq!(git(tree).unwrap(), changed, "only tracked files may count");
     write(tree, &[("a", "1")]);
     assert!(run_git(tree, &["add", "a"]));
     assert_eq!(git(tree).unwrap(), Git { dirty: true, ..clean.clone() });
     assert!(run_git(tree, &["add", "--force", "benchmark_results"]));
-    assert_eq!(git(tree).unwrap().changes, None, "measurements are no source");
+    assert_eq!(git(tree).unwrap().changes, None, "benchmark results are not part of the source");
     assert!(run_git(tree, &["rm", "--quiet", "--cached", "below/b"]));
     assert!(git(tree).unwrap().changes.is_some());
 }

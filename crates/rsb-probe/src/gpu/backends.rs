@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(
             found.reaching(&amd, true),
             ["rocm", "vulkan"],
-            "the loader of OpenCL is missing"
+            "OpenCL is not listed without its loader"
         );
         assert_eq!(found.reaching(&amd, false), ["vulkan"]);
         assert_eq!(found.reaching(&gpu(0x1002, "vfio-pci"), false), Vec::<String>::new());

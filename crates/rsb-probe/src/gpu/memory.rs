@@ -95,7 +95,11 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_is_unknown() {
-        assert_eq!(kind("gfx1150", None, Some(128)), None, "shares the CPU's memory");
+        assert_eq!(
+            kind("gfx1150", None, Some(128)),
+            None,
+            "the GPU shares the CPU's memory, whose type is unknown"
+        );
         assert_eq!(kind("gfx9999", None, None), None);
     }
 }

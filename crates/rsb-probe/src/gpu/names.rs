@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(all.len(), lines, "a line does not parse");
         let mut keys: Vec<_> =
             all.iter().map(|row| (row.id.vendor, row.id.device, row.revision)).collect();
-        assert!(keys.is_sorted(), "kept in order, so that two of a GPU are seen");
+        assert!(keys.is_sorted(), "the table must be sorted, so that duplicates are found");
         keys.dedup();
         assert_eq!(keys.len(), lines);
         for row in all {
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(boards().count(), lines, "a line does not parse");
         for board in boards() {
             let is_a_model = rows().any(|row| row.id == board.id && row.known.name == board.name);
-            assert!(is_a_model, "{} is no name of the other table", board.name);
+            assert!(is_a_model, "{} is not in the table of models", board.name);
         }
     }
 }

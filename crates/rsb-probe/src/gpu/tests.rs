@@ -181,7 +181,7 @@ fn gpus_are_in_the_order_of_the_bus_whatever_their_numbers() {
     assert_eq!(
         addresses,
         expected.map(|(index, address)| (index, address.to_owned())),
-        "a management chip is left out"
+        "a management chip must be left out"
     );
 }
 
@@ -374,7 +374,7 @@ fn links_name_the_other_gpus_by_their_place_in_the_list() {
             to("xgmi", Some(0), 15, Some(50.0))
         ]
     );
-    assert_eq!(found[0].links, [], "a link to nowhere is none");
+    assert_eq!(found[0].links, [], "a link to a missing node must be left out");
 }
 
 #[test]
@@ -430,7 +430,7 @@ fn the_link_is_that_of_the_narrowest_stretch_above_the_gpu() {
     std::os::unix::fs::symlink(tree.path(&own), tree.path(&format!("{DRM}/card0/device"))).unwrap();
     let pcie = gpus(&tree).remove(0).pcie;
     assert_eq!(pcie.now, Some(PcieLink::new(8.0, 8)));
-    assert_eq!(pcie.max, Some(PcieLink::new(8.0, 16)), "the slot is slower than the GPU");
+    assert_eq!(pcie.max, Some(PcieLink::new(8.0, 16)), "the maximum is limited by the slot");
     assert_eq!(pcie.saves_power, None);
 }
 

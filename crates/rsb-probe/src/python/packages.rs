@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_list_is_sorted_and_normalized() {
-        assert!(FRAMEWORKS.is_sorted(), "kept in order, so that two of a name are seen");
+        assert!(FRAMEWORKS.is_sorted(), "the list must be sorted, so that duplicates are found");
         assert!(
             FRAMEWORKS
                 .iter()

@@ -100,7 +100,11 @@ mod tests {
         let passed = after.since(&before);
         assert_eq!(passed, Counters { ticks: Some((200, 10)), throttled: None, held_back: None });
         assert_eq!(passed.steal_percent(), Some(5.0));
-        assert_eq!(before.since(&before).steal_percent(), None, "no time has passed");
+        assert_eq!(
+            before.since(&before).steal_percent(),
+            None,
+            "no percentage if no time has passed"
+        );
     }
 
     #[test]
@@ -115,6 +119,10 @@ mod tests {
             tree.write(&format!("{dir}/topology/physical_package_id"), id);
         }
         assert_eq!(throttle_count(&tree.host()), Some(1 + 2 + 4 + 11 + 20));
-        assert_eq!(throttle_count(&Tree::new(&[]).host()), None, "no counter is not zero events");
+        assert_eq!(
+            throttle_count(&Tree::new(&[]).host()),
+            None,
+            "without counters, the number of events is unknown"
+        );
     }
 }

@@ -49,10 +49,10 @@ fn a_quiet_machine_is_read_whole_and_warns_of_nothing() {
         temperature_c: Some(52.5),
         warnings: vec![],
     };
-    assert_eq!(sample.moment, expected, "a sensor that lies and one that sleeps are left out");
+    assert_eq!(sample.moment, expected, "faulty and sleeping sensors must be left out");
     assert_eq!(warned(&[]), Vec::<String>::new());
     let nothing = sampled(&Tree::new(&[]));
-    assert_eq!(nothing.moment, MachineState::default(), "what cannot be read is unknown");
+    assert_eq!(nothing.moment, MachineState::default(), "values that cannot be read are unknown");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn an_interval_tells_what_happened_in_it() {
     tree.write("sys/class/hwmon/hwmon1/temp1_input", "60000\n");
     let state = state_between(&before, &sampled(&tree));
     assert_eq!((state.steal_percent, state.throttle_events), (Some(10.0), Some(1)));
-    assert_eq!(state.temperature_c, Some(80.0), "the hotter end");
+    assert_eq!(state.temperature_c, Some(80.0), "the higher of the two temperatures");
     let starts = [
         "the load average reached 7.0",
         "the hypervisor gave 10.0 %",

@@ -131,7 +131,7 @@ mod tests {
         let tree = Tree::new(&[("hwmon/energy1_input", "5000000\n")]);
         let (file, energy) = (tree.path("hwmon/energy1_input"), Energy::default());
         let began = Instant::now();
-        assert_eq!(energy.watts(&file), None, "the counter stands still");
+        assert_eq!(energy.watts(&file), None, "no power while the counter does not move");
         assert!(began.elapsed() >= WINDOW);
         let before = (*energy.0.lock().unwrap()).unwrap();
         let early = Reading { taken: before.taken.checked_sub(WINDOW).unwrap(), ..before };
@@ -140,7 +140,7 @@ mod tests {
         let watts = energy.watts(&file).unwrap();
         assert!(
             watts > 0.0 && watts <= 1.0 / WINDOW.as_secs_f64(),
-            "1 J in {WINDOW:?} or more: {watts} W"
+            "1 J in at least {WINDOW:?} must not give {watts} W"
         );
         tree.write("hwmon/energy1_input", "0\n");
         let kept = energy.watts(&file);

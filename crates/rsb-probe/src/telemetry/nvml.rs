@@ -88,8 +88,12 @@ mod tests {
         assert_eq!(
             (idle.power_w, idle.sclk_mhz),
             (Some(0.0), Some(0.0)),
-            "idle is 0 and not absent"
+            "0 is a valid reading of an idle GPU"
         );
-        assert_eq!(of(Readings::default()).throttle_reasons, None, "it does not tell");
+        assert_eq!(
+            of(Readings::default()).throttle_reasons,
+            None,
+            "no throttle reasons if NVML reports none"
+        );
     }
 }

@@ -46,7 +46,7 @@ fn a_gpu_tells_how_it_is() {
     assert_eq!(
         (found.sclk_mhz, found.mclk_mhz),
         (Some(2499.0), Some(1249.0)),
-        "the level where there is no sensor"
+        "the power level gives the clock if there is no sensor"
     );
     assert_eq!((found.vram_used_mb, found.vram_total_mb), (Some(1000.0), Some(25_753.026_56)));
     assert_eq!((found.throttle_reasons, found.absent), (None, vec![]));
@@ -81,7 +81,7 @@ fn xe_tells_clock_temperatures_memory_and_throttle_reasons() {
     assert_eq!(
         sampled(&tree(&[&others[..], &files].concat())),
         expected,
-        "a counter that stands still is no power"
+        "a counter that does not move gives no power"
     );
 }
 
@@ -93,7 +93,7 @@ fn power_is_what_the_counter_of_energy_grows() {
     std::thread::sleep(Duration::from_millis(100));
     tree.write(&format!("{DEVICE}/hwmon/hwmon8/energy1_input"), "10000000\n");
     let watts = sample_within(&gpu, Duration::from_secs(30)).power_w.unwrap();
-    assert!(watts > 0.0 && watts <= 100.0, "10 J in 100 ms or more: {watts} W");
+    assert!(watts > 0.0 && watts <= 100.0, "10 J in at least 100 ms must not give {watts} W");
 }
 
 /// i915 also has a hwmon for each of its parts, and one temperature without a label.
@@ -216,7 +216,11 @@ fn a_partition_meets_the_sensors_of_its_gpu() {
             .collect::<Vec<_>>()
     };
     assert_eq!(at_function("CPX\n"), [true, false]);
-    assert_eq!(at_function("SPX\n"), [false, false], "another function is another device");
+    assert_eq!(
+        at_function("SPX\n"),
+        [false, false],
+        "in SPX mode, another function is another device"
+    );
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_gpu_through_three_runtimes_is_one_gpu_with_three_results() {
     assert_eq!(
         speeds(hardware, "memory-bandwidth"),
         [None, Some(1.0), Some(0.5), None],
-        "else against the best"
+        "without a reference, the best backend is the reference"
     );
 }
 
@@ -64,7 +64,7 @@ fn what_people_see_of_it() {
     assert_eq!(
         links.iter().filter(|link| link.place == ChartPlace::Backends).count(),
         1,
-        "one table, one chart"
+        "one chart for the table"
     );
     let whole = report::markdown(&report, &links);
     assert!(
@@ -80,7 +80,10 @@ fn narrow_terminals_lose_figures_and_no_comparison() {
     assert!(narrow.matches("0.25×").count() == 2 && !narrow.contains("6.00 TFLOP/s"), "{narrow}");
     assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
     let colored = text(&gpu(), Style { color: Color::Always, width: 160 });
-    assert!(colored.contains("24.0 TFLOP/s 1.00×"), "color takes no room: {colored}");
+    assert!(
+        colored.contains("24.0 TFLOP/s 1.00×"),
+        "color codes must not count as width: {colored}"
+    );
 }
 
 #[test]
@@ -101,9 +104,9 @@ fn drivers_on_the_cpu_are_compared_with_it_and_called_so() {
     assert_eq!(
         headings,
         ["cpu", "vulkan", "opencl:0", "opencl:1"],
-        "what one backend shows twice is told apart"
+        "devices that one backend lists twice get different headings"
     );
-    assert_eq!(hardware.rows.len(), 1, "threads are no other shape");
+    assert_eq!(hardware.rows.len(), 1, "the thread count must not make another row");
     assert_eq!(speeds(hardware, "gemm"), [Some(1.0); 4]);
     assert!(text(&run, WIDE).contains("every device here is the CPU"));
 }
@@ -120,7 +123,7 @@ fn what_is_simulated_is_shown_and_never_ranked() {
     assert_eq!(
         speeds(&all[0], "gemm"),
         [None, Some(0.2), Some(1.0), None],
-        "the others, against their best"
+        "the other backends are relative to the best of them"
     );
     assert!(text(&run, WIDE).contains("24.0 TFLOP/s sim."), "{}", text(&run, WIDE));
     for device in &mut run.devices {
@@ -152,7 +155,7 @@ fn twins_stay_apart_and_one_way_alone_is_no_comparison() {
         |ids: &[&str]| ids.iter().map(|id| figure(id, LARGE, "gflops", 10.0)).collect::<Vec<_>>();
     let run = run_of(devices(), results(&["rocm:0", "rocm:1", "vulkan:0"]));
     let all = group_by_hardware(&run);
-    assert_eq!(all.len(), 1, "of one GPU there is one way alone: {all:?}");
+    assert_eq!(all.len(), 1, "a GPU with a single backend must be left out: {all:?}");
     assert_eq!(
         all[0].columns.iter().map(|column| column.device.to_string()).collect::<Vec<_>>(),
         ["rocm:1", "vulkan:0"]

@@ -171,6 +171,6 @@ mod tests {
         assert_eq!(chart.datasets[2].points[0], Point::at(1.2, 200.0).saying("power"));
         assert!(chart.subtitle.ends_with("maximum 250 W on rocm:0"), "{}", chart.subtitle);
         assert!(crate::svg(chart).is_some());
-        assert!(sensors(&sample::run()).is_empty(), "no sensor told anything");
+        assert!(sensors(&sample::run()).is_empty(), "a run without sensor data has no chart");
     }
 }

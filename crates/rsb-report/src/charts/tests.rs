@@ -74,7 +74,7 @@ fn check_inside(chart: &Chart) {
         let upwards = svg.contains(&format!("{text}\n</text")) && x <= 20.0 && anchor == "middle";
         assert!(
             upwards || (left >= -2.0 && right <= width + 2.0),
-            "`{text}` from {left} to {right} of {width}"
+            "`{text}` spans {left} to {right}, outside the width {width}"
         );
     }
 }
@@ -96,7 +96,7 @@ fn everything_stays_on_the_sheet() {
     let mut names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), charts.len(), "names are unique");
+    assert_eq!(names.len(), charts.len(), "chart names must be unique");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn nothing_is_drawn_from_nothing() {
     }
     assert!(
         bars(&run).is_empty() && throughput_by_size(&run).is_empty(),
-        "what is simulated is never ranked"
+        "simulated results must not be ranked"
     );
     let mut result = sample::comparison();
     result.comparisons.retain(|each| each.verdict == Verdict::NotComparable);
@@ -226,7 +226,7 @@ fn one_size_is_no_line_and_kinds_of_device_are_never_mixed() {
         ["bars-tensor-ops-throughput-gb-s-gpu", "bars-tensor-ops-throughput-gb-s-cpu"]
     );
     run.benchmarks.truncate(1);
-    assert!(bars(&run).is_empty(), "one bar without a peak says nothing");
+    assert!(bars(&run).is_empty(), "a single bar without a peak is not drawn");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn bars_mark_the_peak_and_stop_at_forty() {
     assert_eq!(
         drawn(chart).matches("stroke-width=\"3\"").count(),
         6 + 1,
-        "a mark for each bar and one in the legend"
+        "one mark for each bar and one in the legend"
     );
     let one = run.benchmarks[0].clone();
     run.benchmarks.extend(std::iter::repeat_n(one, 60));
@@ -298,7 +298,7 @@ fn backends_stay_on_the_sheet_however_unlike_they_are() {
     let mut run = crate::sample_backends::gpu_run();
     check_inside(&super::backends(&run)[0]);
     let svg = &drawn(&super::backends(&run)[0]);
-    assert!(svg.contains("as fast as the reference"), "the dashed line is in the key");
+    assert!(svg.contains("as fast as the reference"), "the legend must explain the dashed line");
     // The sheet, and a background behind the text of each bar that interrupts the dashed line.
     let (white, bars) = (svg.matches("fill=\"#FFFFFF\"").count(), svg.matches("×\n").count());
     assert!(bars > 3 && white == 1 + bars, "{white} white rectangles, {bars} bars");
@@ -312,7 +312,7 @@ fn backends_stay_on_the_sheet_however_unlike_they_are() {
     }
     let charts = super::backends(&run);
     check_inside(&charts[0]);
-    assert!(drawn(&charts[0]).contains("<polygon"), "a bar that goes on has an arrow head");
+    assert!(drawn(&charts[0]).contains("<polygon"), "a bar cut at the edge has an arrow head");
 }
 
 /// Returns a run with three sizes for each operation, at the given rates.
@@ -347,7 +347,10 @@ fn what_would_lie_on_the_axis_takes_a_log_axis() {
     let heights = heights(&wide);
     assert_eq!(heights.len(), 6);
     let far_apart = |a: f64, b: f64| (a - b).abs() > 20.0;
-    assert!(heights.iter().all(|height| *height > 10.0), "nothing lies on the axis: {heights:?}");
+    assert!(
+        heights.iter().all(|height| *height > 10.0),
+        "no point may be on the axis: {heights:?}"
+    );
     assert!(far_apart(heights[3], heights[4]) && far_apart(heights[4], heights[5]), "{heights:?}");
     check_inside(&wide);
     let narrow = throughput_by_size(&rates(&[
@@ -382,7 +385,7 @@ fn a_line_joins_points_that_differ_by_size_alone() {
         ("read, pinned", DatasetKind::Line),
         ("copy, pageable", DatasetKind::Marks),
     ];
-    assert_eq!(kinds, named, "what they differ by has a name, and one point is no line");
+    assert_eq!(kinds, named, "series are named by what differs, and one point is not a line");
 }
 
 #[test]
@@ -467,7 +470,7 @@ fn a_change_without_a_verdict_is_neither_better_nor_worse() {
     assert!(!decided(Paint::Good).is_empty() && !decided(Paint::Bad).is_empty());
     assert!(
         decided(Paint::Good).iter().all(|text| text.starts_with('-')),
-        "times that fell: the sign is the metric's"
+        "improved times have a negative sign"
     );
 }
 

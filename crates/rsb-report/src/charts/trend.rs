@@ -17,7 +17,7 @@ pub fn trend_chart(series: &SeriesTrend) -> Option<Chart> {
 }
 
 /// Returns a chart of the runs `window` of the series, counted from 0, with at most `most` points.
-/// If there are more, it keeps the extremes at their positions ([`rsb_stats::thin`]). `None` if
+/// If there are more, it keeps the extremes at their positions (`rsb_stats::thin`). `None` if
 /// there are fewer than two values.
 pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> Option<Chart> {
     let shown = series.values.get(window.clone())?;

@@ -76,7 +76,7 @@ impl Element {
 fn parse(xml: &str) -> Vec<Element> {
     let legal =
         |c| matches!(c, '\n' | '\t' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
-    assert!(xml.chars().all(legal), "a character that XML cannot hold");
+    assert!(xml.chars().all(legal), "the text must have no characters that XML forbids");
     let entities = ["amp;", "lt;", "gt;", "quot;"];
     assert!(
         xml.split('&').skip(1).all(|rest| entities.iter().any(|name| rest.starts_with(name))),
@@ -275,7 +275,10 @@ fn sarif_holds_what_the_schema_and_code_scanning_require() {
 fn sarif_tells_the_tool_where_it_is_known() {
     let known = super::sarif::driver("https://example.org/tool");
     assert_eq!(known["informationUri"], "https://example.org/tool");
-    assert!(super::sarif::driver("").get("informationUri").is_none(), "an empty address is none");
+    assert!(
+        super::sarif::driver("").get("informationUri").is_none(),
+        "an empty address must be left out"
+    );
 }
 
 #[test]
@@ -303,7 +306,7 @@ fn sarif_levels_and_fingerprints() {
     assert_eq!(
         print(gemm),
         "\"6a02d3494dd3682a:1\"",
-        "alerts are followed by it from version to version"
+        "the fingerprint must be stable: code scanning tracks alerts by it"
     );
     let logical = &gemm["locations"][0]["logicalLocations"][0];
     assert_eq!(logical["fullyQualifiedName"], "cpu_performance/gemm/cpu:0/f32/1024x1024x1024");

@@ -111,7 +111,7 @@ mod tests {
             let turned = dark(rgb(color).unwrap());
             assert!(
                 contrast(rgb(&turned).unwrap(), [GROUND; 3]) >= CONTRAST,
-                "{color} is {turned}"
+                "{color} becomes {turned}, which has too little contrast"
             );
             assert!(seen.insert(turned), "{color}");
         }

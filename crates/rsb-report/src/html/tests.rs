@@ -108,7 +108,7 @@ fn check(html: &str) {
         assert!(ELEMENTS.contains(&name.trim_start_matches('/')), "<{name}>");
         for (key, value) in attributes {
             assert!(ATTRIBUTES.contains(&key.as_str()), "<{name} {key}=\"{value}\">");
-            assert!(key != "id" || ids.insert(value.clone()), "the id {value} twice");
+            assert!(key != "id" || ids.insert(value.clone()), "duplicate id {value}");
             assert!(key != "href" || value.starts_with('#'), "{value}");
         }
     }
@@ -120,7 +120,7 @@ fn check(html: &str) {
         links.into_iter().chain(names.into_iter().flatten()).collect()
     };
     for id in tags.iter().flat_map(|(_, attributes)| led_to(attributes)) {
-        assert!(ids.contains(&id), "nothing is called {id}");
+        assert!(ids.contains(&id), "no element has the id {id}");
     }
     for loads in ["@import", "url(", "src=\"", "expression("] {
         assert!(!html.contains(loads), "{loads}");
@@ -170,7 +170,7 @@ fn a_whole_page() {
     assert!(at("REGRESSED") < tile("Regressed") && tile("Regressed") < tile("No verdict"));
     assert!(
         tile("No verdict") < tile("Failed") && tile("Failed") < places[1],
-        "all that is bad before anything else"
+        "problems must come before all other sections"
     );
     // Heading levels increase one at a time.
     let levels: Vec<u32> =
@@ -249,7 +249,7 @@ fn no_text_becomes_markup_or_a_link() {
     );
     markdown.push(pages(Report::new(&run).with_title(Some(ATTACK)).with_no_comparison(ATTACK)));
     let met = markdown.iter().filter(|text| text.contains("alert(1)")).count();
-    assert!(met > 30, "{met} of {}", markdown.len());
+    assert!(met > 30, "only {met} of {} texts contain the attack", markdown.len());
     for text in markdown {
         assert!(
             !text.contains("<img")
@@ -328,9 +328,12 @@ fn a_page_is_small_and_hides_nothing_that_is_bad() {
     assert_eq!(html.matches("<td class=\"bad\">failed").count(), 700);
     assert!(
         html.contains("2300 measured cases are left out") && html.contains("--format csv"),
-        "results"
+        "the page must count the results left out"
     );
-    assert!(html.contains("3500 more that changed less are left out"), "what is Unchanged");
+    assert!(
+        html.contains("3500 more that changed less are left out"),
+        "the page must count the changes left out"
+    );
     // Without the section that has a row for each, the first section names all of them.
     let alone = page(&report.with_parts(&[ReportPart::Environment]), &PageLook::default());
     assert!(!alone.contains("id=\"changes\"") && !alone.contains("#changes"));

@@ -275,7 +275,9 @@ mod tests {
         assert_eq!(Block::table(&table, "none"), None);
         table.push([Cell::with_tone("Regressed", Tone::Bad), "a<b".into(), "+3 %".into()]);
         table.note("look at `x`");
-        let Some(Block::Table(shown)) = Block::table(&table, "one") else { panic!("it has a row") };
+        let Some(Block::Table(shown)) = Block::table(&table, "one") else {
+            panic!("a table with a row must be shown")
+        };
         let columns: Vec<(&str, bool)> =
             shown.columns.iter().map(|column| (column.title.as_str(), column.names_row)).collect();
         assert_eq!(columns, [("status", false), ("case", true), ("change", false)]);

@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(
             reason_of(side(&bimodal), &[150.0, 150.5, 151.0]),
             ReasonCode::AboveThreshold,
-            "as slow as none was"
+            "slower than every baseline process"
         );
         let earlier = vec![vec![50.0, 65.0, 50.2], vec![50.1, 50.0, 65.2]];
         assert_eq!(

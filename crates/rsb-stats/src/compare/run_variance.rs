@@ -94,8 +94,11 @@ mod tests {
         assert!((wandering.sqrt() - step).abs() < 1e-4, "{wandering}");
         assert!(
             run_variance(&pairs(12, &[1.0, 1.05, 1.0])).abs() < 1e-12,
-            "two steps tell too little"
+            "two steps are too few for a variance"
         );
-        assert!(run_variance(&pairs(9, &[1.0, 1.05, 1.0, 1.05])).abs() < 1e-12, "so do few cases");
+        assert!(
+            run_variance(&pairs(9, &[1.0, 1.05, 1.0, 1.05])).abs() < 1e-12,
+            "nine cases are too few for a variance"
+        );
     }
 }

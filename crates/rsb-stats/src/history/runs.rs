@@ -41,7 +41,7 @@ pub const COMMON: (&str, &str) = ("all-cases", "relative_time");
 /// Judges `current`, one run or repeats of it, against `stored`.
 ///
 /// Metrics that vary from run to run are judged by [`super::judge`], and so is the common change of
-/// the cases, in a separate row named [`COMMON`]. Everything else (missing, failed or unreadable
+/// the cases, in a separate row named `COMMON`. Everything else (missing, failed or unreadable
 /// cases, memory and errors, absolute targets) is judged as by [`gate`] against the last [`LEVEL`]
 /// runs. The control set is applied in the same way.
 pub fn gate_history(

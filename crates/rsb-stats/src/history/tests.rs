@@ -95,17 +95,17 @@ fn a_level_seen_before_is_no_regression() {
     assert_eq!(
         verdict(two_runners(50), &[120.0, 100.0]).0,
         Verdict::Unchanged,
-        "the repeat is as ever"
+        "a repeat at the usual level clears the case"
     );
     assert_eq!(
         verdict(two_runners(50), &[120.0; 3]).0,
         Verdict::Inconclusive,
-        "three slow runners in turn happen"
+        "three slow runners in a row are possible by chance"
     );
     assert_eq!(
         verdict(two_runners(50), &[144.0]).0,
         Verdict::Regressed,
-        "beyond the slow runner too"
+        "slower than the slow runner, too"
     );
     assert_eq!(verdict(two_runners(50), &[100.0]).0, Verdict::Unchanged);
 }
@@ -121,15 +121,19 @@ fn a_spike_blunts_the_first_look_and_not_the_repeats() {
     assert_eq!(
         verdict(before.clone(), &[125.0, 100.0]).0,
         Verdict::Unchanged,
-        "a spike of its own"
+        "a single spike that the repeat does not show"
     );
     assert_eq!(
         one(question(before.clone(), &[100.0, 101.0, 100.0])).evidence,
         Evidence::Runs(3),
-        "nothing was suspect"
+        "without a suspect, all runs count"
     );
     let old = [before.split_off(30), before].concat();
-    assert_eq!(verdict(old, &[125.0]).0, Verdict::Regressed, "a spike long ago says little");
+    assert_eq!(
+        verdict(old, &[125.0]).0,
+        Verdict::Regressed,
+        "a spike long ago must not hide a regression"
+    );
 }
 
 #[test]
@@ -159,9 +163,17 @@ fn repeats_are_corrected_over_the_suspects_alone() {
         judge(&questions, &Rule::default(), ErrorRates::USUAL).each.pop().unwrap().verdict
     };
     assert_eq!(suite(&[125.0]), Verdict::Inconclusive);
-    assert_eq!(suite(&[125.0, 126.0]), Verdict::Inconclusive, "one run in fifteen was beyond that");
+    assert_eq!(
+        suite(&[125.0, 126.0]),
+        Verdict::Inconclusive,
+        "two slow runs are too few: one earlier run was as slow"
+    );
     assert_eq!(suite(&[125.0, 126.0, 124.0]), Verdict::Regressed);
-    assert_eq!(suite(&[125.0, 126.0, 100.0]), Verdict::Inconclusive, "the repeats do not agree");
+    assert_eq!(
+        suite(&[125.0, 126.0, 100.0]),
+        Verdict::Inconclusive,
+        "repeats that disagree give no verdict"
+    );
 }
 
 #[test]
@@ -203,7 +215,10 @@ fn among_many_cases_a_first_look_must_be_clearer() {
     assert_eq!(among(1, 112.0).verdict, Verdict::Regressed);
     let doubtful = among(1000, 112.0);
     assert_eq!((doubtful.verdict, doubtful.reason), (Verdict::Inconclusive, ReasonCode::TooNoisy));
-    assert!(doubtful.interval.unwrap()[0] > 0.05, "clear by itself: {doubtful:?}");
+    assert!(
+        doubtful.interval.unwrap()[0] > 0.05,
+        "the interval of the case is clear on its own: {doubtful:?}"
+    );
     assert_eq!(among(1000, 130.0).verdict, Verdict::Regressed);
 }
 

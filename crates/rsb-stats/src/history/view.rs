@@ -110,7 +110,8 @@ impl Part {
         self.high.limit(self.looks(), level) - self.level + self.slack
     }
 
-    /// Returns the distance below their own level that runs exceed with probability `level`.
+    /// Returns the distance below the level at which runs of faster code fall below the edge at
+    /// `level`.
     fn below(&self, level: f64) -> f64 {
         self.low.limit(self.looks(), level) + self.level + self.slack
     }

@@ -1,14 +1,14 @@
 //! Change points of the level of a series, and suspected changes of its newest points.
 //!
-//! Outliers are first moved towards their neighbors ([`hampel`]). The series is then divided into
+//! Outliers are first moved towards their neighbors (`hampel`). The series is then divided into
 //! levels so that the sum of squares plus a penalty for each change is minimal
-//! ([`optimal_partitioning`]; for long series, at the positions that [`screen`] selects). The
-//! penalty is the critical value of the best split of a series without a change ([`significance`]),
+//! (`optimal_partitioning`; for long series, at the positions that `screen` selects). The
+//! penalty is the critical value of the best split of a series without a change (`significance`),
 //! in units of the long-run variance: (1 + ρ) / (1 − ρ) times the variance, for a lag-1
 //! autocorrelation ρ. It starts with the variance of the whole series, as if nothing had changed,
 //! and is estimated again around the levels found until these no longer change. Each change must
 //! then be significant under autoregressive noise of first order, estimated with and without the
-//! change ([`likelihood_ratio`]), and the order of the values must matter ([`permutation_test`]).
+//! change (`likelihood_ratio`), and the order of the values must matter (`permutation_test`).
 
 mod hampel;
 mod likelihood_ratio;

@@ -110,7 +110,7 @@ mod tests {
         assert!(taken.metadata.contains_key(OF_ANOTHER_PROGRAM));
         assert_eq!(
             taken.metadata[ACCEPTED_FROM], "z",
-            "judged again, its samples are on both sides"
+            "the accepted case must name the run it was taken from"
         );
         assert_eq!(
             replicates,
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(
             baseline.runs[0].run_id,
             RunId("x".to_owned()),
-            "the run itself is still the old one"
+            "the run id must stay the old one"
         );
     }
 

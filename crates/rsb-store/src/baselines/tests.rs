@@ -83,7 +83,7 @@ fn the_processes_of_the_last_earlier_runs_stay_with_each_case() {
     let read = Baseline::read(&baselines.save(&saved).unwrap()).unwrap();
     let kept = past(&read, "a");
     assert_eq!((kept.len(), kept), (PAST_RUNS, past(&saved, "a")));
-    assert!(past(&read, "b").is_empty(), "it was never measured");
+    assert!(past(&read, "b").is_empty(), "a case that was never measured has no past");
     // A baseline that replaces another takes over its past, plus the replaced baseline itself.
     let next = Baseline::new("quick", moment(200), &[of(2)]).unwrap().with_past(&read.runs[..1]);
     let of_next = past(&next, "a");
@@ -96,7 +96,7 @@ fn a_baseline_is_small_and_stable() {
     let (_dir, baselines) = dir();
     let path = baselines.save(&baseline("quick", 2)).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(text.matches("\"cpu\": {").count(), 1, "the machine is written once");
+    assert_eq!(text.matches("\"cpu\": {").count(), 1, "the machine must be written once");
     assert!(text.lines().count() < 180, "{text}");
     let again = Baseline::read(&path).unwrap();
     baselines.save(&again).unwrap();
@@ -110,7 +110,7 @@ fn a_baseline_is_small_and_stable() {
         document::to_text(&Baseline::new("quick", moment(100), &one_changed).unwrap()).unwrap();
     let old = document::to_text(&Baseline::new("quick", moment(100), &[of(2)]).unwrap()).unwrap();
     let differing = old.lines().zip(changed.lines()).filter(|(old, new)| old != new).count();
-    assert_eq!(differing, 2, "the figures of the case, and its samples");
+    assert_eq!(differing, 2, "only the values of the case and its samples may differ");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn names_find_this_machines_baseline_first() {
     assert_eq!(
         cores("quick", Some(&large)).unwrap(),
         2,
-        "the only one there is, for the gate to refuse"
+        "the only baseline is loaded, so that the gate can refuse it"
     );
     baselines.save(&baseline("quick", 64)).unwrap();
     assert_eq!(cores("quick", Some(&small)).unwrap(), 2);
@@ -145,11 +145,7 @@ fn names_find_this_machines_baseline_first() {
     assert!(broken.contents.as_ref().is_err_and(|problem| problem.contains("broken.json")));
     let good = list.iter().find(|info| info.slug == small.slug() && info.name == "quick").unwrap();
     let counts = good.contents.as_ref().map(|contents| (contents.cases, contents.replicates));
-    assert_eq!(
-        counts,
-        Ok((2, 2)),
-        "what was skipped is no case of it, and two runs are two replicates"
-    );
+    assert_eq!(counts, Ok((2, 2)), "skipped cases must not count, and two runs are two replicates");
 }
 
 #[test]
@@ -161,7 +157,7 @@ fn replicates_are_counted_within_runs_too() {
         .extend([1, 2].map(|replicate| Samples { replicate, ..first.clone() }));
     let count =
         |runs: &[Run]| Baseline::new("quick", moment(0), runs).unwrap().contents().replicates;
-    assert_eq!(count(std::slice::from_ref(&run)), 1, "the other case has one");
+    assert_eq!(count(std::slice::from_ref(&run)), 1, "the case with the fewest replicates counts");
     run.benchmarks.truncate(1);
     assert_eq!(count(&[run.clone()]), 3);
     assert_eq!(count(&[run.clone(), run]), 6);
@@ -170,7 +166,7 @@ fn replicates_are_counted_within_runs_too() {
 #[test]
 fn runs_of_unlike_machines_make_no_baseline() {
     let error = Baseline::new("quick", moment(0), &[of(2), of(64)]).unwrap_err().to_string();
-    assert!(error.contains("usable_cores is 2 in x, 64 in x"), "{error}");
+    assert!(error.contains("usable_cores is 2 in x and 64 in x"), "{error}");
     assert!(Baseline::new("quick", moment(0), &[]).is_err());
 }
 

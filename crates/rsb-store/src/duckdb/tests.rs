@@ -154,11 +154,11 @@ fn only_what_reads_the_export_is_answered_and_in_time() {
     let error = select(&library, &path, endless, short).unwrap_err();
     assert!(matches!(error, SqlError::TimedOut { .. }), "{error}");
     assert_eq!(std::fs::read_to_string(theirs).unwrap(), "a\nb\n");
-    assert!(crate::parquet_file::read_parquet(&path).is_ok(), "the export is as it was");
+    assert!(crate::parquet_file::read_parquet(&path).is_ok(), "the export must stay readable");
     let left = std::fs::read_dir(".")
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().file_name() == ".tmp");
-    assert_eq!(left.count(), 0, "nothing is written beside the program");
+    assert_eq!(left.count(), 0, "no temporary directory may be left in the working directory");
 }
 
 #[test]

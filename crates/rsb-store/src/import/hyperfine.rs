@@ -92,7 +92,7 @@ mod tests {
         assert!(replicates.iter().zip(expected).all(|(found, (replicate, time))| {
             found.0 == replicate && (found.1 / time - 1.0).abs() < 1e-12
         }));
-        assert_eq!(replicates.len(), 3, "each run is a fresh process");
+        assert_eq!(replicates.len(), 3, "each run is one replicate");
         assert!((sleep.fields().unwrap().number("time_ms").unwrap() - 22.0).abs() < 1e-9);
         assert_eq!(sleep.fields().unwrap().number("memory_used_mb"), Some(2.5));
         assert!(list.samples.is_empty());

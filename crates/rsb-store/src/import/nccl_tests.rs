@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(
             (run.counts().failed, run.counts().measured),
             (2, 4),
-            "the errors of one are not those of the others"
+            "errors of one program must not count for the others"
         );
     }
 

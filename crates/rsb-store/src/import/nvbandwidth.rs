@@ -347,7 +347,7 @@ mod tests {
         let found =
             figures(&run).into_iter().map(|(id, figure, _)| (id.to_owned(), figure.unwrap()));
         assert_eq!(found.collect::<Vec<_>>(), each.collect::<Vec<_>>());
-        assert_eq!(run.benchmarks.len(), 9, "a diagonal is no case");
+        assert_eq!(run.benchmarks.len(), 9, "cells on the diagonal are not cases");
         // Cut within the second: results that were read are kept, and the missing sum is a failure.
         let cut = text(
             both_directions()
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(
             (run.counts().skipped, run.counts().failed),
             (1, 0),
-            "two GPUs that do not reach each other"
+            "two GPUs without peer access are a skipped case"
         );
         let title = "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)";
         let run = text(&format!("Running host_to_device.\n{title}{matrix} host_to_device 54.5\n"));

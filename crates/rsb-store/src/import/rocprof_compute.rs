@@ -202,12 +202,12 @@ mod tests {
         assert_eq!(
             (eight.outcome, eight.fields()),
             (Outcome::Skipped, None),
-            "zero is what was not measured"
+            "a zero means not measured"
         );
         assert_eq!(
             matrix.fields().unwrap().number("peak_gflops"),
             None,
-            "nothing tells which GPU it is"
+            "without the GPU there is no peak"
         );
     }
 

@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(run.finished.unwrap().to_string(), "2026-01-02T04:05:06Z");
         let guesses =
             run.notes.iter().filter(|note| note.to_string().contains("no time zone")).count();
-        assert_eq!(guesses, 2, "one for each date: {:?}", run.notes);
+        assert_eq!(guesses, 2, "one note for each date: {:?}", run.notes);
     }
 
     #[test]

@@ -81,12 +81,16 @@ fn an_earlier_version_becomes_today_s_with_what_the_files_hold() {
         [StoreNotice::Migrated { path, from: EARLIER, to: SCHEMA_VERSION }]
     );
     let ids: Vec<String> = store.runs().unwrap().into_iter().map(|run| run.run_id.0).collect();
-    assert_eq!(ids, ["b", "a"], "what had no file is gone");
+    assert_eq!(ids, ["b", "a"], "runs without a file must be removed");
     assert_eq!(store.history(&HistoryFilter::default()).unwrap().len(), 2 * CASES as usize * 2);
     let kept = store.comparisons().unwrap();
     assert_eq!((kept.len(), kept[0].comparison_id.as_str()), (1, "b-vs-a"));
     drop(store);
-    assert_eq!(*Store::open_existing(&results).unwrap().notices(), [], "once");
+    assert_eq!(
+        *Store::open_existing(&results).unwrap().notices(),
+        [],
+        "the migration must be reported once"
+    );
 }
 
 #[test]
@@ -110,11 +114,11 @@ fn a_full_disk_leaves_the_earlier_index_as_it_was() {
         drop(connection);
         assert_untouched(&database);
     }
-    assert!(refused > 0, "it needed no more room");
+    assert!(refused > 0, "the migration must run out of space at least once");
     assert_eq!(
         Store::open_existing(&results).unwrap().runs().unwrap().len(),
         2,
-        "with room it goes on"
+        "with enough space, the migration must succeed"
     );
 }
 
@@ -148,7 +152,7 @@ fn a_crash_in_the_middle_leaves_the_earlier_index_as_it_was() {
     let grew = copies
         .iter()
         .filter(|copy| copy.path().join("benchmarks.db-wal").metadata().unwrap().len() > 4_096);
-    assert!(grew.count() > 0, "something was written that does not count");
+    assert!(grew.count() > 0, "some copies must contain uncommitted writes");
     for copy in &copies {
         let database = copy.path().join("benchmarks.db");
         let found = version(&Connection::open(&database).unwrap()).unwrap();

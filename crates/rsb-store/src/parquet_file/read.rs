@@ -21,7 +21,7 @@ const MOST_ROWS: i64 = 20_000_000;
 /// Reads the runs in the file at `path`, in file order.
 ///
 /// # Errors
-/// If the file cannot be read, or was not written by [`ParquetSink`].
+/// If the file cannot be read, or was not written by `ParquetSink`.
 pub fn read_parquet(path: &Path) -> Result<Vec<Run>, ParquetFileError> {
     let file = input::open(path)
         .map_err(|source| ParquetFileError::Io { path: path.to_owned(), source })?;

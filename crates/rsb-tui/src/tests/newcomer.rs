@@ -48,7 +48,7 @@ impl Bench {
                     assert_eq!((baseline.as_str(), current.as_str()), (sample::OLD, sample::NEW));
                     sample::compared()
                 }
-                other => panic!("nobody asked for {other:?}"),
+                other => panic!("unexpected command {other:?}"),
             };
             self.send(answer);
         }
@@ -76,7 +76,7 @@ fn somebody_who_reads_the_help_alone_measures_compares_and_finds_the_slow_case()
     let settings = InterfaceSettings { compares_after_run: false, ..InterfaceSettings::default() };
     let mut bench = Bench::new(80, 24, settings);
     bench.answer();
-    assert!(bench.picture().contains("? help"), "the first page says where the help is");
+    assert!(bench.picture().contains("? help"), "the first page must name the key for the help");
     bench.do_as_the_help_says("runs the selected suite");
     bench.answer();
     assert!(bench.picture().contains("2 cases to measure"), "{}", bench.picture());
@@ -93,7 +93,7 @@ fn somebody_who_reads_the_help_alone_measures_compares_and_finds_the_slow_case()
     );
     assert!(
         picture.contains("30 % slower, and the interval agrees"),
-        "the reason stands beside it\n{picture}"
+        "the page must show the reason:\n{picture}"
     );
 }
 

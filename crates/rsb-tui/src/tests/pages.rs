@@ -61,14 +61,14 @@ fn the_comparison_opens_on_the_newest_pair_of_one_suite_and_machine() {
     assert_eq!(
         opened(vec![baseline("full", "there")]),
         Some(compares("a", "c")),
-        "of another machine"
+        "a baseline of another machine must not be used"
     );
     assert_eq!(opened(vec![baseline("full", "here")]), Some(compares("full", "e")));
     let mut bench = comparison_page(runs(), Vec::new());
     bench.send(sample::compared());
     bench.take();
     bench.press(&[Key::Char('p')]);
-    assert!(bench.take().contains(&compares("a", "c")), "and so does the key");
+    assert!(bench.take().contains(&compares("a", "c")), "the key must compare the same runs");
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn verdicts_and_alerts_have_their_colors_and_words() {
     let (x, y) = bench.place_of("Comparison");
     assert!(
         bench.buffer()[(x, y)].modifier.contains(Modifier::REVERSED),
-        "the stage that is shown"
+        "the stage shown must be highlighted"
     );
     let doctor = on(Stage::Doctor, (80, 24));
     assert_eq!(color(&doctor, "error"), Color::LightRed);
@@ -215,9 +215,9 @@ fn what_is_underlined_can_be_clicked() {
     bench.click("Pre-installation");
     bench.take();
     bench.click("✓ memory-bandwidth");
-    assert_eq!(bench.take(), [], "a click selects");
+    assert_eq!(bench.take(), [], "one click must only select");
     bench.click("✓ memory-bandwidth");
-    assert!(matches!(bench.take()[..], [Command::Plan(_)]), "a second one starts");
+    assert!(matches!(bench.take()[..], [Command::Plan(_)]), "a second click must start the run");
     for (area, _) in bench.state.shown.targets() {
         assert!(area.right() <= 80 && area.bottom() <= 24, "{area:?}");
     }

@@ -54,12 +54,12 @@ fn a_recorded_journal_is_shown_as_it_was_written() {
         );
     }
     seen.dedup();
-    assert_eq!(seen.len(), 7, "each step once, and the end: {seen:#?}");
+    assert_eq!(seen.len(), 7, "each step and the end must appear once: {seen:#?}");
     assert!(seen[4].contains("step 5 of 6, 3 cases, 1 s left"), "{seen:#?}");
     let page = bench.state.run.as_ref().unwrap();
     let samples: Vec<usize> =
         page.run.benchmarks.iter().map(|result| result.samples.len()).collect();
-    assert_eq!(samples, [0, 0, 0, 0, 0, 2, 2, 2], "of each case what was written last");
+    assert_eq!(samples, [0, 0, 0, 0, 0, 2, 2, 2], "each case must have its latest samples");
     insta::assert_snapshot!("recorded-100x30", bench.picture());
     bench.press(&[Key::Right]);
     insta::assert_snapshot!("recorded-chart-100x30", bench.picture());
@@ -99,7 +99,11 @@ fn pictures_are_asked_for_between_cases_and_never_within_one() {
     );
     let hidden = InterfaceSettings { shows_live_progress: false, ..InterfaceSettings::default() };
     let drawn = drawn(&mut begun(hidden));
-    assert_eq!(drawn.iter().filter(|drawn| **drawn).count(), 2, "the begin and the end");
+    assert_eq!(
+        drawn.iter().filter(|drawn| **drawn).count(),
+        2,
+        "only the start and the end must be drawn"
+    );
 }
 
 #[test]
@@ -145,7 +149,7 @@ fn a_stopped_run_is_measured_on_where_it_was() {
     bench.send(end(StoredRun::NotKept("elsewhere".into())));
     bench.take();
     bench.press(&[Key::Char('m')]);
-    assert_eq!(bench.take(), [], "nobody finds a run that is not kept");
+    assert_eq!(bench.take(), [], "no command for a run that was not stored");
     bench.send(end(StoredRun::Kept("benchmark_results/runs/x.json".into())));
     bench.take();
     assert!(bench.picture().contains("m continue"), "{}", bench.picture());
@@ -173,17 +177,17 @@ fn nothing_else_is_asked_for_while_a_run_is_measured() {
     for key in "uocpa12bwn/x".chars() {
         bench.press(&[Key::Char(key), Key::Esc, Key::Tab, Key::Enter]);
     }
-    assert_eq!(bench.take(), [], "nothing works beside a run");
+    assert_eq!(bench.take(), [], "no command may start during a run");
     bench.press(&[Key::Tab]);
     assert!(bench.picture().contains("measuring quick"), "{}", bench.picture());
     bench.press(&[Key::Char('r'), Key::Char('s')]);
     assert_eq!(bench.take(), [Command::Stop]);
     bench.press(&[Key::Char('q')]);
-    assert_eq!(bench.take(), [], "quitting asks first");
+    assert_eq!(bench.take(), [], "quitting must ask for confirmation");
     bench.press(&[Key::Esc, Key::Interrupt]);
     assert_eq!(bench.take(), [Command::Stop]);
     bench.press(&[Key::Interrupt]);
-    assert_eq!(bench.take(), [Command::Quit(130)], "who insists is heard");
+    assert_eq!(bench.take(), [Command::Quit(130)], "a second interrupt must quit");
 }
 
 #[test]

@@ -479,7 +479,10 @@ mod tests {
             (fields.number("bandwidth_gb_s").unwrap(), fields.number("throughput_gb_s").unwrap());
         assert!((bus / algorithm - 1.5).abs() < 1e-9, "{bus} {algorithm}");
         assert!((algorithm - 65_536.0 / time).abs() < 1e-9);
-        assert!(matches!(prepared.fields(1e-3), Err(Failure::Failed(_))), "faster than any memory");
+        assert!(
+            matches!(prepared.fields(1e-3), Err(Failure::Failed(_))),
+            "a result faster than any memory must fail"
+        );
     }
 
     #[test]

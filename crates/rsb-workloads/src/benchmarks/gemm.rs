@@ -451,6 +451,10 @@ mod tests {
             assert!(u64::from(sets) * bytes > 256 * MIB && sets > 1, "{bytes}: {sets}");
         }
         info.usable_memory_bytes = 128 * MIB;
-        assert_eq!(beyond_cache(16 * MIB, &info), 4, "as far as the memory goes");
+        assert_eq!(
+            beyond_cache(16 * MIB, &info),
+            4,
+            "the number of sets must be limited by the memory"
+        );
     }
 }

@@ -338,7 +338,11 @@ mod tests {
             largest_of("host", 64, 64 << 30) >= 2 * 4 * 105 * MIB,
             "two sockets have two caches"
         );
-        assert_eq!(largest_of("host", 32, 2 << 30), 256 * MIB, "as far as its memory goes");
+        assert_eq!(
+            largest_of("host", 32, 2 << 30),
+            256 * MIB,
+            "the largest size must be limited by the memory"
+        );
         assert_eq!(largest_of("device", 32, 64 << 30), 256 * MIB);
     }
 

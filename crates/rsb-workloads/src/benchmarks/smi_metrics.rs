@@ -397,15 +397,15 @@ mod tests {
             assert_eq!(
                 rates,
                 [load != "idle", load == "memory", load == "compute"],
-                "only work has a rate"
+                "each load must report only its own rates"
             );
             assert_eq!(fields.text("load"), Some(load));
             assert_eq!(
                 fields.get("accuracy_error").is_some(),
                 load != "idle",
-                "only work can be wrong"
+                "only an idle load has no accuracy error"
             );
-            assert_eq!(fields.get("gpu_throttled"), None, "this GPU does not tell");
+            assert_eq!(fields.get("gpu_throttled"), None, "this GPU does not report throttling");
         }
     }
 
@@ -418,7 +418,7 @@ mod tests {
         assert_eq!(
             prepared.device_type(),
             Some(DeviceType::Simulated),
-            "a tree of files is no GPU"
+            "a GPU read from a sysfs tree is simulated"
         );
         let fields = prepared.fields(1e3).unwrap();
         assert_eq!(

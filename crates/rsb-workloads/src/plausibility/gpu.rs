@@ -183,7 +183,11 @@ mod tests {
             "{above}"
         );
         let mi210 = gpu("rocm:0", Some("gfx90a"), 104, Some(1700.0));
-        assert_eq!(peak_note(&mi210, Dtype::F32, Engine::Matrix, 40e3), None, "nothing to say");
+        assert_eq!(
+            peak_note(&mi210, Dtype::F32, Engine::Matrix, 40e3),
+            None,
+            "a rate below the peak must have no note"
+        );
     }
 
     #[test]
@@ -206,7 +210,7 @@ mod tests {
         let note = best_peak_note(&unknown, Dtype::F16, 1e3).unwrap();
         assert!(
             note.contains("no peaks for gfx1999"),
-            "a card that the table lacks says so: {note}"
+            "the note must say that the card is not in the table: {note}"
         );
     }
 

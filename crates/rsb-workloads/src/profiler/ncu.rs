@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn the_kernel_of_the_case_is_found_under_what_the_tool_says() {
         let rows = rows(TABLE);
-        assert_eq!(rows.len(), 3, "n/a is no number: {rows:?}");
+        assert_eq!(rows.len(), 3, "rows with n/a must be left out: {rows:?}");
         let mut profile = KernelProfile::default();
         for metric in ["dram__bytes_read.sum", "dram__bytes_write.sum", "dram__bytes_op_read.sum"] {
             profile.take(metric, &of_the_case(&rows, metric), add);

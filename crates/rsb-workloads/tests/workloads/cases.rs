@@ -84,7 +84,7 @@ fn ids_are_unique_and_each_breadth_has_a_fair_number() {
         for benchmark in all() {
             for case in cases(*benchmark, device().info(), breadth, &[]).unwrap() {
                 let case = case.unwrap_or_else(|(case, _)| case);
-                assert!(seen.insert(case.id.clone()), "{} is there twice", case.id);
+                assert!(seen.insert(case.id.clone()), "duplicate case {}", case.id);
                 assert_eq!(case.id.benchmark(), Some(benchmark.name()));
                 assert_eq!(case.device, DeviceRef::CPU.into());
             }

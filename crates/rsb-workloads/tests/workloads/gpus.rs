@@ -141,7 +141,7 @@ fn arrays_in_memory_are_a_gibibyte_where_the_caches_of_a_gpu_are_unknown() {
     let small = DeviceInfo { usable_memory_bytes: 4 << 30, ..real(None) };
     assert!(
         largest(&small) <= 1 << 30 && largest(&small) * 4 <= small.usable_memory_bytes,
-        "a quarter at most"
+        "at most a quarter of the memory"
     );
     // Data is known to be in memory only if the caches are known.
     let mut script = Script::with_clock(Clock::Constant(1e6));
@@ -163,7 +163,7 @@ fn the_scalar_path_is_walked_on_rocm_alone() {
         ids.partition::<Vec<_>, _>(|id| id.ends_with("/path=scalar"))
     };
     let (scalar, vector) = walks("rocm");
-    assert_eq!(scalar.len(), vector.len(), "at each size");
+    assert_eq!(scalar.len(), vector.len(), "one scalar and one vector walk for each size");
     for backend in ["cuda", "opencl", "vulkan"] {
         assert_eq!(walks(backend).0, [""; 0], "{backend}");
     }
@@ -183,7 +183,7 @@ fn a_single_launch_has_the_hosts_time_beside_the_gpus() {
         1e4,
     )
     .unwrap();
-    assert!(row.get("host_latency_us").is_none(), "launches in a row are not waited for");
+    assert!(row.get("host_latency_us").is_none(), "back-to-back launches have no host latency");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_transfer_is_shown_against_its_link_and_refused_above_it() {
     near(&to_gpu, "link_percent", 50.0);
     assert_eq!(to_gpu.text("operation"), Some("host-to-device"));
     assert_eq!(to_gpu.text("host_memory"), Some("pinned"));
-    assert!(to_gpu.get("latency_us").is_none(), "a large transfer is about bandwidth");
+    assert!(to_gpu.get("latency_us").is_none(), "a large transfer must not report a latency");
     // 1 MiB in 103,800 ns is 10.1 GB/s: one percent above the link is within the difference of two
     // clocks.
     assert!(fields(&gpu, "memory-transfer", &[("size", "1MiB")], 103_800.0).is_ok());
@@ -208,8 +208,11 @@ fn a_transfer_is_shown_against_its_link_and_refused_above_it() {
     }
     let unknown = ScriptedDevice::new(Script::default());
     let fast = fields(&unknown, "memory-transfer", &[("size", "1MiB")], 50_000.0).unwrap();
-    assert!(fast.get("link_percent").is_none(), "without a known link there is no share of it");
-    assert!(fields(&unknown, "memory-transfer", &[("size", "1MiB")], 500.0).is_err(), "2 TB/s");
+    assert!(fast.get("link_percent").is_none(), "no share of the link if the link is unknown");
+    assert!(
+        fields(&unknown, "memory-transfer", &[("size", "1MiB")], 500.0).is_err(),
+        "2 TB/s must be implausible"
+    );
 }
 
 #[test]
@@ -257,7 +260,7 @@ fn a_row_of_launches_is_counted_by_the_kernel() {
     assert!(
         fields(&gpu(), "launch-latency", &[("launch_mode", "graph"), ("kernels", "100")], 100.0)
             .is_err(),
-        "1 ns per kernel"
+        "1 ns per kernel must be implausible"
     );
 }
 
@@ -306,7 +309,10 @@ fn occupancy_stands_beside_the_time_of_each_block_size() {
         fields(&gpu(), "occupancy", &[("operation", "gemm"), ("size", "16KiB")], 524_288.0)
             .unwrap();
     near(&product, "gflops", 1.0);
-    assert!(product.get("recommended_block_size").is_none(), "its size is its own");
+    assert!(
+        product.get("recommended_block_size").is_none(),
+        "the block size of a product is fixed"
+    );
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn check_fields(id: &str, fields: &Fields) {
         assert!(value.is_finite() && value >= 0.0, "{id}: {} is {value}", field.name);
         metrics += 1;
     }
-    assert!(metrics >= 2, "{id}: a time and something to compare");
+    assert!(metrics >= 2, "{id}: expected a time and at least one other metric");
     for name in ["operation", "provider"] {
         assert!(fields.get(name).is_some(), "{id}: `{name}` is missing");
     }
@@ -50,7 +50,7 @@ fn every_benchmark_runs_on_the_scripted_device() {
             {
                 assert!(
                     matches!(prepared.err(), Some(Failure::Skipped(_))),
-                    "{}: it is AMD's own",
+                    "{}: a case for AMD GPUs must be skipped",
                     case.id
                 );
                 continue;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use rsb_stats::distribution::share_at_most;
 use rsb_stats::estimate::median;
 
-use super::trial::{Kind, Trial};
+use super::trial::{ByCriterion, Trial, TrialKind};
 use super::{List, Regression};
 
 pub(super) fn render(list: &List, trials: &[Trial]) -> String {
@@ -35,8 +35,9 @@ fn first(list: &List, trials: &[Trial]) -> String {
          exit | building | in all |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for project in &list.project {
-        let tried =
-            trials.iter().find(|trial| trial.kind == Kind::First && trial.project == project.name);
+        let tried = trials
+            .iter()
+            .find(|trial| trial.kind == TrialKind::First && trial.project == project.name);
         let Some(trial) = tried else { continue };
         let set = if project.tuning { "tuned on" } else { "reported" };
         let _ = write!(
@@ -48,6 +49,7 @@ fn first(list: &List, trials: &[Trial]) -> String {
         );
         let _ = match &trial.message {
             Some(message) => write!(text, "{} | | | | ", message.replace('|', "\\|")),
+            None if trial.cases == 0 => write!(text, "same machine code | | | | "),
             None => write!(
                 text,
                 "{} | {} | {} | {} | {}",
@@ -77,7 +79,7 @@ fn unchanged(list: &List, trials: &[Trial]) -> String {
          Regressed | Improved | undecided | median time after the builds |\n\
          |---|---|---|---|---|---|---|---|---|---|\n",
     );
-    let of_kind = || trials.iter().filter(|trial| trial.kind == Kind::Unchanged);
+    let of_kind = || trials.iter().filter(|trial| trial.kind == TrialKind::Unchanged);
     let loads: BTreeSet<usize> = of_kind().map(|trial| trial.busy).collect();
     for load in loads {
         for (label, is_tuned) in
@@ -132,19 +134,25 @@ fn regressions(list: &List, trials: &[Trial]) -> String {
          higher |\n|---|---|---|---|---|---|---|---|---|\n",
     );
     for regression in &list.regression {
-        let of_it = trials.iter().filter(|trial| {
-            trial.kind == Kind::Regression
-                && trial.commit == regression.bad
-                && trial.base.as_ref() == Some(&regression.good)
-        });
-        for trial in of_it {
-            regression_row(&mut text, regression, trial);
+        let of_kind =
+            |kind| trials.iter().filter(move |trial| trial.kind == kind && trial.is_of(regression));
+        for trial in of_kind(TrialKind::Regression) {
+            let beside = of_kind(TrialKind::Criterion)
+                .chain([trial])
+                .filter(|other| other.busy == trial.busy)
+                .find_map(|other| other.criterion.as_ref());
+            regression_row(&mut text, regression, trial, beside);
         }
     }
     text
 }
 
-fn regression_row(text: &mut String, regression: &Regression, trial: &Trial) {
+fn regression_row(
+    text: &mut String,
+    regression: &Regression,
+    trial: &Trial,
+    criterion: Option<&ByCriterion>,
+) {
     let (reached, others): (Vec<_>, Vec<_>) = trial
         .regressed
         .iter()
@@ -158,7 +166,7 @@ fn regression_row(text: &mut String, regression: &Regression, trial: &Trial) {
     let others: Vec<String> =
         others.iter().map(|case| format!("{} {:+.0} %", case.id, case.percent)).collect();
     let after = trial.building_seconds.map(|built| format!("{:.0} s", trial.seconds - built));
-    let criterion = trial.criterion.as_ref().map_or_else(
+    let criterion = criterion.map_or_else(
         || "| ".to_owned(),
         |by| format!("{} of {} | {}", by.regressed, by.cases, by.over_five_percent),
     );

@@ -1,4 +1,4 @@
-use super::trial::{ByCriterion, Kind, Slowed, Trial};
+use super::trial::{ByCriterion, Slowed, Trial, TrialKind};
 use super::{List, function_of, table};
 
 #[test]
@@ -26,7 +26,7 @@ fn functions_that_move_code_grow_with_the_trial() {
     assert!(function_of(2).len() > function_of(1).len());
 }
 
-fn trial(kind: Kind, project: &str) -> Trial {
+fn trial(kind: TrialKind, project: &str) -> Trial {
     let mut trial = Trial::new(kind, project, &"a".repeat(40), 8);
     trial.seconds = 100.0;
     trial.building_seconds = Some(40.0);
@@ -38,10 +38,10 @@ fn trial(kind: Kind, project: &str) -> Trial {
 #[test]
 fn table_counts_false_calls_apart_for_tuned_and_reported_projects() {
     let list = List::read().unwrap();
-    let mut called = trial(Kind::Unchanged, "httparse");
+    let mut called = trial(TrialKind::Unchanged, "httparse");
     called.exit = 3;
     called.regressed = vec![Slowed { id: "uri/1".to_owned(), percent: 12.0 }];
-    let mut open = trial(Kind::Unchanged, "arrayvec");
+    let mut open = trial(TrialKind::Unchanged, "arrayvec");
     open.exit = 4;
     open.undecided = 2;
     let text = table::render(&list, &[called, open]);
@@ -60,7 +60,7 @@ fn table_counts_false_calls_apart_for_tuned_and_reported_projects() {
 fn table_names_slower_cases_that_the_documentation_does_not() {
     let list = List::read().unwrap();
     let documented = &list.regression[0];
-    let mut found = trial(Kind::Regression, &documented.project);
+    let mut found = trial(TrialKind::Regression, &documented.project);
     found.commit.clone_from(&documented.bad);
     found.base = Some(documented.good.clone());
     found.exit = 3;

@@ -14,18 +14,20 @@ use crate::project_study::{count_of_criterion, program};
 /// What a trial is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum TrialKind {
     /// Without any flag, in a fresh clone.
     First,
     /// Two builds of the same code.
     Unchanged,
     /// A commit that is documented to be slower.
     Regression,
+    /// The same, measured by Criterion.
+    Criterion,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Trial {
-    pub(super) kind: Kind,
+    pub(super) kind: TrialKind,
     pub(super) project: String,
     pub(super) commit: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,7 +88,7 @@ struct GateRow {
 }
 
 impl Trial {
-    pub(super) fn new(kind: Kind, project: &str, commit: &str, busy: usize) -> Self {
+    pub(super) fn new(kind: TrialKind, project: &str, commit: &str, busy: usize) -> Self {
         Self {
             kind,
             project: project.to_owned(),
@@ -115,6 +117,10 @@ impl Trial {
             message: None,
             criterion: None,
         }
+    }
+
+    pub(super) fn is_of(&self, regression: &Regression) -> bool {
+        self.commit == regression.bad && self.base.as_ref() == Some(&regression.good)
     }
 
     /// Calls `gate` in `dir` and takes over what it says.

@@ -209,7 +209,7 @@ mod tests {
         let found =
             dirs_with(&[("HOME", "/home/a"), ("MKLROOT", "/mkl"), ("VIRTUAL_ENV", "/venv")]);
         let expected = ["/mkl/lib", "/mkl/lib/intel64", "/venv/lib", "/home/a/.local/lib"];
-        assert_eq!(found[..4], expected, "what is named explicitly goes first");
+        assert_eq!(found[..4], expected, "explicitly named directories come first");
     }
 
     fn dirs_with(set: &[(&str, &str)]) -> Vec<String> {

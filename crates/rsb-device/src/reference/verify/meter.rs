@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(
             meter.unexplained_error().to_bits(),
             0,
-            "each is off by less than a hundredth of itself"
+            "each element is within 1 % of its expected value"
         );
         meter.compare_all(&[0.5], &[0.4]);
         assert!(
@@ -179,7 +179,7 @@ mod tests {
         meter.compare_all(&[0.5], &[0.4]);
         assert!(
             (meter.unexplained_error() - 0.096 / 0.4).abs() < 1e-12,
-            "another group has a largest of its own"
+            "each group is relative to its own largest element"
         );
         assert!((meter.relative() - 0.9 / 100.0).abs() < 1e-12);
     }
@@ -211,7 +211,7 @@ mod tests {
         }
         let mut expected_nothing = exact();
         expected_nothing.compare(1.0, f64::NAN);
-        assert!(expected_nothing.not_finite, "what no reference is known of is not right");
+        assert!(expected_nothing.not_finite, "a result without a finite reference must not pass");
         let mut shorter = exact();
         shorter.compare_all(&right, &right[1..]);
         assert!(shorter.not_finite);

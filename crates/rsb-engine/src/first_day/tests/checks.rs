@@ -26,7 +26,7 @@ fn checks_are_numbered_and_each_says_what_a_miss_means() {
         assert!(!check.meaning.contains('\n') && check.meaning.len() > 20, "{}", check.name);
         assert!(
             check.card_seconds <= 600 && check.cpu_seconds <= 300,
-            "each ends within ten minutes"
+            "each check must end within ten minutes"
         );
     }
 }
@@ -39,7 +39,7 @@ fn a_card_is_known_by_architecture_units_and_name() {
     let other = DeviceInfo { name: "NVIDIA H200".to_owned(), ..device("cuda:0") };
     assert!(
         card(&fewer).is_none() && card(&other).is_none(),
-        "no range is better than that of another card"
+        "a card must not get the ranges of a different card"
     );
     for card in CARDS {
         for row in card.ranges {
@@ -75,7 +75,7 @@ fn every_range_is_asked_for_by_a_check() {
                             own.into_iter().chain([("communication_backend", "rccl")]).collect();
                         (15, "all-reduce", own, "bandwidth_gb_s")
                     }
-                    other => panic!("no check asks for {other}"),
+                    other => panic!("unexpected benchmark {other}"),
                 };
             let name = if card.arch.starts_with("sm_") { "cuda:0" } else { "rocm:0" };
             let here = DeviceInfo {
@@ -122,7 +122,11 @@ fn a_miss_is_a_look_a_failed_case_fails_and_a_skip_is_neither() {
     ] {
         let check = concluded(6, &on(&["rocm:0"], results));
         assert_eq!(check.status, expected, "{check:#?}");
-        assert_eq!(check.reason.is_some(), expected == Skipped, "a skip has a reason");
+        assert_eq!(
+            check.reason.is_some(),
+            expected == Skipped,
+            "only a skipped check has a reason"
+        );
     }
 }
 
@@ -401,7 +405,7 @@ fn sparse_and_vector_rates_have_names_of_their_own() {
     assert_eq!(
         (status(&check, "f16"), status(&check, "f16, 2:4 sparse")),
         (Look, Fine),
-        "the dense range is for dense"
+        "the dense range applies only to dense results"
     );
 }
 

@@ -305,6 +305,6 @@ fn names_of_the_user_and_the_host_are_left_out_as_words() {
     assert_eq!(
         ordinary.text("root on gpu in /root/x"),
         "root on gpu in /root/x",
-        "they tell nothing"
+        "common names reveal nothing and stay"
     );
 }

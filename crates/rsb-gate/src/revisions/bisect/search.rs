@@ -172,7 +172,7 @@ mod tests {
             let mut search = Search::new(count);
             let mut looked = 0;
             while let Some(index) = search.next() {
-                proptest::prop_assert!(search.seen[index].is_none(), "no commit is looked at twice");
+                proptest::prop_assert!(search.seen[index].is_none(), "no commit is measured twice");
                 search.record(index, outcome(index));
                 looked += 1;
             }
@@ -180,7 +180,7 @@ mod tests {
             proptest::prop_assert!(left.contains(&first_bad));
             let is_clear = |index: usize| matches!(outcome(index), StepOutcome::Good | StepOutcome::Bad);
             for index in left.clone().filter(|index| index != left.end()) {
-                proptest::prop_assert!(!is_clear(index), "what can be judged is not left open");
+                proptest::prop_assert!(!is_clear(index), "clear commits must not stay suspects");
             }
             if is_clear(first_bad) && (first_bad == 0 || is_clear(first_bad - 1)) {
                 proptest::prop_assert_eq!(left, first_bad..=first_bad);

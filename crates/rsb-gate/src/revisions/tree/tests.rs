@@ -45,7 +45,10 @@ fn a_link_is_followed_in_the_revision_and_not_in_the_working_tree() {
     tree.export(Path::new("baselines"), exported.path()).unwrap();
     for name in ["policy.toml", "linked.toml"] {
         let path = exported.path().join(name);
-        assert!(std::fs::symlink_metadata(&path).unwrap().is_file(), "{name} is no link");
+        assert!(
+            std::fs::symlink_metadata(&path).unwrap().is_file(),
+            "{name} must be a regular file, not a link"
+        );
         assert_eq!(std::fs::read_to_string(path).unwrap(), "strict");
     }
 }

@@ -14,7 +14,7 @@ use rsb_device::operation::{Collective, CollectiveKind};
 pub(super) struct RankPart {
     pub(super) call: Collective,
     pub(super) data_type: c_int,
-    /// Addresses that it sends from and receives to.
+    /// Addresses of its send buffer and its receive buffer.
     pub(super) ends: [*mut c_void; 2],
     /// Its rank, and the number of ranks.
     pub(super) place: [usize; 2],

@@ -156,7 +156,7 @@ fn the_matrix_units_are_used_where_they_are() {
         plan(&peak(Dtype::Fp4, MATRIX_PIECE), &options, Gpu { arch: "sm_100", units: 148 })
             .unwrap_err();
     assert!(
-        by_block.to_string().contains("not used here; the first with a kernel is gfx950 or sm_120"),
+        by_block.to_string().contains("does not use; the first with a kernel is gfx950 or sm_120"),
         "{by_block}"
     );
     let odd = plan(&peak(Dtype::F16, PeakArithmetic::UNIT), &options, MI300X).unwrap_err();
@@ -191,7 +191,7 @@ fn each_rate_of_the_table_has_a_kernel_or_a_reason() {
     }
     for known in ["gfx906 vector i8", "gfx1030 vector i4", "sm_75 matrix f16", "sm_100 matrix fp4"]
     {
-        assert!(without.iter().any(|one| one == known), "{known} of {without:?}");
+        assert!(without.iter().any(|one| one == known), "{known} must be in {without:?}");
     }
     assert!(!without.iter().any(|one| one.starts_with("gfx942")), "{without:?}");
 }
@@ -235,7 +235,11 @@ fn weights_of_few_bits_have_a_block_for_eight_rows_of_them_or_for_a_tile() {
         let plan =
             plan(&Operation::Quantized(quantized(Dtype::F16, m)), &Options::default(), MI300X)
                 .unwrap();
-        assert_eq!(plan.arguments.last(), Some(&Argument::Count(4)), "bits");
+        assert_eq!(
+            plan.arguments.last(),
+            Some(&Argument::Count(4)),
+            "the number of bits per weight"
+        );
         (plan.kernel.stem, plan.grid)
     };
     assert_eq!(blocks(1), ("rsb_quantized_rows", 13));

@@ -68,16 +68,24 @@ fn the_clock_of_a_radeon_is_the_highest_that_any_source_gives() {
 #[test]
 fn boards_are_found_by_name_and_without_a_model_number_by_units() {
     let boost = |gpu: RatedGpu<'_>| gpu.clock().map(|clock| clock.mhz);
-    assert_eq!(boost(radeon("AMD Radeon RX 9070", 56)), Some(2520.0), "not that of the XT");
+    assert_eq!(boost(radeon("AMD Radeon RX 9070", 56)), Some(2520.0), "not the clock of the XT");
     assert_eq!(boost(radeon("AMD Radeon AI PRO R9700", 64)), Some(2920.0));
-    assert_eq!(boost(radeon("AMD Radeon Graphics", 64)), Some(2970.0), "the fastest with 64 units");
+    assert_eq!(
+        boost(radeon("AMD Radeon Graphics", 64)),
+        Some(2970.0),
+        "the fastest board with 64 units"
+    );
     assert_eq!(boost(radeon("gfx1201", 56)), Some(2520.0));
     assert_eq!(
         boost(radeon("AMD Radeon RX 9070M XT", 64)),
         Some(2400.0),
         "another board: the listed clock"
     );
-    assert_eq!(boost(radeon("AMD Radeon RX 9070 XT", 32)), Some(2400.0), "a partition of it");
+    assert_eq!(
+        boost(radeon("AMD Radeon RX 9070 XT", 32)),
+        Some(2400.0),
+        "a partition of the board: the listed clock"
+    );
     let combined = RatedGpu {
         target: Some("gfx1100"),
         name: Some("AMD Radeon RX 7900 XT / 7900 XTX"),
@@ -85,7 +93,7 @@ fn boards_are_found_by_name_and_without_a_model_number_by_units() {
         listed_mhz: Some(2371.0),
         level_mhz: None,
     };
-    assert_eq!(boost(combined), Some(2500.0), "a name of several boards: by units");
+    assert_eq!(boost(combined), Some(2500.0), "a name shared by several boards: by units");
 }
 
 #[test]
@@ -101,7 +109,7 @@ fn sources_of_a_clock_that_contradict_each_other_are_named() {
         assert!(note.contains(part), "{note}");
     }
     let agreeing = RatedGpu { listed_mhz: Some(2960.0), ..radeon("AMD Radeon RX 9070 XT", 64) };
-    assert_eq!(agreeing.clock_note(), None, "within 1 %");
+    assert_eq!(agreeing.clock_note(), None, "clocks within 1 % of each other agree");
 }
 
 #[test]

@@ -298,7 +298,7 @@ fn a_tree_alone_is_judged_by_what_it_tells() {
     let told = only(true, false, kfd);
     assert!(
         told.len() == 1 && told[0].what.ends_with("the compute driver lists it"),
-        "neither driver nor link: {told:?}"
+        "expected only the compute driver finding: {told:?}"
     );
     let drm = Gpu { kfd_node: None, ..gpu() };
     assert!(only(false, true, drm).iter().all(|finding| finding.severity == FindingSeverity::Ok));
@@ -364,7 +364,11 @@ fn the_cpus_own_graphics() {
     });
     let kernels =
         without_kernels.iter().find(|finding| finding.what.contains("no kernels")).unwrap();
-    assert_eq!(kernels.severity, FindingSeverity::Warning, "a GPU beside it works: no error");
+    assert_eq!(
+        kernels.severity,
+        FindingSeverity::Warning,
+        "another GPU works, so this is only a warning"
+    );
 }
 
 #[test]
@@ -512,7 +516,7 @@ fn versions() {
     );
     check(
         host(|host| {
-            host.remnants.push(left("/gone", "ROCM_PATH is set to it, but it does not exist"))
+            host.remnants.push(left("/gone", "ROCM_PATH is set to it, but it does not exist"));
         }),
         Error,
         ["/gone", "ROCM_PATH", "unset"],
@@ -570,7 +574,10 @@ fn what_holds_for_several_gpus_is_said_once() {
         ["GPU 3", "GPUs 0 and 1", "GPUs 0, 2 and 5", "GPUs 2 to 4"]
     );
     let severities: Vec<FindingSeverity> = two.iter().map(|finding| finding.severity).collect();
-    assert!(severities.windows(2).all(|pair| pair[0] >= pair[1]), "the worst first");
+    assert!(
+        severities.windows(2).all(|pair| pair[0] >= pair[1]),
+        "the most severe findings come first"
+    );
 }
 
 #[test]
@@ -592,6 +599,6 @@ fn several_gpus_behind_an_iommu() {
     assert_eq!(
         wrong(with_gpu(|gpu| gpu.iommu = Some("DMA".into()))),
         [],
-        "one GPU alone does not mind"
+        "no finding for a single GPU"
     );
 }

@@ -37,7 +37,7 @@ fn sensors_that_lie_are_absent() {
     assert_eq!(
         found.sensors,
         ["clock sclk", "voltage vddgfx", "power", "temperature edge", "fan"],
-        "0 V is idle"
+        "0 V is a valid reading of an idle GPU"
     );
     assert_eq!((found.power_cap_w, found.power_cap_default_w), (Some(155.0), None));
 }
@@ -85,7 +85,7 @@ fn errors_are_counted_by_block() {
     assert_eq!(
         read_last(&Tree::new(&[("gpu/ras/features", "")])).ecc,
         None,
-        "a GPU that does not count"
+        "a GPU without error counters"
     );
 }
 

@@ -38,7 +38,7 @@ fn i915_tells_clocks_by_gt_or_by_device() {
     assert_eq!(
         clocks_of(&all),
         IntelClocks { now: Some(1700.0), max: Some(2450.0), limit: None },
-        "gt1 is for video"
+        "gt1 is the video engine, so its clocks must be ignored"
     );
     assert_eq!(clocks_of(&[("device/vendor", "0x8086\n")]), IntelClocks::default());
 }
@@ -72,7 +72,11 @@ fn xe_tells_clocks_of_the_first_gt_of_each_tile() {
 fn throttle_reasons_are_named_and_unknown_ones_kept() {
     let xe = |file: &str| format!("device/tile0/gt0/freq0/throttle/{file}");
     let tree = tree(&[("device/tile0/gt0/freq0/act_freq", "1550\n")]);
-    assert_eq!(throttle_reasons(&device(&tree)), None, "it does not tell");
+    assert_eq!(
+        throttle_reasons(&device(&tree)),
+        None,
+        "no throttle reasons without a throttle directory"
+    );
     for (file, content) in [("status", "1\n"), ("reason_pl1", "0\n"), ("reason_thermal", "0\n")] {
         tree.write(&format!("{GPU}/{}", xe(file)), content);
     }
