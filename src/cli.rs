@@ -163,10 +163,10 @@ pub enum Verb {
     List(ListArgs),
     /// Measure a suite, or benchmarks by name, and store the results
     Run(RunArgs),
-    /// Judge a run, or a branch (--against); exit 3 on a regression
+    /// Judge a run, or your tree (--against); exit 3 on a regression
     #[command(after_help = GATE_EXAMPLES)]
     Gate(GateArgs),
-    /// Compare two runs; always exit 0 unless --check is given
+    /// Compare two runs; exit 0 unless --check finds a regression
     Compare(CompareArgs),
     /// Find the first commit that made a case slower
     Bisect(BisectArgs),
@@ -266,7 +266,7 @@ pub struct MeasureArgs {
     /// Choose auto, rocm, cuda, vulkan, opencl, oneapi or cpu [default: auto]
     #[arg(long, env = "RSB_BACKEND", hide_env = true)]
     pub backend: Option<String>,
-    /// Use only these devices, such as 0,1
+    /// Use only these devices, by index, such as 0,1
     #[arg(long, value_delimiter = ',', env = "RSB_DEVICE", hide_env = true)]
     pub device: Vec<u32>,
     /// Replace the values of an axis, such as dtype=f32,f64; repeatable
@@ -425,7 +425,7 @@ pub struct CompareArgs {
 /// Arguments of `health`.
 #[derive(Debug, Clone, Args)]
 pub struct HealthArgs {
-    /// Call a case noisy above this spread between runs, in percent
+    /// Call a case noisy if its runs vary by more than PERCENT
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = parse_percent)]
     pub noisy: f64,
     /// Call a case unmeasured after DAYS without a result
@@ -509,7 +509,7 @@ pub fn command() -> Command {
     Cli::command()
         .subcommands(benchmarks)
         .subcommands(components)
-        .subcommand(measure_command(ALL, "Run every benchmark with the quick profile"))
+        .subcommand(measure_command(ALL, "Run every benchmark, with the quick profile by default"))
         .override_help(help::overview())
 }
 

@@ -12,7 +12,7 @@ pub enum BaselineVerb {
     Save {
         /// Save under NAME [default: the suite of the run]
         name: Option<String>,
-        /// Save this run, by file or id [default: latest]; repeat for replicates
+        /// Save this run, by file or id [default: latest]; repeat to combine runs
         #[arg(long, value_name = "RUN", value_parser = text())]
         run: Vec<String>,
         /// Where things are kept

@@ -28,7 +28,7 @@ More:
 /// Arguments of `help`.
 #[derive(Debug, Clone, Args)]
 pub struct HelpArgs {
-    /// Show the help of every command
+    /// Show the short help of every command
     #[arg(long, conflicts_with = "command")]
     pub all: bool,
     /// Show the help of this command, such as `baseline save`

@@ -40,7 +40,7 @@ pub struct ModelsArgs {
     /// Choose models by name, directory, or name of a downloaded hub model
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["families", "sizes"])]
     pub model: Vec<String>,
-    /// Add models from a TOML file with `[[model]]` rows
+    /// Add the models of FILE, a TOML file of `[[model]]` tables
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
     /// Choose precisions: f32, f16, bf16, i8 [default: f32; i8 for qnn]
@@ -58,7 +58,7 @@ pub struct ModelsArgs {
     /// Tune openvino for latency or throughput [default: latency]
     #[arg(long, value_name = "HINTS", value_delimiter = ',')]
     pub hint: Vec<String>,
-    /// Measure load with this many random requests per second, 0 for all at once
+    /// Send this many requests per second at random times; 0 sends all at once
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     pub rate: Vec<String>,
     /// Measure load with this many concurrent requests
@@ -118,7 +118,7 @@ impl GoalArg {
 pub struct RecommendArgs {
     /// Recommend for this model [default: measured, and one per family and size]
     pub model: Option<String>,
-    /// Add models from a TOML file with `[[model]]` rows
+    /// Add the models of FILE, a TOML file of `[[model]]` tables
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
     /// Optimize for this goal

@@ -19,7 +19,7 @@ Exit codes:
 /// Arguments of `probe` and `gpu-capability`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArgs {
-    /// Read DIR instead of /sys; omit the rest of the host
+    /// Read DIR instead of /sys, and show nothing else of this machine
     #[arg(long, value_name = "DIR")]
     pub sysfs_root: Option<PathBuf>,
     /// Print one JSON document
@@ -37,16 +37,16 @@ impl ProbeArgs {
 /// Arguments of `doctor`.
 #[derive(Debug, Clone, Args)]
 pub struct DoctorArgs {
-    /// Read DIR instead of /sys; omit the rest of the host
+    /// Read DIR instead of /sys, and show nothing else of this machine
     #[arg(long, value_name = "DIR")]
     pub sysfs_root: Option<PathBuf>,
-    /// Measure bandwidth and peak rates before and after an installation
+    /// Measure bandwidth and peak rates; run again after an installation to compare
     ///
     /// Saves the values as the baseline `installation`, and compares them with those saved before
     /// the software changed. Takes less than a minute. Exit codes are those of `run`.
     #[arg(long, conflicts_with = "sysfs_root")]
     pub baseline: bool,
-    /// Run 16 checks of a new card and write the results to a folder
+    /// Run 16 checks of a new GPU and write the results to a directory
     ///
     /// Shows each value with its expected range. Takes up to 30 minutes with a GPU and 5 minutes
     /// without. Exits 1 if a check failed; a value outside its range is not a failure.

@@ -70,10 +70,10 @@ pub enum HistoryVerb {
     },
     /// Compare the means of each metric in the runs of two commits
     Between {
-        /// Start from this revision or hash prefix
+        /// Read the runs of this commit, by revision or hash prefix
         #[arg(value_name = "REV", value_parser = text())]
         before: String,
-        /// End at this revision or hash prefix
+        /// Compare them with the runs of this commit
         #[arg(value_name = "REV", value_parser = text())]
         after: String,
         /// How to answer

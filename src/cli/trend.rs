@@ -16,9 +16,6 @@ pub struct TrendArgs {
     /// The subcommand, instead of showing trends
     #[command(subcommand)]
     pub verb: Option<TrendVerb>,
-    /// Which series, and what is reported
-    #[command(flatten)]
-    pub followed: FollowedArgs,
     /// Show only changes and alerts, without a row for each series
     #[arg(long, conflicts_with = "json")]
     pub summary: bool,
@@ -28,6 +25,9 @@ pub struct TrendArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+    /// Which series, and what is reported
+    #[command(flatten)]
+    pub followed: FollowedArgs,
 }
 
 /// Which series are followed.
@@ -69,7 +69,7 @@ impl FollowedArgs {
 /// Subcommands of `trend`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum TrendVerb {
-    /// Acknowledge a change point
+    /// Acknowledge an alert
     Ack {
         /// Acknowledge this alert, such as a-1f2e3d4c, or a prefix of it
         alert: String,

@@ -17,7 +17,7 @@ pub struct WatchArgs {
     /// Choose the suite
     #[arg(long, value_name = "NAME", default_value = Suite::Quick.as_str(), value_parser = suite())]
     pub suite: Suite,
-    /// Skip a run above this load average [default: half of the usable threads]
+    /// Skip a run above this load average [default: half of the usable CPU threads]
     #[arg(long, value_name = "LOAD", value_parser = parse_load)]
     pub max_load: Option<f64>,
     /// Measure once and exit, for a timer

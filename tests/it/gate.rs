@@ -305,7 +305,7 @@ fn the_exit_code_stands_when_the_reader_has_left() {
 fn a_run_counts_once_and_is_not_its_own_baseline() {
     let (bench, mut run) = with_baseline();
     let twice = words("gate --baseline tensor-ops --current made-up.json --current made-up.json");
-    assert!(bench.run(&twice).expect(2).stderr.contains("twice"));
+    assert!(bench.run(&twice).expect(2).stderr.contains("the same source on one side"));
     let own = bench.run("gate --baseline tensor-ops --current made-up.json").expect(4);
     assert!(own.stdout.contains("is the baseline itself"), "{}", own.stdout);
     run["run_id"] = "../elsewhere".into();

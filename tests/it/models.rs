@@ -121,7 +121,7 @@ fn a_model_is_shown_in_the_precisions_asked_for_and_says_which_positions_it_take
     assert_eq!(precisions, ["bf16", "f32"]);
     assert_eq!(
         (&model["sequence_length"], &model["sequence_refused"]["why"]),
-        (&4096.into(), &"gpt2 has 1024".into())
+        (&4096.into(), &"gpt2 supports at most 1024".into())
     );
     let fitting = show(&["gpt2", "--sequence", "1024", "--json"]).json();
     assert_eq!(fitting["model"]["sequence_refused"], Value::Null);

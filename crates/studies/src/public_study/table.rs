@@ -57,7 +57,7 @@ fn first(list: &List, trials: &[Trial]) -> String {
                 trial.unchanged,
                 trial.improved,
                 trial.regressed.len(),
-                trial.undecided + trial.missing
+                trial.undecided
             ),
         };
         let building = trial.building_seconds.map(|seconds| format!("{seconds:.0} s"));
@@ -116,7 +116,7 @@ fn unchanged_row(text: &mut String, load: usize, label: &str, group: &[&Trial]) 
         share(called, suites),
         share(sum(|trial| trial.regressed.len()), cases),
         sum(|trial| trial.improved),
-        sum(|trial| trial.undecided + trial.missing),
+        sum(|trial| trial.undecided),
         median(&measuring).unwrap_or_default()
     );
 }
@@ -179,7 +179,7 @@ fn regression_row(
         regression.documented,
         trial.busy,
         others.join(", "),
-        trial.undecided + trial.missing,
+        trial.undecided,
         trial.exit,
         after.unwrap_or_default()
     );
