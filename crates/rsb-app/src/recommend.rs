@@ -163,7 +163,7 @@ pub fn of_models(store: &Store) -> Result<Vec<Run>, AppError> {
     let mut summaries = store.runs().map_err(AppError::usage)?;
     let answer = store.select(PASSES, LIMIT).map_err(sql_error)?;
     let named: Vec<&str> = answer.rows.iter().flatten().filter_map(Value::as_str).collect();
-    // Of a run that was skipped entirely, the index has only the name of the suite.
+    // If all cases of a run were skipped, the index contains only the name of the suite.
     summaries.retain(|summary| {
         summary.suite.split('_').any(|name| name == models::MODELS)
             || named.contains(&summary.run_id.0.as_str())

@@ -77,7 +77,8 @@ pub struct Residual {
     pub difference: f64,
 }
 
-/// Maximum degrees of freedom that a case's own past may lend to it: machines change.
+/// Maximum degrees of freedom that past runs of a case may add to its variance estimate. Limited
+/// because machines change.
 const PAST_DEGREES_OF_FREEDOM: f64 = 24.0;
 
 impl Residual {

@@ -109,7 +109,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Returns the selection that starting it measures.
+    /// Returns the selection of benchmarks that is measured when this item is started.
     pub fn run_selection(&self) -> RunSelection {
         match self.kind {
             OfferKind::Suite => {

@@ -202,7 +202,7 @@ fn the_sensors_are_a_benchmark_of_their_own() {
         assert_eq!(
             fields["time_us"].as_f64().is_some_and(|time| time > 0.0),
             load == "memory",
-            "only a load that does work has a time"
+            "only loads with work must have a time"
         );
         assert!(fields["sensor_reading_us"].as_f64().unwrap() > 0.0);
     }

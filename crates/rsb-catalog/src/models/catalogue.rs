@@ -95,7 +95,7 @@ pub enum SizeClass {
     Large,
     /// From 7 billion to less than 13 billion.
     Xl,
-    /// From 13 billion.
+    /// 13 billion parameters or more.
     Xxl,
 }
 

@@ -60,8 +60,8 @@ fn model_results(run: &Run) -> impl Iterator<Item = &BenchmarkResult> {
     run.benchmarks.iter().filter(|result| result.category.as_deref() == Some(MODELS))
 }
 
-/// Returns whether the result has values. Times of an emulator are not used, but it shows that a
-/// model runs, and with which error.
+/// Returns whether the result has values. A simulated result counts: its times are not used, but it
+/// shows that the model runs and how large the error is.
 const fn has_figures(result: &BenchmarkResult) -> bool {
     matches!(result.outcome, Outcome::Measured | Outcome::Simulated)
 }

@@ -123,7 +123,7 @@ impl Trial {
         self.commit == regression.bad && self.base.as_ref() == Some(&regression.good)
     }
 
-    /// Calls `gate` in `dir` and takes over what it says.
+    /// Calls `gate` in `dir` and records its verdicts.
     pub(super) fn gate(
         &mut self,
         study: &PublicStudy<'_>,

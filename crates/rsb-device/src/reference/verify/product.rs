@@ -15,7 +15,7 @@ const TILE: u64 = 16;
 /// Elements compared in each row of a large product.
 const PER_ROW: u64 = 16;
 
-/// Columns of right matrices kept at a time.
+/// Columns of the right operand that are held in memory at a time.
 const COLUMNS_AT_ONCE: usize = 2048;
 
 /// Elements compared in each channel of a large convolution.

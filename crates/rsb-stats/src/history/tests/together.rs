@@ -125,8 +125,8 @@ proptest! {
 
     #[test]
     fn a_common_slow_down_is_never_green(seed in 0..1_000_u64, cases in 1..20_usize, slower in 1.1..3.0_f64) {
-        // The median of the earlier runs differs from 100, so the judged runs are scaled from the
-        // level.
+        // The median of the earlier runs is not exactly 100, so the judged run is computed from
+        // that median.
         let mut questions = suite(cases, seed, |_| 1.0);
         for question in &mut questions {
             let level = one(question.clone()).baseline;
