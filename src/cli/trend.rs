@@ -33,7 +33,9 @@ pub struct TrendArgs {
 /// Which series are followed.
 #[derive(Debug, Clone, Args)]
 pub struct FollowedArgs {
-    /// Read a CSV file with `timestamp,value[,id,unit,better]`, not stored runs
+    /// Read a CSV with `timestamp,value[,id,unit,better]`, not stored runs
+    ///
+    /// Also reads the `data.js` of github-action-benchmark.
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Which cases to follow

@@ -11,6 +11,7 @@ mod google_benchmark;
 mod hipblaslt_bench;
 mod hyperfine;
 mod json;
+mod log_text;
 mod nccl_log;
 mod nccl_tests;
 mod not_imported;
@@ -18,6 +19,7 @@ mod nvbandwidth;
 mod nvbandwidth_matrix;
 mod nvbench;
 mod pytest_benchmark;
+mod rccl_table;
 mod rocblas_bench;
 mod rocprof_compute;
 mod sink;
@@ -50,7 +52,7 @@ struct Importer {
     device_type: Option<DeviceType>,
     /// Returns whether a JSON document looks like one of this tool.
     is_document: fn(&Value) -> bool,
-    /// Words that all occur in its output; empty if the output is always JSON.
+    /// Words, in lower case, that all occur in its output; empty if the output is always JSON.
     marks: &'static [&'static str],
     /// Adds the cases of an output to the run.
     read: fn(&Input<'_>, &mut Sink) -> Result<(), Problem>,
@@ -146,6 +148,7 @@ fn by_content(document: Option<&Value>, text: &str) -> Option<Format> {
         return Some(format);
     }
     // A log may begin like a document, too: `[1,0]<stdout>:`.
+    let text = text.to_ascii_lowercase();
     Format::ALL.into_iter().find(|format| {
         let marks = format.importer().marks;
         !marks.is_empty() && marks.iter().all(|mark| text.contains(mark))
@@ -163,7 +166,7 @@ fn detect_or_error(path: &Path, text: &str) -> Result<Format, ImportError> {
     if let Some(format) = by_content(document.as_ref(), text) {
         return Ok(format);
     }
-    if let Some((problem, cure)) = document.as_ref().and_then(not_imported::refusal_reason) {
+    if let Some((problem, cure)) = not_imported::refusal_reason(document.as_ref(), text) {
         return Err(ImportError::Refused { path: path.to_owned(), problem, cure });
     }
     by_name(path).ok_or_else(|| ImportError::Undetected {
@@ -179,6 +182,7 @@ fn detect_or_error(path: &Path, text: &str) -> Result<Format, ImportError> {
 /// single bad case is not an error; it becomes a failed case.
 pub fn import(path: &Path, format: Option<Format>) -> Result<Run, ImportError> {
     let bytes = input::read(path, input::MOST_OF_OTHERS).map_err(|problem| problem.at(path))?;
+    let bytes = input::decode_text(bytes);
     import_text(path, &String::from_utf8_lossy(&bytes), format, input::written(path))
 }
 
@@ -193,6 +197,10 @@ fn import_text(
     if text.trim().is_empty() {
         return Err(ImportError::Empty { path: path.to_owned() });
     }
+    let text = &*log_text::clean(text, |document| {
+        Format::ALL.into_iter().any(|format| (format.importer().is_document)(document))
+            || not_imported::refusal_reason(Some(document), "").is_some()
+    });
     let format = format.map_or_else(|| detect_or_error(path, text), Ok)?;
     let mut sink = Sink::new(format, path, written);
     (format.importer().read)(&Input { path, text }, &mut sink)
@@ -231,6 +239,51 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_is_read_as_well_from_utf_16_and_from_a_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.txt");
+        let read = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            import(&path, None).unwrap().benchmarks
+        };
+        for (format, text) in mutations::SAMPLES {
+            let plain = read(text.as_bytes());
+            let units: Vec<u16> = format!("\u{feff}{text}").encode_utf16().collect();
+            let little: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+            let big: Vec<u8> = units.iter().skip(1).flat_map(|unit| unit.to_be_bytes()).collect();
+            let mut log = String::new();
+            for line in text.lines() {
+                log.extend(["2026-08-06T16:30:28.12Z ", line, "\r\n"]);
+            }
+            let between = format!("warming up\n{text}\ndone\n");
+            let between = if text.starts_with('{') { between } else { log.clone() };
+            for bytes in [little, big, log.into_bytes(), between.into_bytes()] {
+                let other = read(&bytes);
+                // Names of cases that cannot be read contain line numbers.
+                assert_eq!(other.len(), plain.len(), "{format}");
+                for (one, other) in plain.iter().zip(&other) {
+                    assert_eq!(one.fields(), other.fields(), "{format}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_not_a_number_costs_that_value_alone() {
+        let google = mutations::sample(Format::GoogleBenchmark).replace(
+            "\"bytes_per_second\": 2.2e+10",
+            "\"bytes_per_second\": NaN, \"ratio\": -Infinity",
+        );
+        let run = mutations::read(Format::GoogleBenchmark, &google).unwrap();
+        assert_eq!(run.counts().measured, 2);
+        assert_eq!(run.benchmarks[0].fields().unwrap().number("bandwidth_gb_s"), None);
+        let vllm = mutations::sample(Format::Vllm)
+            .replace("\"median_tpot\": 0.045", "\"median_tpot\": NaN");
+        let run = mutations::read(Format::Vllm, &vllm).unwrap();
+        assert_eq!((run.counts().measured, run.counts().failed), (6, 0), "{run:?}");
+    }
+
+    #[test]
     fn what_cannot_be_an_output_is_refused_with_the_file_and_a_cure() {
         let dir = tempfile::tempdir().unwrap();
         for (name, text, parts) in [
@@ -239,7 +292,7 @@ mod tests {
             ("any.txt", "hello", &["nvbench", "vllm", "--format"]),
             ("cut.json", "{\n\"results\": [", &["line 2", "cut off", "hyperfine"]),
             ("hyperfine.json", "{\n\"results\": [", &["hyperfine", "line 2", "cut off"]),
-            ("vllm.json", "{\n\"duration\": NaN}", &["vllm", "line 2", "no NaN"]),
+            ("vllm.json", "{\n\"duration\": 1e}", &["vllm", "line 2", "correct the file"]),
             ("nvbench.json", "{\"meta\": {}}", &["nvbench", "benchmarks"]),
             ("nccl-tests.log", "nothing to see", &["nccl-tests", "no result"]),
         ] {

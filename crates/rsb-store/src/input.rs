@@ -86,6 +86,12 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     }
 }
 
+/// Returns whether `path` is meant as a file: a regular one, or a pipe, a device or a dangling link
+/// in its place, which cannot be read.
+pub fn names_file(path: &Path) -> bool {
+    !path.is_dir() && path.symlink_metadata().is_ok()
+}
+
 /// Reads the whole file `path`, up to `most` bytes.
 pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, ReadProblem> {
     let file = open_regular(path, most)?;
@@ -93,6 +99,21 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, ReadProblem> {
     let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or_default());
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(too_large(bytes.len() as u64, most)) } else { Ok(bytes) }
+}
+
+/// Converts text to UTF-8. UTF-16 is detected by its byte order mark, or by the zero in a first
+/// character that is ASCII.
+pub(crate) fn decode_text(bytes: Vec<u8>) -> Vec<u8> {
+    let (unit, begin): (fn([u8; 2]) -> u16, usize) = match bytes.as_slice() {
+        [0xff, 0xfe, ..] => (u16::from_le_bytes, 2),
+        [0xfe, 0xff, ..] => (u16::from_be_bytes, 2),
+        [1..=0x7f, 0, ..] => (u16::from_le_bytes, 0),
+        [0, 1..=0x7f, ..] => (u16::from_be_bytes, 0),
+        _ => return bytes,
+    };
+    let (pairs, _) = bytes[begin..].as_chunks();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    String::from_utf16_lossy(&units).into_bytes()
 }
 
 fn open_regular(path: &Path, most: u64) -> Result<File, ReadProblem> {

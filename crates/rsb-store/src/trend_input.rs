@@ -1,12 +1,16 @@
 //! External series: any CSV with the columns `timestamp` and `value`, and optionally `id`, `unit`
 //! and `better`.
 //!
+//! The history that github-action-benchmark keeps is read as well.
+//!
 //! Fields may be separated by semicolons or tabs, with decimal commas then, and the text may be
 //! UTF-16 with a byte order mark. A value of `nan`, `NA` or nothing is missing. Rows with the same
 //! id, unit and time are samples of one point, which is their median.
 //!
 //! A file that is only partly understood would give a wrong trend. Every row must therefore be
 //! valid, and the first invalid one is reported with its line.
+
+mod github_history;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -87,27 +91,16 @@ pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, Tr
         .take(MOST_OF_OURS)
         .read_to_end(&mut bytes)
         .map_err(|source| TrendInputError::Io { path: name.to_owned(), source })?;
-    let bytes = decode_text(bytes);
-    let separator = separator(&bytes);
-    let mut reader = csv::ReaderBuilder::new()
-        .trim(csv::Trim::All)
-        .delimiter(separator)
-        .from_reader(bytes.as_slice());
-    let header = reader.headers().map_err(|error| from_csv(error, name))?.clone();
-    let columns = Columns::find(&header, separator)
-        .map_err(|(problem, cure)| wrong_line(name, 1, problem, cure))?;
-    let mut series = BTreeMap::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| from_csv(error, name))?;
-        let line = record.position().map_or(0, csv::Position::line);
-        columns
-            .take(&record, &mut series)
-            .map_err(|(problem, cure)| wrong_line(name, line, problem, cure))?;
-    }
+    let bytes = input::decode_text(bytes);
+    let mut series = match github_history::read(&bytes) {
+        Some(series) => {
+            series.map_err(|(line, (problem, cure))| wrong_line(name, line, problem, cure))?
+        }
+        None => read_csv(&bytes, name)?,
+    };
     if series.is_empty() {
         return Err(TrendInputError::Empty { path: name.to_owned() });
     }
-    let mut series: Vec<Series> = series.into_values().collect();
     without_aggregates(&mut series);
     for one in &mut series {
         one.better = one.better.or_else(|| Unit::direction_of(&one.unit));
@@ -121,20 +114,27 @@ pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, Tr
     Ok(series)
 }
 
-fn wrong_line(path: &Path, line: u64, problem: String, cure: &'static str) -> TrendInputError {
-    TrendInputError::Line { path: path.to_owned(), line, problem, cure }
+/// Reads the series of a CSV, with their points in the order of the rows.
+fn read_csv(bytes: &[u8], name: &Path) -> Result<Vec<Series>, TrendInputError> {
+    let separator = separator(bytes);
+    let mut reader =
+        csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(separator).from_reader(bytes);
+    let header = reader.headers().map_err(|error| from_csv(error, name))?.clone();
+    let columns = Columns::find(&header, separator)
+        .map_err(|(problem, cure)| wrong_line(name, 1, problem, cure))?;
+    let mut series = SeriesByName::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| from_csv(error, name))?;
+        let line = record.position().map_or(0, csv::Position::line);
+        columns
+            .take(&record, &mut series)
+            .map_err(|(problem, cure)| wrong_line(name, line, problem, cure))?;
+    }
+    Ok(series.into_values().collect())
 }
 
-/// Converts text to UTF-8. UTF-16 is detected by its byte order mark.
-fn decode_text(bytes: Vec<u8>) -> Vec<u8> {
-    let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
-        [0xff, 0xfe, ..] => u16::from_le_bytes,
-        [0xfe, 0xff, ..] => u16::from_be_bytes,
-        _ => return bytes,
-    };
-    let (pairs, _) = bytes[2..].as_chunks();
-    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
-    String::from_utf16_lossy(&units).into_bytes()
+fn wrong_line(path: &Path, line: u64, problem: String, cure: &'static str) -> TrendInputError {
+    TrendInputError::Line { path: path.to_owned(), line, problem, cure }
 }
 
 /// Returns the field separator: the first of comma, semicolon and tab that the header contains.
@@ -183,6 +183,20 @@ fn from_csv(error: csv::Error, name: &Path) -> TrendInputError {
 /// Name suffixes of Google Benchmark aggregates.
 const AGGREGATES: [&str; 6] = ["_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"];
 
+/// Series by id and unit.
+type SeriesByName = BTreeMap<(String, String), Series>;
+
+/// Returns the series `id` with this `unit`, which is new if there was none.
+fn entry<'s>(series: &'s mut SeriesByName, id: &str, unit: &str) -> &'s mut Series {
+    series.entry((id.to_owned(), unit.to_owned())).or_insert_with(|| Series {
+        id: id.to_owned(),
+        metric: "value".to_owned(),
+        unit: unit.to_owned(),
+        better: None,
+        points: Vec::new(),
+    })
+}
+
 struct Columns {
     /// Whether a comma may be a decimal comma, because it is not the separator.
     is_decimal_comma: bool,
@@ -205,11 +219,7 @@ impl Columns {
         })
     }
 
-    fn take(
-        &self,
-        record: &StringRecord,
-        series: &mut BTreeMap<(String, String), Series>,
-    ) -> Result<(), Problem> {
+    fn take(&self, record: &StringRecord, series: &mut SeriesByName) -> Result<(), Problem> {
         let timestamp = parse_time(cell(record, Some(self.timestamp)))?;
         let Some(value) = self.parse_value(cell(record, Some(self.value)))? else {
             return Ok(());
@@ -218,13 +228,7 @@ impl Columns {
         let id = from_cell(cell(record, self.id));
         let unit = from_cell(cell(record, self.unit));
         let id = if id.is_empty() { "value" } else { id };
-        let entry = series.entry((id.to_owned(), unit.to_owned())).or_insert_with(|| Series {
-            id: id.to_owned(),
-            metric: "value".to_owned(),
-            unit: unit.to_owned(),
-            better,
-            points: Vec::new(),
-        });
+        let entry = entry(series, id, unit);
         match (entry.better, better) {
             (Some(old), Some(new)) if old != new => {
                 return Err((format!("`better` of `{id}` changes within the series"), CURE_BETTER));
@@ -252,6 +256,9 @@ impl Columns {
             return Err((format!("`{text}` is too small and would become 0"), CURE_VALUE));
         }
         let value = with_point.parse().ok().filter(|value: &f64| value.is_finite());
+        if value.is_some_and(f64::is_subnormal) {
+            return Err((format!("`{text}` is too small: below 2.3e-308"), CURE_VALUE));
+        }
         value.map(Some).ok_or_else(|| (format!("`{text}` is not a finite number"), CURE_VALUE))
     }
 }
@@ -404,6 +411,7 @@ mod tests {
             ("timestamp,value\n2026-02-30T00:00:00Z,1\n", 2, "is not a time"),
             ("timestamp,value\n2026-01-02T03:04:60Z,1\n", 2, "is not a time"),
             ("timestamp,value\n0,1e-400\n", 2, "`1e-400` is too small"),
+            ("timestamp,value\n0,-1e-310\n", 2, "`-1e-310` is too small"),
             ("timestamp,value\nNaN,1\n", 2, "`NaN`"),
             ("timestamp,value\n1767225600123456789,1\n", 2, "is not a time"),
             ("timestamp,value\n0,1,2\n", 2, "fields"),

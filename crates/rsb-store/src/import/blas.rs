@@ -64,7 +64,7 @@ fn header_of(tool: Tool, line: &str, number: usize) -> Option<Header<'_>> {
         Some((solution, names)) => (Some(solution), names.trim_start_matches(':')),
         None => (None, line_names),
     };
-    let names: Vec<&str> = names.split(',').map(str::trim).collect();
+    let names = split_values(names);
     let is_header = names.iter().any(|name| name.eq_ignore_ascii_case(tool.gflops));
     is_header.then_some(Header { line: number, solution, names, rows: 0 })
 }
@@ -78,7 +78,7 @@ fn without_rows(header: Option<&Header<'_>>, sink: &mut Sink) {
 }
 
 fn add(tool: Tool, header: &Header<'_>, line: &str, sink: &mut Sink) {
-    let values: Vec<&str> = line.split(',').map(str::trim).collect();
+    let values = split_values(line);
     let Some(columns) = align_columns(tool, &header.names, &values) else {
         let (names, values) = (header.names.len(), values.len());
         let problem = format!("`{}` has {values} values for {names} columns", line.trim());
@@ -90,6 +90,22 @@ fn add(tool: Tool, header: &Header<'_>, line: &str, sink: &mut Sink) {
     name.extend(row.shape().map(|(name, value)| format!("{name}={value}")));
     let is_short = values.len() < header.names.len();
     sink.put(&name.join(","), row.to_case(is_short));
+}
+
+/// Splits a line at its commas, except in parentheses, which hold the parts of a complex number
+/// together. A comma at the end of the line separates nothing.
+fn split_values(line: &str) -> Vec<&str> {
+    let line = line.trim();
+    let mut depth = 0_usize;
+    let is_separator = |c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    };
+    line.strip_suffix(',').unwrap_or(line).split(is_separator).map(str::trim).collect()
 }
 
 /// Pairs values with names. If values are missing, parameters are counted from the left and

@@ -27,7 +27,7 @@ pub enum ImportError {
     },
     /// The tool that wrote the file is unknown.
     #[error(
-        "`{}` is not the output of a supported tool{}; name the tool with --format: {}",
+        "`{}` is not the output of a supported tool{}; name the tool with `import --format`: {}",
         path.display(), cut_off(syntax.as_deref()), format_names()
     )]
     Undetected {
@@ -53,8 +53,11 @@ pub enum ImportError {
         cure: &'static str,
     },
     /// Not an output of the tool.
-    #[error("`{}` is not output of {format}: {problem}; name the right tool with --format, or run \
-             it again", path.display())]
+    #[error(
+        "`{}` is not output of {format}: {problem}; name the right tool with `import --format` or \
+         `--bench-format`, or run it again",
+        path.display()
+    )]
     Shape {
         /// The file.
         path: PathBuf,
@@ -116,7 +119,7 @@ impl Problem {
                 cure: if error.is_eof() {
                     "the file was cut off: restore it from a copy, or run the tool again"
                 } else {
-                    "correct the file (JSON has no NaN and no infinity), or run the tool again"
+                    "correct the file, or run the tool again"
                 },
             },
         }

@@ -50,7 +50,7 @@ pub(super) const IMPORTER: Importer = Importer {
     benchmark_type: BenchmarkType::GpuPerformance,
     device_type: Some(DeviceType::Gpu),
     is_document: |_| false,
-    marks: &["hipblaslt-Gflops"],
+    marks: &["hipblaslt-gflops"],
     read: |input, sink| {
         blas::read(TOOL, input.text, sink);
         Ok(())

@@ -21,7 +21,7 @@ pub(super) const IMPORTER: Importer = Importer {
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     for result in json::list(&document, "results")? {
-        let name = json::text(result, "command").unwrap_or_default();
+        let name = &name(result);
         if was_killed(result) {
             sink.put_failed(
                 name,
@@ -32,6 +32,23 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// Returns the command and its parameters, because `--command-name` gives all of them one name.
+fn name(result: &Value) -> String {
+    let mut parameters: Vec<String> = result
+        .get("parameters")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            format!("{name}={text}")
+        })
+        .collect();
+    parameters.sort();
+    let command = json::text(result, "command").unwrap_or_default().to_owned();
+    std::iter::once(command).chain(parameters).collect::<Vec<_>>().join("/")
 }
 
 /// Returns whether a run was killed, which hyperfine records as an exit code of null.
@@ -97,6 +114,17 @@ mod tests {
         assert_eq!(sleep.fields().unwrap().number("memory_used_mb"), Some(2.5));
         assert!(list.samples.is_empty());
         assert_eq!(list.fields().unwrap().number("time_ms"), Some(1.5));
+    }
+
+    #[test]
+    fn parameters_are_part_of_the_id() {
+        let text = r#"{"results": [
+            {"command": "a", "median": 1.0, "parameters": {"threads": "4", "size": 2}},
+            {"command": "a", "median": 2.0, "parameters": {"threads": "1", "size": 2}}]}"#;
+        let run = read(Format::Hyperfine, text).unwrap();
+        let ids: Vec<&str> = run.benchmarks.iter().map(|case| case.benchmark_id.as_str()).collect();
+        let head = "cpu_performance/hyperfine/a/size=2";
+        assert_eq!(ids, [format!("{head}/threads=4"), format!("{head}/threads=1")]);
     }
 
     #[test]

@@ -155,7 +155,7 @@ fn check(run: &Run) {
         for (name, value) in fields.iter() {
             if matches!(Field::find(name).unwrap().role, FieldRole::Metric(_)) {
                 let fits = value.as_f64().is_some_and(|value| {
-                    value.is_finite() && (value > 0.0 || (name == MAY_BE_ZERO && value == 0.0))
+                    (value.is_normal() && value > 0.0) || (name == MAY_BE_ZERO && value == 0.0)
                 });
                 assert!(fits, "{name} {value}");
             }

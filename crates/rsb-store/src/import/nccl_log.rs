@@ -68,10 +68,8 @@ pub(super) struct Columns<'a> {
     /// Line number of the column names.
     pub(super) line: usize,
     parameters: Vec<&'a str>,
-    /// Placement (out of place, in place) and number of columns of each part.
-    parts: Vec<(&'static str, usize)>,
-    /// Whether wrong values are counted.
-    pub(super) counts_wrong: bool,
+    /// Placement (out of place, in place) and columns of each part.
+    parts: Vec<(&'static str, Vec<&'a str>)>,
     /// Number of words in a row after the parts.
     rest: usize,
 }
@@ -80,8 +78,21 @@ pub(super) struct Row<'a> {
     /// Names and values before the measured ones: size, count, type and, depending on the version,
     /// redop and root.
     pub(super) parameters: Vec<(&'a str, &'a str)>,
-    /// Placement and measured values of each part.
-    pub(super) parts: Vec<(&'static str, Vec<&'a str>)>,
+    pub(super) parts: Vec<Part<'a>>,
+}
+
+/// Values measured out of place or in place.
+pub(super) struct Part<'a> {
+    pub(super) place: &'static str,
+    /// Columns and their values; the first is the time.
+    pub(super) figures: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Part<'a> {
+    /// Returns the text in the column `name`.
+    pub(super) fn figure(&self, name: &str) -> Option<&'a str> {
+        self.figures.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
+    }
 }
 
 impl<'a> Columns<'a> {
@@ -93,30 +104,28 @@ impl<'a> Columns<'a> {
             return None;
         }
         let first = words.iter().position(|name| is_time(name))?;
-        let (parameters, figures) = words.split_at_checked(first)?;
-        let figures: Vec<&str> =
-            figures.iter().copied().take_while(|name| is_figure(name)).collect();
+        // Versions and options add columns between the known ones.
+        let last = words.iter().rposition(|name| is_figure(name))?;
+        let (parameters, figures) = (words.get(..first)?, words.get(first..=last)?);
         let rest = words.len() - parameters.len() - figures.len();
         // The timestamp after a row is two words, a date and a time.
         let rest = rest + words.iter().filter(|name| **name == "timestamp").count();
-        let mut parts: Vec<(&'static str, usize)> = Vec::new();
+        let mut parts: Vec<(&'static str, Vec<&'a str>)> = Vec::new();
         let mut places =
             places(title, figures.iter().filter(|name| is_time(name)).count())?.into_iter();
-        for name in &figures {
+        for name in figures {
             match parts.last_mut().filter(|_| !is_time(name)) {
-                Some((_, count)) => *count += 1,
-                None => parts.push((places.next()?, 1)),
+                Some((_, names)) => names.push(name),
+                None => parts.push((places.next()?, vec![name])),
             }
         }
-        let counts_wrong = figures.contains(&"#wrong");
-        Some(Self { line, parameters: parameters.to_vec(), parts, counts_wrong, rest })
+        Some(Self { line, parameters: parameters.to_vec(), parts, rest })
     }
 
     /// Parses a row; returns `None` if it does not match the columns.
     pub(super) fn row<'r>(&'r self, line: &'r str) -> Option<Row<'r>> {
         let mut words: Vec<&str> = line.split_whitespace().collect();
-        let figures: usize = self.parts.iter().map(|(_, count)| count).sum();
-        let parameters = words.len().checked_sub(figures + self.rest)?;
+        let parameters = words.len().checked_sub(self.figures() + self.rest)?;
         let mut names = self.parameters.clone();
         if parameters + 1 == names.len() {
             // For collectives without a reduction, some versions leave `redop` blank.
@@ -129,14 +138,21 @@ impl<'a> Columns<'a> {
         let parts = self
             .parts
             .iter()
-            .map(|(place, count)| (*place, behind.by_ref().take(*count).collect()))
+            .map(|(place, names)| Part {
+                place,
+                figures: names.iter().copied().zip(behind.by_ref()).collect(),
+            })
             .collect();
         Some(Row { parameters: names.into_iter().zip(words).collect(), parts })
     }
 
     /// Returns the number of words in a complete row.
     pub(super) fn len(&self) -> usize {
-        self.parameters.len() + self.parts.iter().map(|(_, count)| count).sum::<usize>() + self.rest
+        self.parameters.len() + self.figures() + self.rest
+    }
+
+    fn figures(&self) -> usize {
+        self.parts.iter().map(|(_, names)| names.len()).sum()
     }
 }
 

@@ -7,7 +7,8 @@
 use rsb_model::{BenchmarkType, DeviceType, Dtype, Fields};
 
 use super::error::Problem;
-use super::nccl_log::{self, Columns, Row, Section};
+use super::nccl_log::{self, Columns, Part, Row, Section};
+use super::rccl_table;
 use super::sink::{ImportedCase, Sink};
 use super::{Importer, Input};
 
@@ -15,13 +16,16 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "nccl-tests",
     benchmark_type: BenchmarkType::GpuPerformance,
     device_type: Some(DeviceType::Gpu),
-    is_document: |_| false,
+    is_document: rccl_table::is_document,
     marks: &["algbw", "busbw"],
     read,
 };
 
 /// Adds each part of each row of each program in the log.
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+    if rccl_table::is_table(input.text) {
+        return rccl_table::read(input.text, sink);
+    }
     let sections = nccl_log::sections(input.text);
     if sections.is_empty() && nccl_log::is_before_2019(input.text) {
         let problem = "it is a log of nccl-tests from 2017 or 2018 (with columns `bytes`, `N` and \
@@ -72,7 +76,7 @@ impl Table<'_> {
         }
         for (number, line) in &self.section.rows {
             if let Some(row) = columns.row(line) {
-                self.row(&row, columns, sink);
+                self.row(&row, sink);
             } else {
                 let words = line.split_whitespace().count();
                 let problem = format!(
@@ -88,15 +92,16 @@ impl Table<'_> {
         }
     }
 
-    fn row(&self, row: &Row<'_>, columns: &Columns<'_>, sink: &mut Sink) {
-        for (place, figures) in &row.parts {
-            let name = self.name(row, place);
-            if figures.first().is_some_and(|time| time.eq_ignore_ascii_case("n/a")) {
-                sink.put_skipped(&name, &format!("it is not measured {place}"));
-            } else if let Some(wrong) = self.wrong_in(columns, figures) {
+    fn row(&self, row: &Row<'_>, sink: &mut Sink) {
+        for part in &row.parts {
+            let name = self.name(row, part.place);
+            let time = part.figures.first().map_or("", |(_, time)| time);
+            if time.eq_ignore_ascii_case("n/a") {
+                sink.put_skipped(&name, &format!("it is not measured {}", part.place));
+            } else if let Some(wrong) = self.wrong_in(part) {
                 sink.put_failed(&name, &wrong);
             } else {
-                sink.put(&name, self.found(row, (*place, figures)));
+                sink.put(&name, self.found(row, part, time));
             }
         }
     }
@@ -116,11 +121,10 @@ impl Table<'_> {
 
     /// Returns the wrong values in this part, or those of the whole table if the rows have no
     /// counts.
-    fn wrong_in(&self, columns: &Columns<'_>, figures: &[&str]) -> Option<String> {
-        let told = figures.get(3).filter(|_| columns.counts_wrong);
-        match told.map(|text| text.parse::<f64>()) {
+    fn wrong_in(&self, part: &Part<'_>) -> Option<String> {
+        match part.figure("#wrong").map(str::parse::<f64>) {
             Some(Ok(0.0)) => None,
-            Some(Ok(wrong)) => Some(format!("{wrong} values of the result are wrong")),
+            Some(Ok(wrong)) => Some(wrong_values(wrong)),
             Some(Err(_)) | None if self.section.wrong > 0 => {
                 let wrong = self.section.wrong;
                 Some(format!(
@@ -131,33 +135,70 @@ impl Table<'_> {
         }
     }
 
-    fn found(
-        &self,
-        row: &Row<'_>,
-        (place, figures): (&'static str, &[&str]),
-    ) -> Result<ImportedCase, String> {
-        let [time, algbw, busbw, error, ..] = figures else {
-            return Err("it has fewer than four values".to_owned());
-        };
+    fn found(&self, row: &Row<'_>, part: &Part<'_>, time: &str) -> Result<ImportedCase, String> {
+        let text = |index: usize| row.parameters.get(index).map_or("", |(_, value)| *value);
+        let figure = |name: &str| part.figure(name).ok_or_else(|| format!("it has no `{name}`"));
+        let mut found = Measured {
+            program: &self.program,
+            ranks: self.section.ranks(),
+            size: text(0),
+            dtype: text(2),
+            place: part.place,
+            time,
+            algbw: figure("algbw")?,
+            busbw: figure("busbw")?,
+        }
+        .to_case()?;
+        let error = figure("#wrong").or_else(|_| figure("error"))?;
+        found.note("verified", !error.eq_ignore_ascii_case("n/a"));
+        let others = part.figures.iter().skip(1).filter(|(name, _)| !USUAL.contains(name));
+        for (name, value) in others {
+            found.note(name, value.parse::<f64>().ok());
+        }
+        Ok(found)
+    }
+}
+
+/// Columns after the time in every version; others are noted by their names.
+const USUAL: [&str; 4] = ["algbw", "busbw", "#wrong", "error"];
+
+pub(super) fn wrong_values(count: f64) -> String {
+    format!("{count} values of the result are wrong")
+}
+
+/// One measurement, as printed: the size in bytes, the time in microseconds, the bandwidths in GB/s.
+pub(super) struct Measured<'a> {
+    pub(super) program: &'a str,
+    /// Number of ranks; 0 if unknown.
+    pub(super) ranks: usize,
+    pub(super) size: &'a str,
+    pub(super) dtype: &'a str,
+    /// `out-of-place` or `in-place`.
+    pub(super) place: &'a str,
+    pub(super) time: &'a str,
+    pub(super) algbw: &'a str,
+    pub(super) busbw: &'a str,
+}
+
+impl Measured<'_> {
+    pub(super) fn to_case(&self) -> Result<ImportedCase, String> {
         let mut fields = Fields::new()
-            .with("operation", self.program.as_str())
-            .with("time_us", parse_figure("time", time)?);
-        fields.set("placement", place);
-        let size = row.parameters.first().map(|(_, value)| value.parse::<u64>());
-        if let Some(Ok(size)) = size {
+            .with("operation", self.program)
+            .with("time_us", parse_figure("time", self.time)?);
+        fields.set("placement", self.place);
+        if let Ok(size) = self.size.parse::<u64>() {
             fields.set("size_bytes", size);
         }
-        let dtype = row.parameters.get(2).map(|(_, value)| value.parse::<Dtype>());
-        if let Some(Ok(dtype)) = dtype {
+        if let Ok(dtype) = self.dtype.parse::<Dtype>() {
             fields.set("dtype", dtype.as_str());
         }
-        if self.section.ranks() > 0 {
-            fields.set("num_gpus", self.section.ranks());
+        if self.ranks > 0 {
+            fields.set("num_gpus", self.ranks);
         }
         // Small messages are printed as 0.00 GB/s because of rounding, which does not mean a
         // bandwidth of zero.
         for (name, field, text) in
-            [("algbw", "throughput_gb_s", algbw), ("busbw", "bandwidth_gb_s", busbw)]
+            [("algbw", "throughput_gb_s", self.algbw), ("busbw", "bandwidth_gb_s", self.busbw)]
         {
             let value = parse_figure(name, text)?;
             if value != 0.0 {
@@ -167,7 +208,6 @@ impl Table<'_> {
         let mut found = ImportedCase::of(fields);
         found.note("throughput_gb_s_is", "algbw: size over time");
         found.note("bandwidth_gb_s_is", "busbw: algbw times the factor of the collective");
-        found.note("verified", !error.eq_ignore_ascii_case("n/a"));
         Ok(found)
     }
 }
@@ -401,6 +441,13 @@ mod tests {
                 "8 2 float sum -1 9.00 1.00 1.50 0 1 2 3 4 8.00 2.00 3.00 0 1 2 3 4",
                 &[("out-of-place", 9.0), ("in-place", 8.0)],
             ),
+            // A second time, of the GPU's events.
+            (
+                TITLE,
+                &NAMES.replace("time", "time hipevt"),
+                "8 2 float sum -1 9.00 8.50 1.00 1.50 0 8.00 7.50 2.00 3.00 N/A",
+                &[("out-of-place", 9.0), ("in-place", 8.0)],
+            ),
             // Nothing is reduced, and the operation name is blank.
             (
                 TITLE,
@@ -427,6 +474,16 @@ mod tests {
             read(Format::NcclTests, &format!("{head}{untold}")).unwrap().counts().measured,
             0
         );
+    }
+
+    #[test]
+    fn columns_between_the_known_ones_are_noted() {
+        let head = "# Collective test starting: x_perf\n# nThread 1 nGpus 2 minBytes 8\n";
+        let names = ONE_PART.replace("time", "time hipevt");
+        let text = table("out-of-place", &names, "8 2 float sum -1 9.00 8.50 1.00 1.50 0");
+        let run = read(Format::NcclTests, &format!("{head}{text}")).unwrap();
+        assert_eq!(run.benchmarks[0].metadata["hipevt"], 8.5);
+        assert_eq!(run.benchmarks[0].fields().unwrap().number("bandwidth_gb_s"), Some(1.5));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Documents that are recognized but not imported. Each is refused by name, with the supported
+//! Outputs that are recognized but not imported. Each is refused by name, with the supported
 //! alternative.
 
 use serde_json::Value;
@@ -26,6 +26,17 @@ const ALL: &[NotImported] = &[
         cure: "import the JSON of `vllm bench serve --save-result`",
     },
     NotImported {
+        is: is_sglang,
+        name: "the JSON of SGLang's `bench_serving`",
+        cure: "measure with `vllm bench serve --save-result`, which can send requests to any server of \
+               the OpenAI interface",
+    },
+    NotImported {
+        is: |document| has(document, &["lastUpdate", "repoUrl", "entries"]),
+        name: HISTORY,
+        cure: HISTORY_CURE,
+    },
+    NotImported {
         is: is_list_of_names,
         name: "a list of Google Benchmark case names (--benchmark_list_tests)",
         cure: "import the output without that flag",
@@ -37,11 +48,33 @@ const ALL: &[NotImported] = &[
     },
 ];
 
-/// Returns why `document` is refused and the cure, if it has a recognized format that is not
-/// imported.
-pub(super) fn refusal_reason(document: &Value) -> Option<(String, String)> {
-    let found = ALL.iter().find(|format| (format.is)(document))?;
-    Some((format!("it is {}, which cannot be imported", found.name), found.cure.to_owned()))
+const HISTORY: &str = "the history of github-action-benchmark, with many runs";
+const HISTORY_CURE: &str = "show it with `trend --input FILE`";
+
+/// Returns why an output is refused and the cure, if it has a recognized format that is not
+/// imported: its `document`, or else its `text`.
+pub(super) fn refusal_reason(document: Option<&Value>, text: &str) -> Option<(String, String)> {
+    let found = document.and_then(|document| ALL.iter().find(|format| (format.is)(document)));
+    let known = found.map(|found| (found.name, found.cure)).or_else(|| text_reason(text));
+    known.map(|(name, cure)| (format!("it is {name}, which cannot be imported"), cure.to_owned()))
+}
+
+/// Returns the name and the cure of a text that is recognized but not imported.
+fn text_reason(text: &str) -> Option<(&'static str, &'static str)> {
+    if text.trim_start().starts_with("window.BENCHMARK_DATA") {
+        return Some((HISTORY, HISTORY_CURE));
+    }
+    let is_nccl = ["NCCL INFO", "# Avg bus bandwidth"];
+    is_nccl.iter().any(|mark| text.contains(mark)).then_some((
+        "a part of a log of NCCL or RCCL without the head of the table (`size`, `time`, `algbw` …)",
+        "import the whole output of the program",
+    ))
+}
+
+/// Returns whether `document` is of `SGLang`, whose other keys are those of vLLM. A `backend` called
+/// `sglang` would not show it, because vLLM's client can send requests to that server too.
+pub(super) fn is_sglang(document: &Value) -> bool {
+    has(document, &["total_output_tokens_retokenized"])
 }
 
 fn has(document: &Value, keys: &[&str]) -> bool {
@@ -105,6 +138,24 @@ mod tests {
                 "target/criterion",
             ),
             ("[[1.0, 2.0], [9.0, 18.0]]", "Criterion", "target/criterion"),
+            (
+                r#"{"backend": "sglang", "num_prompts": 8, "completed": 8, "duration": 2.0,
+                    "total_output_tokens_retokenized": 80}"#,
+                "SGLang",
+                "vllm bench serve",
+            ),
+            (
+                "window.BENCHMARK_DATA = {\"entries\": {}}",
+                "github-action-benchmark",
+                "trend --input",
+            ),
+            (
+                r#"{"lastUpdate": 1, "repoUrl": "", "entries": {}}"#,
+                "github-action-benchmark",
+                "trend --input",
+            ),
+            ("node:7:9 [0] NCCL INFO comm destroyed", "NCCL", "whole output"),
+            ("# Out of bounds values : 0 OK\n# Avg bus bandwidth : 336", "NCCL", "whole output"),
         ] {
             // Independent of the file name.
             for file in ["out.json", "vllm.json"] {

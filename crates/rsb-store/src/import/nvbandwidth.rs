@@ -16,7 +16,7 @@ pub(super) const IMPORTER: Importer = Importer {
     benchmark_type: BenchmarkType::GpuPerformance,
     device_type: Some(DeviceType::Gpu),
     is_document: |document| json::has_keys(document, &["nvbandwidth"]),
-    marks: &["Running ", "(column)"],
+    marks: &["running ", "(column)"],
     read,
 };
 

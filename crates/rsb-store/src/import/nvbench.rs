@@ -83,10 +83,9 @@ fn figures(source: &Source<'_>, state: &Value) -> Result<ImportedCase, String> {
         Summaries(state.get("summaries").and_then(Value::as_array).ok_or("it has no `summaries`")?);
     let mut found = match samples(source.path, &summaries) {
         Ok(Some(seconds)) => ImportedCase::of_samples(1, &seconds),
-        Ok(None) => ImportedCase::of(Fields::new().with("time_ms", mean(&summaries)? * 1e3)),
+        Ok(None) => summarized(&summaries)?,
         Err(problem) => {
-            let mut found =
-                ImportedCase::of(Fields::new().with("time_ms", mean(&summaries)? * 1e3));
+            let mut found = summarized(&summaries)?;
             found.note("samples_left_out", problem);
             found
         }
@@ -102,7 +101,7 @@ fn figures(source: &Source<'_>, state: &Value) -> Result<ImportedCase, String> {
             found.fields.set(field, value * factor);
         }
     }
-    if let (Some(cv), Ok(mean)) = (found.fields.number("cv"), mean(&summaries)) {
+    if let (Some(cv), Some(mean)) = (found.fields.number("cv"), mean(&summaries)) {
         found.fields.set("std_dev", cv * mean * 1e3);
     }
     // Batch times are measured without flushing caches, so they are kept but not compared.
@@ -117,15 +116,27 @@ fn figures(source: &Source<'_>, state: &Value) -> Result<ImportedCase, String> {
     Ok(found)
 }
 
-/// Returns the seconds per execution: by the device's clock, or by the host's for a benchmark
-/// without a device.
-fn mean(summaries: &Summaries<'_>) -> Result<f64, String> {
-    for tag in ["nv/cold/time/gpu/mean", "nv/cold/time/cpu/mean", "nv/cpu_only/time/cpu/mean"] {
-        if let Some(seconds) = summaries.number(tag)? {
-            return Ok(seconds);
+/// Times of one execution in seconds: by the device's clock, or by the host's for a benchmark without
+/// a device.
+const TIMES: [&str; 3] = ["nv/cold/time/gpu", "nv/cold/time/cpu", "nv/cpu_only/time/cpu"];
+
+/// Creates a case from the median, which newer versions write, or else from the mean.
+fn summarized(summaries: &Summaries<'_>) -> Result<ImportedCase, String> {
+    for time in TIMES {
+        for estimator in ["median", "mean"] {
+            if let Some(seconds) = summaries.number(&format!("{time}/{estimator}"))? {
+                let mut found = ImportedCase::of(Fields::new().with("time_ms", seconds * 1e3));
+                found.note("estimator", estimator);
+                return Ok(found);
+            }
         }
     }
-    Err("it has no mean time".to_owned())
+    Err("it has no median or mean time".to_owned())
+}
+
+/// Returns the mean seconds of an execution.
+fn mean(summaries: &Summaries<'_>) -> Option<f64> {
+    TIMES.iter().find_map(|time| summaries.number(&format!("{time}/mean")).ok()?)
 }
 
 /// The summaries of a state, found by tag. nvbench writes 64-bit numbers as text.
@@ -207,6 +218,24 @@ mod tests {
         assert_eq!(copy.metadata["samples_left_out"], "`out.json-bin/0.bin` does not exist");
         assert_eq!(skipped.outcome, Outcome::Skipped);
         assert_eq!(skipped.reason.as_ref().unwrap().why, "not a conversion");
+    }
+
+    #[test]
+    fn the_median_is_used_if_there_is_one() {
+        let text = sample(Format::Nvbench);
+        let mean = r#"{"tag": "nv/cold/time/gpu/mean","#;
+        let median = r#"{"tag": "nv/cold/time/gpu/median",
+            "data": [{"name": "value", "type": "float64", "value": "0.0002"}]},"#;
+        for (text, time, estimator) in [
+            (text.to_owned(), 0.25, "mean"),
+            (text.replace(mean, &format!("{median}{mean}")), 0.2, "median"),
+        ] {
+            let run = read(Format::Nvbench, &text).unwrap();
+            let case = &run.benchmarks[0];
+            assert_eq!(case.fields().unwrap().number("time_ms"), Some(time));
+            assert_eq!(case.fields().unwrap().number("std_dev"), Some(0.0025));
+            assert_eq!(case.metadata["estimator"], estimator);
+        }
     }
 
     #[test]

@@ -91,7 +91,8 @@ mod tests {
     fn what_failed_or_cannot_be_is_not_measured() {
         let text = r#"{"machine_info": {}, "benchmarks": [
             {"fullname": "a", "has_error": true, "stats": {"median": 1}}, {"fullname": "b"},
-            {"fullname": "c", "stats": {"data": [1e-6], "iterations": 0}}, {"fullname": "d", "stats": {"median": 0}}]}"#;
+            {"fullname": "c", "stats": {"data": [1e-6], "iterations": 0}}, {"fullname": "d", "stats": {"median": 0}},
+            {"fullname": "e", "stats": {"median": 1e-320}}, {"fullname": "f", "stats": {"data": [1e-310]}}]}"#;
         let run = read(Format::PytestBenchmark, text).unwrap();
         assert!(run.benchmarks.iter().all(|case| case.outcome == Outcome::Failed), "{run:?}");
     }

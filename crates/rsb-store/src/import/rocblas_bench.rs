@@ -13,7 +13,7 @@ pub(super) const IMPORTER: Importer = Importer {
     benchmark_type: BenchmarkType::GpuPerformance,
     device_type: Some(DeviceType::Gpu),
     is_document: |_| false,
-    marks: &["rocblas-Gflops"],
+    marks: &["rocblas-gflops"],
     read: |input, sink| {
         blas::read(TOOL, input.text, sink);
         Ok(())
@@ -45,6 +45,17 @@ mod tests {
             (Some(12.0), Some(1.0))
         );
         assert_eq!((fields.number("n"), fields.number("m")), (Some(1000.0), None));
+    }
+
+    #[test]
+    fn complex_numbers_are_one_value() {
+        let text = "transA,transB,M,N,K,alpha,lda,beta,ldb,ldc,rocblas-Gflops,us,\n\
+                    N,N,1000,1000,1000,(1,0),1000,(0,-2.5),1000,1000, 80000, 100,\n";
+        let run = read(Format::RocblasBench, text).unwrap();
+        let [gemm] = &run.benchmarks[..] else { panic!("{run:?}") };
+        let id = gemm.benchmark_id.as_str();
+        assert!(id.contains(",alpha=(1,0),lda=1000,beta=(0,-2.5),ldb=1000,"), "{id}");
+        assert_eq!(gemm.fields().unwrap().number("gflops"), Some(80_000.0));
     }
 
     #[test]

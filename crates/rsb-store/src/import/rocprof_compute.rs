@@ -22,7 +22,7 @@ pub(super) const IMPORTER: Importer = Importer {
     benchmark_type: BenchmarkType::GpuPerformance,
     device_type: Some(DeviceType::Gpu),
     is_document: |_| false,
-    marks: &["device,", "HBMBw", "Flops"],
+    marks: &["device,", "hbmbw", "flops"],
     read,
 };
 

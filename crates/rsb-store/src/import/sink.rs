@@ -215,17 +215,19 @@ impl Sink {
 /// The only metric that may be zero.
 pub(super) const MAY_BE_ZERO: &str = "failed_runs_percent";
 
-/// Rejects a case without values, and values that are not finite and positive. Computes the time
-/// from samples.
+/// Rejects a case without values, and values that are not finite and positive, or too small to
+/// divide by. Computes the time from samples.
 fn check_case(mut found: ImportedCase) -> Result<ImportedCase, String> {
     for (name, value) in found.fields.iter() {
         let is_metric =
             Field::find(name).is_some_and(|field| matches!(field.role, FieldRole::Metric(_)));
         let fits = value.as_f64().is_some_and(|value| {
-            value.is_finite() && (value > 0.0 || (name == MAY_BE_ZERO && value == 0.0))
+            (value.is_normal() && value > 0.0) || (name == MAY_BE_ZERO && value == 0.0)
         });
         if is_metric && !fits {
-            return Err(format!("`{name}` is {value}; it must be finite and above zero"));
+            return Err(format!(
+                "`{name}` is {value}; it must be finite and above zero (at least 2.3e-308)"
+            ));
         }
     }
     if found.samples.is_empty() {

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::dates::Unzoned;
 use super::error::Problem;
 use super::json;
+use super::not_imported;
 use super::sink::{ImportedCase, Sink};
 use super::{Importer, Input};
 
@@ -25,7 +26,10 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "vllm",
     benchmark_type: BenchmarkType::ComponentSpecific,
     device_type: None,
-    is_document: |document| json::has_keys(document, &["num_prompts", "completed", "duration"]),
+    is_document: |document| {
+        json::has_keys(document, &["num_prompts", "completed", "duration"])
+            && !not_imported::is_sglang(document)
+    },
     marks: &[],
     read,
 };
@@ -189,10 +193,10 @@ fn losses(name: &str, requests: &Requests, none_is_good: bool, sink: &mut Sink) 
 /// were no targets.
 fn goodput(document: &Value, requests: &Requests) -> Result<f64, String> {
     // For some months the key had a colon.
-    let told =
+    let reported =
         json::number(document, "request_goodput")?.or(json::number(document, "request_goodput:")?);
     // Failed requests are included in the duration but not in the count.
-    Ok(told.unwrap_or_else(|| requests.good.unwrap_or(requests.completed) / requests.seconds))
+    Ok(reported.unwrap_or_else(|| requests.good.unwrap_or(requests.completed) / requests.seconds))
 }
 
 /// Returns the case name, the field and the factor to milliseconds of a key such as `p99_ttft_ms`

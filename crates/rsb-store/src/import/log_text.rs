@@ -1,0 +1,308 @@
+//! The text of an output without what its way into a file added: prefixes of log lines, lines around
+//! a JSON document, and numbers that JSON does not have.
+
+use std::borrow::Cow;
+
+use rsb_model::Timestamp;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+/// Log lines may have this many prefixes, such as one of a container and one of `mpirun`.
+const MOST_PREFIXES: usize = 4;
+/// Documents are looked for at this many places that look like the beginning of one.
+const MOST_PLACES: usize = 20;
+
+/// Returns `text` as importers read it; documents between other lines count if `is_output` accepts
+/// them.
+pub(super) fn clean(text: &str, is_output: impl Fn(&Value) -> bool) -> Cow<'_, str> {
+    if is_json(text) {
+        return Cow::Borrowed(text);
+    }
+    let text = strip_prefixes(text);
+    if let Some(json) = replace_non_numbers(&text).filter(|json| is_json(json)) {
+        return Cow::Owned(json);
+    }
+    match embedded_documents(&text, is_output) {
+        Some(documents) => Cow::Owned(documents),
+        None => text,
+    }
+}
+
+/// Returns whether `text` is one or several JSON documents and nothing else.
+fn is_json(text: &str) -> bool {
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    matches!(documents.next(), Some(Ok(_))) && documents.all(|document| document.is_ok())
+}
+
+/// Returns `text` with `null` in place of the numbers `NaN`, `Infinity`, `-inf`, `nan(0x7ff)` and
+/// the like outside of strings; `None` if it contains none.
+fn replace_non_numbers(text: &str) -> Option<String> {
+    let mut replaced = String::new();
+    let mut kept = 0;
+    let mut token = 0;
+    let mut is_string = false;
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().chain([b' ']).enumerate() {
+        if is_string {
+            is_string = is_escaped || byte != b'"';
+            is_escaped = byte == b'\\' && !is_escaped;
+            token = at + 1;
+        } else if byte == b'"' || byte.is_ascii_whitespace() || b",:[]{}".contains(&byte) {
+            if text.get(token..at).is_some_and(is_non_number) {
+                replaced.push_str(text.get(kept..token)?);
+                replaced.push_str("null");
+                kept = at;
+            }
+            is_string = byte == b'"';
+            token = at + 1;
+        }
+    }
+    (kept > 0).then(|| replaced + text.get(kept..).unwrap_or_default())
+}
+
+/// Returns whether `token` is how a program printed a value that is not a finite number.
+fn is_non_number(token: &str) -> bool {
+    let word = token.strip_prefix(['-', '+']).unwrap_or(token).to_ascii_lowercase();
+    ["nan", "inf", "infinity"].contains(&word.as_str())
+        || (word.starts_with("nan(") && word.ends_with(')'))
+        || word.starts_with("1.#")
+}
+
+/// Returns the documents in `text` that `is_output` accepts, without the lines around them; `None`
+/// if there are none.
+fn embedded_documents(text: &str, is_output: impl Fn(&Value) -> bool) -> Option<String> {
+    let mut found = String::new();
+    let mut read = 0;
+    let mut line_start = 0;
+    let mut places = 0;
+    for line in text.split_inclusive('\n') {
+        let start = line_start;
+        line_start += line.len();
+        if start < read || !line.trim_start().starts_with(['{', '[']) {
+            continue;
+        }
+        let rest = text.get(start..)?;
+        if let Some((document, length)) = first_document(rest) {
+            if is_output(&document) {
+                found.push_str(rest.get(..length)?);
+                found.push('\n');
+            }
+            read = start + length;
+            continue;
+        }
+        let with_nulls = replace_non_numbers(rest);
+        if let Some(rest) = &with_nulls
+            && let Some((document, length)) = first_document(rest)
+            && is_output(&document)
+        {
+            found.push_str(rest.get(..length)?);
+            return Some(found);
+        }
+        places += 1;
+        if places == MOST_PLACES {
+            break;
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// Returns the document at the beginning of `text`, and its length in bytes.
+fn first_document(text: &str) -> Option<(Value, usize)> {
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let document = documents.next()?.ok()?;
+    Some((document, documents.byte_offset()))
+}
+
+/// Returns the rest of a line after a prefix of one kind; `None` if it does not have it.
+type Prefix = fn(&str) -> Option<&str>;
+
+/// Prefixes of log lines.
+const PREFIXES: [Prefix; 8] = [
+    after_github_step,
+    after_time,
+    after_container_stream,
+    after_gitlab_section,
+    after_rank,
+    after_bracket,
+    after_service,
+    after_journal_head,
+];
+
+/// Returns `text` without the prefixes that nearly all of its lines have.
+fn strip_prefixes(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    for _ in 0..MOST_PREFIXES {
+        let shared = PREFIXES.iter().find(|after| is_shared(&text, **after));
+        let Some(after) = shared else { break };
+        let mut stripped = String::with_capacity(text.len());
+        for line in text.split_inclusive('\n') {
+            let content = line.strip_suffix('\n').unwrap_or(line);
+            let content = content.strip_suffix('\r').unwrap_or(content);
+            stripped.push_str(after(content).unwrap_or(content));
+            // An importer may conclude from a missing end of line that a file was cut off.
+            stripped.push_str(if line.ends_with('\n') { "\n" } else { "" });
+        }
+        text = Cow::Owned(stripped);
+    }
+    text
+}
+
+/// Returns whether at least nine of ten lines have the prefix.
+fn is_shared(text: &str, after: Prefix) -> bool {
+    let (mut lines, mut with) = (0_usize, 0_usize);
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        lines += 1;
+        with += usize::from(after(line).is_some());
+        // Most outputs have no prefix, which their first lines show.
+        if lines == 100 && with < 50 {
+            return false;
+        }
+    }
+    lines > 0 && with * 10 >= lines * 9
+}
+
+/// `gh run view --log`: `job<tab>step<tab>2026-08-06T16:30:28.1234567Z `.
+fn after_github_step(line: &str) -> Option<&str> {
+    let mut fields = line.splitn(3, '\t').skip(2);
+    after_time(fields.next()?)
+}
+
+/// `2026-08-06T16:30:28.1234567Z `: GitHub, kubectl and docker with time stamps.
+fn after_time(line: &str) -> Option<&str> {
+    let (time, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let is_time = time.starts_with(|c: char| c.is_ascii_digit()) && time.contains('T');
+    (is_time && time.parse::<Timestamp>().is_ok()).then_some(rest)
+}
+
+/// `stdout F `: a file of the container runtime.
+fn after_container_stream(line: &str) -> Option<&str> {
+    line.strip_prefix("stdout F ").or_else(|| line.strip_prefix("stderr F "))
+}
+
+/// `00O `, `01E+`: a GitLab job.
+fn after_gitlab_section(line: &str) -> Option<&str> {
+    let (head, rest) = line.split_at_checked(4)?;
+    let is_head = matches!(
+        head.as_bytes(),
+        [a, b, b'O' | b'E', b' ' | b'+'] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit()
+    );
+    is_head.then_some(rest)
+}
+
+/// `[1,0]<stdout>:`, also with a time before it: `mpirun`.
+fn after_rank(line: &str) -> Option<&str> {
+    /// Longest head, of a date, a time, a job and a rank.
+    const LONGEST: usize = 80;
+    let (head, rest) = line.split_once("<stdout>:").or_else(|| line.split_once("<stderr>:"))?;
+    (head.len() <= LONGEST && head.contains('[')).then_some(rest)
+}
+
+/// `[pod/name/container] `, `[host:123] `: kubectl and hydra. A number alone is that of a solution.
+fn after_bracket(line: &str) -> Option<&str> {
+    let (tag, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let is_tag = tag.contains(['/', ':']) && !tag.contains(char::is_whitespace);
+    is_tag.then(|| rest.strip_prefix([' ', ':']).unwrap_or(rest))
+}
+
+/// `launcher-1  | `: docker compose.
+fn after_service(line: &str) -> Option<&str> {
+    let (service, rest) = line.split_once('|')?;
+    let name = service.trim_end();
+    let is_service = name.len() < service.len()
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    is_service.then(|| rest.strip_prefix(' ').unwrap_or(rest))
+}
+
+/// `Aug 06 16:30:28 host program[123]: `: journald and syslog; without the date if a time stamp was
+/// before it.
+fn after_journal_head(line: &str) -> Option<&str> {
+    let (head, rest) = line.split_once("]: ").or_else(|| Some((line.strip_suffix("]:")?, "")))?;
+    let (head, process) = head.rsplit_once('[')?;
+    let is_process = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
+    let words = head.split_whitespace().count();
+    (is_process && [2, 5].contains(&words)).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_are_not_numbers_become_null_outside_of_strings() {
+        for (text, expected) in [
+            (r#"{"a": NaN, "b":-Infinity}"#, Some(r#"{"a": null, "b":null}"#)),
+            (r"[inf,nan(0x8000),+INF, -nan, 1.#QNAN, 2]", Some("[null,null,null, null, null, 2]")),
+            ("NaN", Some("null")),
+            (r#"{"NaN": "inf", "say \"NaN, inf": "é"}"#, None),
+            (r#"{"a": true, "b": null, "c": 1e5, "info": 2}"#, None),
+            ("", None),
+        ] {
+            assert_eq!(replace_non_numbers(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn prefixes_that_all_lines_have_are_removed() {
+        let lines = ["# head", "  8  2.5 float", "", "{\"a\": 1}"];
+        for prefix in [
+            "2026-08-06T16:30:28.1234567Z ",
+            "2026-08-06T09:30:28.123456789-07:00 ",
+            "build\tRun tests\t2026-08-06T16:30:28.1234567Z ",
+            "2016-10-06T00:17:09.669794202Z stdout F ",
+            "2026-08-06T16:30:28.123456Z 01O ",
+            "launcher-1  | ",
+            "[1,0]<stdout>:",
+            "Thu Aug  6 16:30:28 2026[1,12]<stderr>:",
+            "[pod/launcher-abc/main] ",
+            "[pod/launcher-abc/main] 2026-08-06T16:30:28Z ",
+            "[host:4711] ",
+            "Aug 06 16:30:28 host bench[123]: ",
+            "2026-08-06T16:30:28+02:00 host bench[123]: ",
+        ] {
+            let mut text = String::new();
+            for line in lines {
+                text.extend([prefix, line, "\n"]);
+            }
+            assert_eq!(strip_prefixes(&text), lines.join("\n") + "\n", "{prefix}");
+        }
+    }
+
+    #[test]
+    fn lines_of_an_output_are_no_prefixes() {
+        for text in [
+            "[0]:transA,transB\nN,N\n[1]:transA,transB\nN,N\n",
+            "[0]:transA,transB",
+            "[1.5, 2]\n[3, 4]\n",
+            "2026-08-06T16:30:28Z,5\n2026-08-06T16:30:29Z,6\n",
+            "| a | b |\n|---|---|\n",
+            "8 2 float\n16 4 float\n",
+            "SUM device_latency_sm 1500.0\n",
+        ] {
+            assert_eq!(strip_prefixes(text), text);
+        }
+    }
+
+    #[test]
+    fn documents_are_found_between_other_lines() {
+        let is_output = |document: &Value| document.get("results").is_some();
+        for (text, expected) in [
+            ("warming up\n{\"results\": [1]}\ndone\n", "{\"results\": [1]}\n"),
+            ("[1,0] x\n[INFO] y\n {\"results\":\n 2}", " {\"results\":\n 2}\n"),
+            (
+                "a\n{\"results\": 1}\nb\n{\"other\": 1}\n{\"results\": 2}\n",
+                "{\"results\": 1}\n{\"results\": 2}\n",
+            ),
+            ("a\n{\"results\": NaN}\nb", "{\"results\": null}"),
+            (
+                "2026-08-06T16:30:28Z {\n2026-08-06T16:30:28Z \"results\": [inf]}",
+                "{\n\"results\": [null]}",
+            ),
+        ] {
+            assert_eq!(clean(text, is_output), expected, "{text}");
+        }
+        for text in ["nothing here", "{\"results\": [", "a\n{\"other\": 1}\n"] {
+            assert_eq!(clean(text, is_output), text);
+        }
+    }
+}
