@@ -1,6 +1,6 @@
-//! `cargo xtask gate-study project`: how often `gate --against` is wrong in a project that nobody
-//! here wrote, and what it finds there. It knows no project: what is slowed is named on the command
-//! line.
+//! `cargo xtask gate-study project`: error rates of `gate --against` in a project given on the
+//! command line, and the slowdowns that it finds there. The command line also names the function to
+//! slow down.
 //!
 //! The project is copied into a scratch repository. Unchanged, it is judged against itself,
 //! measured though equal. Slowed, a loop stands at the beginning of one function; how long it must
@@ -16,11 +16,11 @@ use rsb_stats::estimate::median;
 use serde::Deserialize;
 
 pub(crate) struct ProjectStudy<'a> {
-    /// A project of somebody else; `None` is the made one, whose code differs on both sides while
+    /// Directory of the project; `None` is the made one, whose code differs on both sides while
     /// its work does not.
     pub(crate) project: Option<&'a Path>,
     pub(crate) trials: usize,
-    /// Processes that compute all the time beside it.
+    /// Number of processes that keep CPUs busy during the study.
     pub(crate) busy: usize,
     /// How the made project is slowed.
     pub(crate) pattern: Option<Pattern>,
@@ -248,11 +248,12 @@ pub(crate) fn count_of_criterion(text: &str) -> [usize; 3] {
     counts
 }
 
-/// The lines of `text` that tell a change and its p-value, each with what comes after it.
+/// Returns the lines of `text` with a change and its p-value, each with the next three lines.
 fn with_next(text: &str) -> Vec<(&str, String)> {
     let lines: Vec<&str> = text.lines().collect();
-    let told = lines.iter().enumerate().filter(|(_, line)| line.contains("(p = "));
-    told.map(|(at, line)| (*line, lines[at..].iter().take(4).copied().collect::<String>()))
+    let reports = lines.iter().enumerate().filter(|(_, line)| line.contains("(p = "));
+    reports
+        .map(|(at, line)| (*line, lines[at..].iter().take(4).copied().collect::<String>()))
         .collect()
 }
 

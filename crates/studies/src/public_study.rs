@@ -1,4 +1,4 @@
-//! `cargo xtask gate-study public`: `gate --against` in public repositories that nobody here wrote.
+//! `cargo xtask gate-study public`: `gate --against` in public repositories.
 //!
 //! `public_projects.toml` names the projects, their commits and the regressions that their
 //! histories document. Each trial is a line of a record, so that a study that is interrupted
@@ -16,20 +16,20 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use crate::project_study::{BusyProcesses, run_git, run_quietly};
+use crate::project_study::{run_git, run_quietly};
 use trial::{Trial, TrialKind};
 
-/// What is asked for on the command line.
+/// Arguments of the study.
 pub(crate) struct PublicStudy<'a> {
-    /// Where the trials are kept, one JSON object a line.
+    /// File of the trials, one JSON object per line.
     pub(crate) record: &'a Path,
-    /// Where the repositories are cloned and built; clones that are there are used.
+    /// Directory in which the repositories are cloned and built. Existing clones are reused.
     pub(crate) clones: PathBuf,
-    /// Processes that compute all the time beside it.
+    /// Number of processes that keep CPUs busy during the study.
     pub(crate) busy: usize,
-    /// How many suites of unchanged code there should be at this load, over all projects.
+    /// Required number of suites of unchanged code at this load, over all projects.
     pub(crate) suites: usize,
-    /// The only project that is tried, if any.
+    /// The only project to study; `None` studies all.
     pub(crate) only: Option<&'a str>,
 }
 
@@ -147,10 +147,9 @@ impl PublicStudy<'_> {
         self.only.is_none_or(|only| only == name)
     }
 
-    /// `gate --against HEAD~1` in a fresh clone, as somebody new would call it.
+    /// Runs `gate --against HEAD~1` in a fresh clone without other options.
     fn try_first(&self, list: &List) -> Result<()> {
         let done = self.trials()?;
-        let _busy = BusyProcesses::start(self.busy)?;
         for project in list.project.iter().filter(|project| self.wants(&project.name)) {
             let is_done = done.iter().any(|trial| {
                 trial.kind == TrialKind::First
@@ -187,7 +186,6 @@ impl PublicStudy<'_> {
         let count = |done: &BTreeMap<String, usize>, project: &Project| {
             done.get(&project.name).copied().unwrap_or_default()
         };
-        let _busy = BusyProcesses::start(self.busy)?;
         while done.values().sum::<usize>() < self.suites {
             let Some(project) = projects.iter().min_by_key(|project| count(&done, project)) else {
                 bail!("no project is chosen");
@@ -213,7 +211,6 @@ impl PublicStudy<'_> {
     /// Judges the slower of two commits against the faster one, by the gate or by Criterion.
     fn judge_regressions(&self, list: &List, kind: TrialKind) -> Result<()> {
         let done = self.trials()?;
-        let _busy = BusyProcesses::start(self.busy)?;
         for regression in list.regression.iter().filter(|one| self.wants(&one.project)) {
             let is_done = done.iter().any(|trial| {
                 trial.kind == kind && trial.busy == self.busy && trial.is_of(regression)

@@ -33,34 +33,34 @@ struct StudyOptions {
 
 impl StudyOptions {
     fn of(arguments: &[String]) -> Result<Self> {
-        let mut asked = Self { count: 1000, tcpd: None, series: None, otava: None };
+        let mut options = Self { count: 1000, tcpd: None, series: None, otava: None };
         let mut rest = arguments.iter();
         while let Some(flag) = rest.next() {
             let value = rest.next().with_context(|| format!("{flag} needs a value: {USAGE}"))?;
             match flag.as_str() {
                 "--count" => {
-                    asked.count =
+                    options.count =
                         value.parse().with_context(|| format!("`{value}` is not a number"))?;
                 }
-                "--tcpd" => asked.tcpd = Some(PathBuf::from(value)),
-                "--series" => asked.series = Some(PathBuf::from(value)),
-                "--otava" => asked.otava = Some(value.clone()),
+                "--tcpd" => options.tcpd = Some(PathBuf::from(value)),
+                "--series" => options.series = Some(PathBuf::from(value)),
+                "--otava" => options.otava = Some(value.clone()),
                 _ => bail!("`{flag}` is unknown: {USAGE}"),
             }
         }
-        Ok(asked)
+        Ok(options)
     }
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let asked = StudyOptions::of(arguments)?;
-    let otava = asked.otava.as_deref();
-    println!("## False change points\n\n{}", noise::table(asked.count, otava)?);
-    println!("## False reports by series and by call\n\n{}", unchanged::table(asked.count));
-    println!("## Power\n\n{}", power::table(asked.count));
-    println!("## How soon a step is seen\n\n{}", steps::table(asked.count));
-    println!("## Agreement with people\n\n{}", dataset::table(asked.tcpd.as_deref())?);
-    println!("## Series of hosted runners\n\n{}", runners::table(asked.series.as_deref())?);
+    let options = StudyOptions::of(arguments)?;
+    let otava = options.otava.as_deref();
+    println!("## False change points\n\n{}", noise::table(options.count, otava)?);
+    println!("## False reports by series and by call\n\n{}", unchanged::table(options.count));
+    println!("## Power\n\n{}", power::table(options.count));
+    println!("## How soon a step is seen\n\n{}", steps::table(options.count));
+    println!("## Agreement with people\n\n{}", dataset::table(options.tcpd.as_deref())?);
+    println!("## Series of hosted runners\n\n{}", runners::table(options.series.as_deref())?);
     println!("## Time\n\n{}", speed::table(otava)?);
     Ok(())
 }

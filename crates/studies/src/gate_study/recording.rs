@@ -55,8 +55,8 @@ pub(super) fn record(dir: &Path, rounds: usize, busy: usize) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let dir = std::path::absolute(dir)?;
     let programs = build(&dir)?;
-    let told = dir.join("busy");
-    let known = std::fs::read_to_string(&told)
+    let file = dir.join("busy");
+    let known = std::fs::read_to_string(&file)
         .map_or_else(|_| busy.to_string(), |text| text.trim().to_owned());
     if known != busy.to_string() {
         bail!(
@@ -65,7 +65,7 @@ pub(super) fn record(dir: &Path, rounds: usize, busy: usize) -> Result<()> {
             dir.display()
         );
     }
-    std::fs::write(told, &known)?;
+    std::fs::write(file, &known)?;
     let mut command = Command::new("cargo");
     command.args(["run", "--release", "--example", "record_rounds", "--"]).arg(&dir).args(programs);
     run(command.args([rounds.to_string(), known]).current_dir(root()), "recording failed")

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::{PublicStudy, Regression, check_out};
-use crate::project_study::{count_of_criterion, program};
+use crate::project_study::{BusyProcesses, count_of_criterion, program};
 
 /// What a trial is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,7 +123,8 @@ impl Trial {
         self.commit == regression.bad && self.base.as_ref() == Some(&regression.good)
     }
 
-    /// Calls `gate` in `dir` and records its verdicts.
+    /// Calls `gate` in `dir` and records its verdicts. The busy processes run while it measures, not
+    /// while it builds.
     pub(super) fn gate(
         &mut self,
         study: &PublicStudy<'_>,
@@ -151,9 +152,11 @@ impl Trial {
             stdout.read_to_string(&mut text).map(|_| text)
         });
         let mut last = String::new();
+        let mut busy = None;
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
             if line.starts_with("measuring ") && self.building_seconds.is_none() {
                 self.building_seconds = Some(rounded(began.elapsed().as_secs_f64()));
+                busy = Some(BusyProcesses::start(self.busy)?);
             }
             if !line.trim().is_empty() {
                 last = line;
@@ -161,6 +164,7 @@ impl Trial {
         }
         let Ok(text) = reader.join() else { bail!("the output cannot be read") };
         let status = child.wait().context("cannot wait for the program")?;
+        drop(busy);
         self.seconds = rounded(began.elapsed().as_secs_f64());
         self.exit = status.code().unwrap_or(-1);
         match serde_json::from_str::<GateDocument>(&text?) {
@@ -194,6 +198,7 @@ impl Trial {
         regression: &Regression,
     ) -> Result<()> {
         let began = Instant::now();
+        let _busy = BusyProcesses::start(self.busy)?;
         let mut text = String::new();
         for (commit, verb) in
             [(&regression.good, "--save-baseline"), (&regression.bad, "--baseline")]

@@ -158,8 +158,8 @@ pub(super) fn otava_of(
         .output()
         .with_context(|| format!("cannot start {python}"))?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = String::from_utf8_lossy(&output.stdout);
-    let Some(cells) = told.lines().next().map(|line| line.split(',').collect::<Vec<_>>()) else {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let Some(cells) = text.lines().next().map(|line| line.split(',').collect::<Vec<_>>()) else {
         return Ok(None);
     };
     let [_, _, found, seconds] = cells.as_slice() else { return Ok(None) };
