@@ -19,8 +19,12 @@ pub struct Gpu {
     pub pci_address: Option<String>,
     /// Whether the GPU is discrete or part of the CPU.
     pub kind: Option<GpuKind>,
-    /// Whether it is a virtual function: a share of a GPU that is passed to a guest.
+    /// Whether it is a virtual function (SR-IOV): a share of a GPU that a guest can use.
     pub virtual_function: Option<bool>,
+    /// PCI address of the GPU whose virtual function it is. Absent for other GPUs, and in a guest,
+    /// which cannot see that GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub physical_function: Option<String>,
     /// Instruction set, such as `gfx1100` or `sm_90`.
     pub gfx_target: Option<String>,
     /// Number of compute units or streaming multiprocessors.
@@ -29,7 +33,8 @@ pub struct Gpu {
     pub max_mhz: Option<f64>,
     /// Upper limit of the clock that the driver would accept, in MHz, if it reports one.
     pub limit_mhz: Option<f64>,
-    /// GPU memory in GB.
+    /// GPU memory in GB. For a GPU without memory of its own, the part of the system memory that
+    /// the firmware reserves for it.
     pub vram_gb: Option<f64>,
     /// Peak memory bandwidth in GB/s, from memory type, bus width and clock. For a partition, its
     /// share.
@@ -113,7 +118,7 @@ pub struct GpuMemory {
     pub width_bits: Option<u32>,
     /// Highest memory clock as counted by the driver, in MHz.
     pub max_mhz: Option<f64>,
-    /// System memory that the GPU can map, in GB.
+    /// System memory that the GPU can map (AMD's GTT), in GB. Not part of `vram_gb`.
     pub shared_gb: Option<f64>,
 }
 
@@ -277,6 +282,28 @@ impl Gpu {
         self.driver.as_deref()?.split(' ').next()
     }
 
+    /// Returns the GPU of `gpus`, the list of its machine, whose virtual function it is.
+    pub fn physical_gpu<'a>(&self, gpus: &'a [Self]) -> Option<&'a Self> {
+        let address = self.physical_function.as_deref()?;
+        gpus.iter().find(|gpu| gpu.pci_address.as_deref() == Some(address))
+    }
+
+    /// Describes a virtual function: `a virtual function of GPU 0 on this host`, or `a virtual
+    /// function` in a guest. `gpus` is the list of its machine. Returns `None` for other GPUs.
+    pub fn describe_virtual_function(&self, gpus: &[Self]) -> Option<String> {
+        if self.virtual_function != Some(true) {
+            return None;
+        }
+        let Some(address) = self.physical_function.as_deref() else {
+            return Some("a virtual function".to_owned());
+        };
+        let physical = match self.physical_gpu(gpus) {
+            Some(gpu) => format!("GPU {}", gpu.index),
+            None => format!("the GPU at {address}"),
+        };
+        Some(format!("a virtual function of {physical} on this host"))
+    }
+
     /// Returns the total size in bytes of all last-level data caches, which a cache flush must
     /// exceed.
     pub fn last_level_cache_bytes(&self) -> Option<u64> {
@@ -323,6 +350,24 @@ mod tests {
         ];
         assert_eq!(Gpu { caches, ..Gpu::default() }.last_level_cache_bytes(), Some(32 << 20));
         assert_eq!(Gpu::default().last_level_cache_bytes(), None);
+    }
+
+    #[test]
+    fn a_virtual_function_is_described_by_its_physical_function() {
+        let physical = Gpu { index: 3, pci_address: Some("0000:00:02.0".into()), ..Gpu::default() };
+        let gpus = std::slice::from_ref(&physical);
+        let guest = Gpu { virtual_function: Some(true), ..Gpu::default() };
+        let host = Gpu { physical_function: Some("0000:00:02.0".into()), ..guest.clone() };
+        assert_eq!(physical.describe_virtual_function(gpus), None);
+        assert_eq!(guest.describe_virtual_function(gpus).as_deref(), Some("a virtual function"));
+        assert_eq!(
+            host.describe_virtual_function(gpus).as_deref(),
+            Some("a virtual function of GPU 3 on this host")
+        );
+        assert_eq!(
+            host.describe_virtual_function(&[]).as_deref(),
+            Some("a virtual function of the GPU at 0000:00:02.0 on this host")
+        );
     }
 
     #[test]

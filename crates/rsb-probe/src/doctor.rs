@@ -80,12 +80,14 @@ fn has_entries(host: &Host, dir: &str) -> bool {
     !host.entries(dir).is_empty()
 }
 
-/// Reads the sensors of i915 and xe GPUs. Skips sleeping GPUs and GPUs with another driver.
+/// Reads the sensors of i915 and xe GPUs. Skips sleeping GPUs, GPUs with another driver, and
+/// virtual functions, whose sensors are those of their physical function.
 fn intel_sensors(host: &Host) -> Vec<IntelSensors> {
     let mut found = Vec::new();
     for dir in sysfs_gpu::dirs(host) {
         let is_driven = matches!(sysfs_gpu::driver(&dir).as_deref(), Some("i915" | "xe"));
-        if !is_driven || details::asleep(&dir) == Some(true) {
+        let is_virtual = sysfs_gpu::is_virtual(&dir) == Some(true);
+        if !is_driven || is_virtual || details::asleep(&dir) == Some(true) {
             continue;
         }
         let place = sysfs_gpu::address(&dir).unwrap_or_else(|| sysfs_gpu::place(&dir));

@@ -37,16 +37,16 @@ fn git_with(dir: &Path, program: &str, limit: Duration) -> Option<Git> {
     let (top, files) = dir.ancestors().find_map(|top| Some((top, Files::of(top)?)))?;
     let (read, branch) = files.head();
     let status = status(top, program, limit);
-    let (told, dirty, changes) = match &status {
+    let (output, dirty, changes) = match &status {
         ChildEnd::Well(text) => {
             (Some(text.as_str()), is_dirty(text), changes(top, program, limit, text))
         }
         ChildEnd::Badly => return None,
         ChildEnd::Late | ChildEnd::Missing => (None, true, Some(UNKNOWN.to_owned())),
     };
-    let commit = read.or_else(|| hash(header(told?, "branch.oid")?))?;
+    let commit = read.or_else(|| hash(header(output?, "branch.oid")?))?;
     let branch = branch.or_else(|| {
-        header(told?, "branch.head").filter(|name| *name != "(detached)").map(str::to_owned)
+        header(output?, "branch.head").filter(|name| *name != "(detached)").map(str::to_owned)
     });
     Some(Git { commit, branch, dirty, changes })
 }

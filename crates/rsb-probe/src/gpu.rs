@@ -119,7 +119,20 @@ impl PendingGpuScan {
                 ..entry.gpu()
             }
         });
-        GpuInventory { gpus: numbered.collect(), unread }
+        let mut gpus: Vec<Gpu> = numbered.collect();
+        complete_virtual_functions(&mut gpus);
+        GpuInventory { gpus, unread }
+    }
+}
+
+/// Gives virtual functions the kind and the instruction set of their physical function, which is
+/// the same chip, often with another PCI ID.
+fn complete_virtual_functions(gpus: &mut [Gpu]) {
+    let known = gpus.to_vec();
+    for gpu in gpus {
+        let Some(physical) = gpu.physical_gpu(&known) else { continue };
+        gpu.kind = physical.kind.or(gpu.kind);
+        gpu.gfx_target = gpu.gfx_target.take().or_else(|| physical.gfx_target.clone());
     }
 }
 
@@ -189,17 +202,17 @@ impl Entry {
         let memory_mhz = node.memory.map(|memory| memory.clock_mhz).or(gpu.details.memory_max_mhz);
         let bandwidth = kind.zip(width_bits).zip(memory_mhz);
         let sharers = node.part.map_or(1, |part| part.of);
-        let named_virtual = known.map(|known| known.name.ends_with(" VF"));
         let place = gpu.kind(target.as_deref(), kind.is_some());
+        let virtual_function = gpu.virtual_function(known);
         let own_file = node.render_minor.map(|minor| format!("renderD{minor}"));
-        let render_node = if node.part.is_some() { own_file } else { gpu.render_node.or(own_file) };
         let details = gpu.details;
         Gpu {
             name: gpu.name.or_else(|| known.map(|known| known.name.to_owned())).or(node.code_name),
             pci_id: gpu.id.map(|id| id.to_string()),
             pci_address: gpu.address,
             kind: place,
-            virtual_function: if gpu.is_virtual { Some(true) } else { named_virtual },
+            virtual_function,
+            physical_function: gpu.physical_function,
             compute_units: node.compute_units,
             // On RDNA the topology lists the game clock, and the table of levels a higher one.
             max_mhz: node.max_mhz.into_iter().chain(details.max_mhz).reduce(f64::max),
@@ -220,7 +233,7 @@ impl Entry {
             gfx_target: target,
             driver: gpu.driver,
             vbios: gpu.vbios,
-            render_node,
+            render_node: if node.part.is_some() { own_file } else { gpu.render_node.or(own_file) },
             partition: gpu.partition,
             partition_index: node.part.map(|part| part.index),
             partitions: node.part.map(|part| part.of),

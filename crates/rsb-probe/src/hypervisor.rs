@@ -9,8 +9,8 @@ pub(crate) fn name(host: &Host, flagged: Option<bool>) -> Option<String> {
         // Bare-metal machines of a cloud have its name in their firmware, but are no guests.
         return None;
     }
-    let told = if flagged == Some(true) && host.is_here() { by_cpu() } else { None };
-    let found = told.or_else(|| by_xen(host)).or_else(|| by_firmware(host));
+    let known = if flagged == Some(true) && host.is_here() { by_cpu() } else { None };
+    let found = known.or_else(|| by_xen(host)).or_else(|| by_firmware(host));
     found.or_else(|| flagged.map(|_| "unnamed")).map(str::to_owned)
 }
 

@@ -240,7 +240,7 @@ fn a_part_with_both_trees_is_one_device() {
     let gpu = probe(&tree).remove(0);
     assert_eq!((gpu.pci_id.as_deref(), gpu.kind), (Some("1002:150e"), Some(GpuKind::Integrated)));
     assert_eq!((gpu.gfx_target.as_deref(), gpu.compute_units), (Some("gfx1150"), Some(12)));
-    assert_eq!(gpu.name.as_deref(), Some("AMD Radeon 880M / 890M"));
+    assert_eq!(gpu.name.as_deref(), Some("AMD Radeon 880M"));
     assert_eq!((gpu.max_mhz, gpu.render_node.as_deref()), (Some(2900.0), Some("renderD128")));
     assert_eq!((gpu.vram_gb, gpu.memory.shared_gb), (Some(0.536_870_912), Some(16.441_004_032)));
     assert_eq!((gpu.memory.kind, gpu.memory.width_bits), (None, Some(128)));

@@ -22,7 +22,8 @@ pub(crate) type Section = (String, Lines);
 
 pub(crate) fn sections(gpus: &[Gpu], reach: BackendDiscovery) -> Vec<Section> {
     let mut sections = Vec::new();
-    for (mut lines, members) in group_by_key(gpus.iter().map(|gpu| (common(gpu, reach), gpu))) {
+    let each = gpus.iter().map(|gpu| (common(gpu, gpus, reach), gpu));
+    for (mut lines, members) in group_by_key(each) {
         lines.extend(own(&members));
         sections.push((title(&members), lines));
     }
@@ -63,9 +64,10 @@ pub(crate) fn known_entries<const N: usize>(
     known.map(|(name, value)| entry(name, value))
 }
 
-fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
+/// Returns the properties of one of `gpus` that it may have in common with others.
+fn common(gpu: &Gpu, gpus: &[Gpu], reach: BackendDiscovery) -> Lines {
     let mut lines = vec![
-        entry("model", Some(model(gpu))),
+        entry("model", Some(model(gpu, gpus))),
         entry("compute", compute(gpu)),
         entry("memory", memory(gpu)),
     ];
@@ -97,11 +99,11 @@ pub(crate) fn join_words(words: &[String]) -> Option<String> {
     if words.is_empty() { None } else { Some(words.join(", ")) }
 }
 
-fn model(gpu: &Gpu) -> String {
+fn model(gpu: &Gpu, gpus: &[Gpu]) -> String {
     let mut parts = vec![gpu.label().to_owned()];
     parts.extend(gpu.gfx_target.clone().filter(|target| target != gpu.label()));
     parts.extend(gpu.kind.map(|kind| kind.as_str().to_owned()));
-    parts.extend(gpu.virtual_function.filter(|is| *is).map(|_| "a virtual function".to_owned()));
+    parts.extend(gpu.describe_virtual_function(gpus));
     parts
         .extend(gpu.pci_id.clone().filter(|id| id != gpu.label()).map(|id| format!("PCI id {id}")));
     parts.join(", ")
@@ -124,7 +126,10 @@ fn compute(gpu: &Gpu) -> Option<String> {
 
 fn memory(gpu: &Gpu) -> Option<String> {
     let memory = &gpu.memory;
-    let size = gpu.vram_gb.map(|gb| format_quantity(gb, "GB"));
+    let is_integrated = gpu.kind == Some(GpuKind::Integrated);
+    // An integrated GPU with memory of a known kind has memory of its own.
+    let reserved = if is_integrated && memory.kind.is_none() { " reserved" } else { "" };
+    let size = gpu.vram_gb.map(|gb| format!("{}{reserved}", format_quantity(gb, "GB")));
     let own: Vec<String> = size.into_iter().chain(memory.kind.clone()).collect();
     let mut parts: Vec<String> = Vec::new();
     if !own.is_empty() {
@@ -137,8 +142,7 @@ fn memory(gpu: &Gpu) -> Option<String> {
     );
     // Any GPU may map host memory; it matters only for integrated GPUs, which have little of their
     // own.
-    let shares = gpu.kind == Some(GpuKind::Integrated);
-    let shared = memory.shared_gb.filter(|_| shares);
+    let shared = memory.shared_gb.filter(|_| is_integrated);
     parts.extend(shared.map(|gb| format!("{} shared with the machine", format_quantity(gb, "GB"))));
     if gpu.vram_gb.is_none() && !parts.is_empty() {
         parts.push("size unknown".to_owned());
@@ -245,11 +249,11 @@ fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
         return vec![entry(name, Some(format!("joins {}{rate}", groups.join(", and "))))];
     }
     let mut lines: Lines = Vec::new();
-    let said = group_by_key(linked.into_iter().map(|(index, peers)| (peers, index)));
-    for (place, (to, from)) in said.iter().enumerate() {
+    let groups = group_by_key(linked.into_iter().map(|(index, peers)| (peers, index)));
+    for (place, (to, from)) in groups.iter().enumerate() {
         // Do not repeat a connection from its other end.
         let is_mirrored =
-            said.iter().take(place).any(|(peers, earlier)| earlier == to && peers == from);
+            groups.iter().take(place).any(|(peers, earlier)| earlier == to && peers == from);
         if !is_mirrored {
             let text = format!("GPUs {} with {}{rate}", ranges(from), ranges(to));
             lines.push(entry(name, Some(text)));
@@ -278,7 +282,7 @@ pub(crate) mod sample;
 
 #[cfg(test)]
 mod tests {
-    use rsb_model::gpu::GpuLink;
+    use rsb_model::gpu::{GpuLink, GpuMemory};
 
     use super::*;
 
@@ -312,6 +316,37 @@ mod tests {
         ];
         assert_eq!(link_values(&chain, "xgmi"), ["GPUs 0, 2 with 1; 50.0 GB/s each way"]);
         assert_eq!(link_values(&chain, "pcie"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn reserved_and_shared_memory_of_an_integrated_gpu_are_apart() {
+        let gpu = Gpu {
+            kind: Some(GpuKind::Integrated),
+            vram_gb: Some(2.147_483_648),
+            memory: GpuMemory { shared_gb: Some(16.441_004_032), ..GpuMemory::default() },
+            ..Gpu::default()
+        };
+        let text = "2.15 GB reserved, 16.4 GB shared with the machine";
+        assert_eq!(memory(&gpu).as_deref(), Some(text));
+        let own = GpuMemory { kind: Some("HBM3".into()), ..GpuMemory::default() };
+        let accelerator = Gpu { vram_gb: Some(137.0), memory: own, ..gpu };
+        assert_eq!(memory(&accelerator).as_deref(), Some("137 GB HBM3"));
+    }
+
+    #[test]
+    fn virtual_functions_are_listed_with_their_physical_function() {
+        let physical = Gpu { pci_address: Some("0000:00:02.0".into()), ..Gpu::default() };
+        let share = |index| Gpu {
+            index,
+            virtual_function: Some(true),
+            physical_function: Some("0000:00:02.0".into()),
+            ..Gpu::default()
+        };
+        let sections = sections(&[physical, share(1), share(2)], BackendDiscovery::Unknown);
+        let (title, lines) = &sections[1];
+        assert_eq!(title, "GPUs 1, 2");
+        let text = "unknown GPU, a virtual function of GPU 0 on this host";
+        assert_eq!(lines[0], entry("model", Some(text.to_owned())));
     }
 
     #[test]

@@ -17,7 +17,9 @@ pub fn findings(facts: &DoctorInput) -> Vec<Finding> {
     found.extend(gpus::findings(facts));
     found.extend(machine::findings(facts));
     found.extend(software::findings(facts));
-    found.extend(facts.intel_sensors.iter().map(intel::about));
+    for sensors in &facts.intel_sensors {
+        found.push(intel::about(&facts.gpus, sensors));
+    }
     found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     found
 }

@@ -92,6 +92,33 @@ fn the_sensors_of_intels_gpus_are_looked_at() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_host_with_virtual_functions_of_its_graphics_is_no_guest() {
+    let tree = Tree::new(&[
+        ("sys/class/drm/card1/device/hwmon/hwmon3/energy1_input", "100000\n"),
+        ("sys/class/drm/card1/device/sriov_totalvfs", "7\n"),
+    ]);
+    for (card, function) in [(1, 0), (0, 1), (2, 2)] {
+        let device = format!("sys/class/drm/card{card}/device");
+        let event = format!("DRIVER=xe\nPCI_ID=8086:B080\nPCI_SLOT_NAME=0000:00:02.{function}\n");
+        tree.write(&format!("{device}/uevent"), &event);
+        if function > 0 {
+            let link = tree.path(&format!("{device}/physfn"));
+            std::os::unix::fs::symlink("../0000:00:02.0", link).unwrap();
+        }
+    }
+    let found = findings(&facts(&ProbeOptions { sysfs_root: Some(tree.path("sys")) }));
+    let notes: Vec<&str> = found
+        .iter()
+        .filter(|finding| finding.severity != FindingSeverity::Ok)
+        .map(|finding| finding.what.as_str())
+        .collect();
+    let share = "GPUs 1 and 2 (8086:b080): it is a virtual function of GPU 0 on this host";
+    assert_eq!(notes, [share, "only a sysfs tree was examined"], "{found:#?}");
+    assert!(found.iter().all(|finding| !finding.why.contains("this guest")), "{found:#?}");
+}
+
+#[test]
 fn this_machine_can_be_examined() {
     let found = examine(&ProbeOptions::default());
     assert!(found.iter().all(|finding| !finding.what.is_empty() && !finding.why.is_empty()));

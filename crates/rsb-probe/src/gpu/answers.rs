@@ -14,7 +14,7 @@ pub(crate) struct GpuReport<T> {
     /// Facts about the GPU that are known at this point; `None` until it is known to be a GPU.
     known: Option<T>,
     /// Fact that is being read, or could not be read.
-    asked: &'static str,
+    fact: &'static str,
     refused: Option<Answer>,
 }
 
@@ -24,12 +24,12 @@ pub(crate) const IDENTITY: &str = "its identity";
 impl<T> GpuReport<T> {
     /// Creates a report without facts.
     pub(crate) fn nothing() -> Self {
-        Self { known: None, asked: IDENTITY, refused: None }
+        Self { known: None, fact: IDENTITY, refused: None }
     }
 
     /// Creates a report with the facts known before `next` is read.
     pub(crate) fn so_far(gpu: T, next: &'static str) -> Self {
-        Self { known: Some(gpu), asked: next, refused: None }
+        Self { known: Some(gpu), fact: next, refused: None }
     }
 
     /// Creates a report of a GPU whose identity the kernel did not provide.
@@ -50,26 +50,26 @@ pub(crate) struct GpuQuery<T> {
 
 /// Returns the facts reported by `deadline`, and the GPUs with missing facts.
 pub(crate) fn gather<T: Send + 'static>(
-    asked: Vec<GpuQuery<T>>,
+    queries: Vec<GpuQuery<T>>,
     deadline: Instant,
 ) -> (Vec<T>, Vec<UnreadGpu>) {
     let (mut known, mut unread) = (Vec::new(), Vec::new());
-    for GpuQuery { place, reading } in asked {
-        let (told, ended) = reading.outcome(deadline);
+    for GpuQuery { place, reading } in queries {
+        let (report, ended) = reading.outcome(deadline);
         // A reader that reports nothing was not started, or panicked.
-        let started = told.is_some();
-        let told = told.unwrap_or_else(GpuReport::nothing);
+        let started = report.is_some();
+        let report = report.unwrap_or_else(GpuReport::nothing);
         let answer = match ended {
             Completion::Late => Some(Answer::Late),
             Completion::InTime if !started => Some(Answer::Failed),
-            Completion::InTime => told.refused,
+            Completion::InTime => report.refused,
         };
         unread.extend(answer.map(|answer| UnreadGpu {
             place,
-            asked: told.asked.to_owned(),
+            asked: report.fact.to_owned(),
             answer,
         }));
-        known.extend(told.known);
+        known.extend(report.known);
     }
     (known, unread)
 }

@@ -51,7 +51,7 @@ impl Runtimes {
         } else {
             (&["intel"], &["intel"])
         };
-        let is_bound = gpu.driver_name().is_some_and(|driver| driver != "vfio-pci");
+        let is_bound = gpu.driver_name().is_some_and(|driver| !driver.ends_with("vfio-pci"));
         let reached = [
             ("rocm", self.hip && in_kfd && gpu.is_amd()),
             ("cuda", self.cuda && gpu.driver_name() == Some("nvidia")),

@@ -79,23 +79,25 @@ pub(crate) fn monitor(dir: &Path) -> Option<PathBuf> {
 /// whose inner link is always wide.
 fn pcie(dir: &Path) -> Pcie {
     let driver = levels::links(&dir.join("pp_dpm_pcie"));
-    let stretches = outside_of_board(dir, stretches(dir));
     Pcie {
-        now: narrowest(&stretches, "current_link_speed", "current_link_width", driver.now),
-        max: narrowest(&stretches, "max_link_speed", "max_link_width", driver.max),
+        now: narrowest(dir, "current_link_speed", "current_link_width", driver.now),
+        max: narrowest(dir, "max_link_speed", "max_link_width", driver.max),
         saves_power: driver.now.zip(driver.max).map(|(now, max)| now.gb_s < max.gb_s),
         replays: read_number(&dir.join("pcie_replay_count")).and_then(plausible::count),
     }
 }
 
-/// Returns the slowest link among those in the files `speed` and `width` of `stretches`, and that
-/// of the driver.
+/// Returns the slowest link among those in the files `speed` and `width` of the GPU in `dir` and of
+/// the bridges above it, and that of the driver. Returns `None` if neither the GPU nor its driver
+/// reports one, as for virtual functions: the slot may be wider than the GPU.
 fn narrowest(
-    stretches: &[PathBuf],
+    dir: &Path,
     speed: &str,
     width: &str,
     by_driver: Option<PcieLink>,
 ) -> Option<PcieLink> {
+    link(dir, speed, width).or(by_driver)?;
+    let stretches = outside_of_board(dir, stretches(dir));
     let links = stretches.iter().filter_map(|stretch| link(stretch, speed, width));
     links.chain(by_driver).reduce(|one, other| if other.gb_s < one.gb_s { other } else { one })
 }
@@ -119,11 +121,11 @@ fn outside_of_board(dir: &Path, stretches: Vec<PathBuf>) -> Vec<PathBuf> {
     if read_line(&dir.join("vendor")).as_deref().and_then(hexadecimal) != Some(INTEL) {
         return stretches;
     }
-    let inner = Some(PcieLink::new(2.5, 1));
-    stretches
-        .into_iter()
-        .skip_while(|stretch| link(stretch, "max_link_speed", "max_link_width") == inner)
-        .collect()
+    let inner = PcieLink::new(2.5, 1);
+    let is_inner = |stretch: &PathBuf| {
+        link(stretch, "max_link_speed", "max_link_width").is_none_or(|max| max == inner)
+    };
+    stretches.into_iter().skip_while(is_inner).collect()
 }
 
 /// Parses a link, such as `16.0 GT/s PCIe` and `16`.

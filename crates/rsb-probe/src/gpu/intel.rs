@@ -227,7 +227,7 @@ pub struct IntelSensors {
     /// Whether the driver has registered sensors in hwmon.
     pub has_hwmon: bool,
     /// Quantities that can be read, such as `clock` or `power`.
-    pub told: Vec<&'static str>,
+    pub readable: Vec<&'static str>,
     /// Files that exist but cannot be read, with the reason.
     pub refused: Vec<String>,
 }
@@ -237,7 +237,9 @@ impl IntelSensors {
     fn check(&mut self, what: &'static str, file: &Path) {
         match read_problem(file) {
             Some(refused) => self.refused.push(refused),
-            None if read_line(file).is_some() && !self.told.contains(&what) => self.told.push(what),
+            None if read_line(file).is_some() && !self.readable.contains(&what) => {
+                self.readable.push(what);
+            }
             None => {}
         }
     }

@@ -19,6 +19,13 @@ pub(crate) struct KnownGpu {
     pub(crate) target: Option<&'static str>,
 }
 
+impl KnownGpu {
+    /// Returns whether it is a virtual function, by the end of AMD's name for it.
+    pub(crate) fn is_virtual_function(self) -> bool {
+        self.name.ends_with(" VF") || self.name.ends_with(" MxGPU")
+    }
+}
+
 struct Row {
     id: PciId,
     revision: Option<u32>,
@@ -118,6 +125,37 @@ mod tests {
         }
         assert_eq!(find(navi31, None, None).and_then(|known| known.target), Some("gfx1100"));
         assert_eq!(find(PciId { vendor: 0x1002, device: 0xffff }, None, None), None);
+    }
+
+    #[test]
+    fn models_that_share_an_id_are_named_by_their_revision() {
+        for (device, revision, name) in [
+            (0x7480, Some(0xc1), "AMD Radeon RX 7700S"),
+            (0x7480, Some(0xc2), "AMD Radeon RX 7650 GRE"),
+            (0x7480, Some(0xc3), "AMD Radeon RX 7600S"),
+            (0x7480, Some(0xc7), "AMD Radeon RX 7600M XT"),
+            (0x7480, Some(0xcf), "AMD Radeon RX 7600"),
+            (0x7480, Some(0x99), "AMD Radeon RX 7600 series"),
+            (0x7480, None, "AMD Radeon RX 7600 series"),
+            (0x7550, Some(0xc2), "AMD Radeon RX 9070 GRE"),
+            (0x747e, Some(0xff), "AMD Radeon RX 7700 XT"),
+            (0x73df, Some(0xcf), "AMD Radeon RX 6700M"),
+            (0x73ff, Some(0xcb), "AMD Radeon RX 6600S"),
+            (0x15bf, Some(0xc3), "AMD Radeon 760M"),
+            (0x1586, Some(0xc1), "AMD Radeon 8060S"),
+        ] {
+            let id = PciId { vendor: 0x1002, device };
+            let found = find(id, revision, None).map(|known| known.name);
+            assert_eq!(found, Some(name), "{device:04x} {revision:02x?}");
+        }
+    }
+
+    #[test]
+    fn virtual_functions_with_an_id_of_their_own_are_recognized() {
+        for (device, is_virtual) in [(0x74b5, true), (0x73ae, true), (0x74a1, false)] {
+            let known = find(PciId { vendor: 0x1002, device }, None, None).unwrap();
+            assert_eq!(known.is_virtual_function(), is_virtual, "{}", known.name);
+        }
     }
 
     #[test]

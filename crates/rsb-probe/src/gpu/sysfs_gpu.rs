@@ -1,6 +1,7 @@
 //! A GPU in the DRM or PCI tree: `class/drm/card0/device` or `bus/pci/devices/0000:03:00.0`.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use rsb_model::gpu::GpuKind;
 
 use super::answers::GpuReport;
 use super::details::{self, Details};
+use super::names::KnownGpu;
 use super::pci::{PciId, is_address};
 use crate::host::{Host, entries, hexadecimal, read_line, read_number, read_text, refusal};
 use crate::plausible;
@@ -24,6 +26,17 @@ const MI300A: u32 = 0x74a0;
 const IN_CPUS: [&str; 14] = [
     "gfx801", "gfx902", "gfx909", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037",
     "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153",
+];
+
+/// PCI device IDs of Intel's discrete GPUs: Ponte Vecchio, DG1, Alchemist and Battlemage. Source:
+/// the kernel's `include/drm/intel/pciids.h`.
+const INTEL_DISCRETE: [RangeInclusive<u32>; 6] = [
+    0x0b69..=0x0b6e,
+    0x0bd0..=0x0be5,
+    0x4905..=0x4909,
+    0x4f80..=0x4f88,
+    0x5690..=0x56c2,
+    0xe202..=0xe223,
 ];
 
 /// Facts about a GPU.
@@ -44,8 +57,10 @@ pub(crate) struct SysfsGpu {
     pub(crate) vbios: Option<String>,
     pub(crate) render_node: Option<String>,
     pub(crate) iommu: Option<String>,
-    /// Whether it is known to be a virtual function of another GPU.
-    pub(crate) is_virtual: bool,
+    /// Whether it is a virtual function of another GPU, if the kernel shows that.
+    pub(crate) is_virtual: Option<bool>,
+    /// PCI address of the GPU whose virtual function it is, if this machine is its host.
+    pub(crate) physical_function: Option<String>,
     pub(crate) details: Details,
     /// Whether it is in the DRM, which Vulkan requires.
     pub(crate) is_in_drm: bool,
@@ -134,7 +149,8 @@ pub(crate) fn read(host: &Host, dir: &Path, report: &dyn Fn(GpuReport<SysfsGpu>)
     gpu.render_node =
         entries(&dir.join("drm")).into_iter().find(|name| name.starts_with("renderD"));
     gpu.iommu = read_line(&dir.join("iommu_group/type"));
-    gpu.is_virtual = dir.join("physfn").exists();
+    gpu.is_virtual = is_virtual(dir);
+    gpu.physical_function = address_of_link(&dir.join("physfn"));
     let compute = read_line(&dir.join("current_compute_partition"));
     let memory = read_line(&dir.join("current_memory_partition"));
     gpu.partition = match (compute, memory) {
@@ -145,6 +161,15 @@ pub(crate) fn read(host: &Host, dir: &Path, report: &dyn Fn(GpuReport<SysfsGpu>)
     details::read(dir, &|details, next| {
         report(GpuReport::so_far(SysfsGpu { details, ..gpu.clone() }, next));
     });
+}
+
+/// Returns whether the GPU in `dir` is a virtual function. A host shows the link `physfn` in its
+/// virtual functions and `sriov_totalvfs` in GPUs that have some; a guest shows neither.
+pub(crate) fn is_virtual(dir: &Path) -> Option<bool> {
+    if dir.join("physfn").symlink_metadata().is_ok() {
+        return Some(true);
+    }
+    dir.join("sriov_totalvfs").exists().then_some(false)
 }
 
 /// Reads a plausible number of bytes of GPU memory.
@@ -171,8 +196,8 @@ fn unknown(dir: &Path) -> GpuReport<SysfsGpu> {
 /// Returns the PCI address of the GPU in `dir`.
 pub(crate) fn address(dir: &Path) -> Option<String> {
     let event = read_text(&dir.join("uevent")).unwrap_or_default();
-    let told = event.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::trim);
-    told.map(str::to_owned).or_else(|| address_of_link(dir))
+    let slot = event.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::trim);
+    slot.map(str::to_owned).or_else(|| address_of_link(dir))
 }
 
 /// Returns the PCI address from the real path of `dir`; the kernel's own links lead there in one
@@ -192,11 +217,11 @@ fn last_address(path: &Path) -> Option<String> {
 /// Returns the kernel driver that is bound to the GPU in `dir`.
 pub(crate) fn driver(dir: &Path) -> Option<String> {
     let event = read_text(&dir.join("uevent")).unwrap_or_default();
-    let told = event
+    let name = event
         .lines()
         .find_map(|line| line.strip_prefix("DRIVER="))
         .map(|driver| driver.trim().to_owned());
-    told.or_else(|| driver_of_link(dir))
+    name.or_else(|| driver_of_link(dir))
 }
 
 /// Returns the driver from the kernel's link.
@@ -270,11 +295,8 @@ impl SysfsGpu {
     /// `target` is its instruction set.
     pub(crate) fn kind(&self, target: Option<&str>, has_own_memory: bool) -> Option<GpuKind> {
         match self.vendor {
-            // Fixed PCI address of the CPU's own graphics.
-            Some(INTEL) if self.address.as_deref() == Some("0000:00:02.0") => {
-                Some(GpuKind::Integrated)
-            }
-            Some(INTEL | NVIDIA) => Some(GpuKind::Discrete),
+            Some(INTEL) => self.intel_kind(),
+            Some(NVIDIA) => Some(GpuKind::Discrete),
             _ if self.id.is_some_and(|id| id.vendor == AMD && id.device == MI300A) => {
                 Some(GpuKind::Integrated)
             }
@@ -283,6 +305,25 @@ impl SysfsGpu {
             }
             _ => has_own_memory.then_some(GpuKind::Discrete),
         }
+    }
+
+    /// Does the same as [`Self::kind`] for Intel's GPUs. A guest may see a virtual function of
+    /// integrated graphics at any address.
+    fn intel_kind(&self) -> Option<GpuKind> {
+        let device = self.id.map_or(0, |id| id.device);
+        let has_discrete_id = INTEL_DISCRETE.iter().any(|range| range.contains(&device));
+        if has_discrete_id || self.vram_bytes.is_some() {
+            return Some(GpuKind::Discrete);
+        }
+        // Fixed PCI address of the CPU's own graphics.
+        (self.address.as_deref() == Some("0000:00:02.0")).then_some(GpuKind::Integrated)
+    }
+
+    /// Returns whether it is a virtual function, from the kernel or else from `known`. Only AMD's
+    /// have an ID of their own.
+    pub(crate) fn virtual_function(&self, known: Option<KnownGpu>) -> Option<bool> {
+        let named = known.filter(|_| self.is_amd()).map(KnownGpu::is_virtual_function);
+        self.is_virtual.or(named)
     }
 
     pub(crate) fn is_amd(&self) -> bool {

@@ -474,18 +474,68 @@ fn parts_of_cpus_and_shares_of_gpus_are_told_apart() {
         ("1002:163F", "0000:04:00.0", Some(GpuKind::Integrated), Some(false)),
         ("1002:1638", "0000:05:00.0", Some(GpuKind::Integrated), Some(false)),
         ("1002:74B5", "0000:05:00.0", Some(GpuKind::Discrete), Some(true)),
+        ("1002:73AE", "0000:05:00.0", Some(GpuKind::Discrete), Some(true)),
         ("1002:FFFF", "0000:05:00.0", None, None),
-        ("8086:A780", "0000:00:02.0", Some(GpuKind::Integrated), Some(false)),
-        ("8086:56A0", "0000:03:00.0", Some(GpuKind::Discrete), Some(false)),
-        ("10DE:2335", "0000:03:00.0", Some(GpuKind::Discrete), Some(false)),
+        ("8086:A780", "0000:00:02.0", Some(GpuKind::Integrated), None),
+        // A guest may see any part of its host's graphics at any address.
+        ("8086:A780", "0000:06:10.0", None, None),
+        ("8086:56A0", "0000:03:00.0", Some(GpuKind::Discrete), None),
+        ("8086:E20B", "0000:00:02.0", Some(GpuKind::Discrete), None),
+        ("10DE:2335", "0000:03:00.0", Some(GpuKind::Discrete), None),
     ] {
         let tree = Tree::new(&[]);
         gpu(&tree, 0, id, address);
         let gpu = gpus(&tree).remove(0);
         assert_eq!((gpu.kind, gpu.virtual_function), (kind, is_virtual), "{id}");
     }
-    let guest = Tree::new(&[]);
-    gpu(&guest, 0, "1002:74A1", "0000:05:02.0");
-    std::fs::create_dir_all(guest.path(&format!("{DRM}/card0/device/physfn"))).unwrap();
-    assert_eq!(gpus(&guest).remove(0).virtual_function, Some(true));
+}
+
+#[test]
+#[cfg(unix)]
+fn virtual_functions_on_their_host_have_the_kind_of_their_physical_function() {
+    for (id, address, share_id, kind, target) in [
+        ("8086:B080", "0000:00:02.0", "8086:B080", GpuKind::Integrated, None),
+        ("8086:56C0", "0000:03:00.0", "8086:56C0", GpuKind::Discrete, None),
+        ("1002:74A1", "0000:05:00.0", "1002:FFFF", GpuKind::Discrete, Some("gfx942")),
+        ("10DE:2335", "0000:07:00.0", "10DE:2335", GpuKind::Discrete, Some("sm_90")),
+    ] {
+        let tree = Tree::new(&[(&format!("{DRM}/card9/device/sriov_totalvfs"), "7\n")]);
+        gpu(&tree, 9, id, address);
+        for number in 1..3 {
+            gpu(&tree, number, share_id, &address.replace(".0", &format!(".{number}")));
+            let link = tree.path(&format!("{DRM}/card{number}/device/physfn"));
+            std::os::unix::fs::symlink(format!("../{address}"), link).unwrap();
+        }
+        let found = gpus(&tree);
+        let seen: Vec<_> = found
+            .iter()
+            .map(|gpu| (gpu.kind, gpu.virtual_function, gpu.physical_function.as_deref()))
+            .collect();
+        let share = (Some(kind), Some(true), Some(address));
+        assert_eq!(seen, [(Some(kind), Some(false), None), share, share], "{id}");
+        assert_eq!(found[2].gfx_target.as_deref(), target, "{id}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_virtual_function_is_listed_without_a_driver_for_it_or_its_physical_function() {
+    let bus = "sys/bus/pci/devices";
+    let tree = Tree::new(&[]);
+    for address in ["0000:00:02.0", "0000:00:02.1"] {
+        for (file, value) in [("class", "0x030000"), ("vendor", "0x8086"), ("device", "0xb080")] {
+            tree.write(&format!("{bus}/{address}/{file}"), value);
+        }
+        let event = format!("PCI_ID=8086:B080\nPCI_SLOT_NAME={address}\n");
+        tree.write(&format!("{bus}/{address}/uevent"), &event);
+    }
+    let link = tree.path(&format!("{bus}/0000:00:02.1/physfn"));
+    std::os::unix::fs::symlink("../0000:00:02.0", link).unwrap();
+    let found = gpus(&tree);
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|gpu| gpu.kind == Some(GpuKind::Integrated)), "{found:?}");
+    assert_eq!(
+        found[1].describe_virtual_function(&found).as_deref(),
+        Some("a virtual function of GPU 0 on this host")
+    );
 }

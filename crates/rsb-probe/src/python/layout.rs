@@ -41,10 +41,10 @@ impl Layout {
         config: &str,
         limit: Duration,
     ) -> Option<Self> {
-        let told = ["version", "version_info"]
+        let recorded = ["version", "version_info"]
             .into_iter()
             .find_map(|name| whole(config_value(config, name)?));
-        let version = told.or_else(|| by_option(program, limit))?;
+        let version = recorded.or_else(|| by_option(program, limit))?;
         let bin = config_value(config, "home");
         let base = bin.and_then(|bin| Path::new(bin).parent()).unwrap_or(prefix).to_owned();
         let sees_system = config_value(config, "include-system-site-packages")

@@ -48,6 +48,9 @@ fn slow_link(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
 }
 
 fn driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
+    if let Some(reserved) = reserved_virtual_function(gpu) {
+        return Some(reserved);
+    }
     let Some(driver) = gpu.driver.as_deref() else {
         // KFD is part of amdgpu, so a GPU that it lists has a driver, even if a KFD tree without
         // the DRM does not show its version.
@@ -65,7 +68,7 @@ fn driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let why = "the GPU uses the kernel driver that compute needs";
     Some(match gpu.driver_name().unwrap_or_default() {
         "amdgpu" | "nvidia" | "i915" | "xe" => GpuFinding::ok(format!("{driver} is bound"), why),
-        "vfio-pci" | "pci-stub" => GpuFinding::new(
+        name if is_for_guests(name) => GpuFinding::new(
             FindingSeverity::Warning,
             format!("{driver} is bound"),
             "the GPU is reserved for a virtual machine and cannot be used here",
@@ -89,6 +92,24 @@ fn driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
             GpuFinding::ok(format!("{driver} is bound"), "this program has no rule for this driver")
         }
     })
+}
+
+/// Returns the finding about a virtual function without a driver for this host. That is how a host
+/// keeps it for a guest, so it is no problem.
+fn reserved_virtual_function(gpu: &Gpu) -> Option<GpuFinding> {
+    gpu.physical_function.as_ref()?;
+    let what = match gpu.driver_name() {
+        None => "no driver is bound".to_owned(),
+        Some(name) if is_for_guests(name) => format!("{name} is bound"),
+        Some(_) => return None,
+    };
+    Some(GpuFinding::ok(what, "a virtual function is for guests, which load the vendor's driver"))
+}
+
+/// Returns whether the driver of that name passes GPUs to guests: `vfio-pci`, its variants such as
+/// `xe-vfio-pci`, and `pci-stub`.
+fn is_for_guests(driver: &str) -> bool {
+    driver == "pci-stub" || driver.ends_with("vfio-pci")
 }
 
 /// Returns instructions to get a driver for the GPU.
@@ -117,7 +138,7 @@ fn compute_driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
             "KFD, the part of amdgpu that ROCm needs, manages it",
         ));
     }
-    if gpu.driver_name() != Some("amdgpu") {
+    if gpu.driver_name() != Some("amdgpu") || gpu.physical_function.is_some() {
         return None;
     }
     // Its node may be the one that does not answer.
@@ -267,15 +288,19 @@ fn asleep(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     })
 }
 
-fn share(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
-    (gpu.virtual_function == Some(true)).then(|| {
-        GpuFinding::new(
-            FindingSeverity::Note,
-            "it is a virtual function",
-            "this guest has a share of a GPU; other guests may use the rest",
-            "compare only with results of the same kind of share",
-        )
-    })
+fn share(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
+    let share = gpu.describe_virtual_function(&facts.gpus)?;
+    let why = if gpu.physical_function.is_some() {
+        "it has a share of that GPU; this host and its guests may use the rest"
+    } else {
+        "this guest has a share of a GPU; other guests may use the rest"
+    };
+    Some(GpuFinding::new(
+        FindingSeverity::Note,
+        format!("it is {share}"),
+        why,
+        "compare only with results of the same kind of share",
+    ))
 }
 
 fn partition(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {

@@ -94,6 +94,7 @@ fn has_kind(devices: &[&Gpu], kind: GpuKind) -> bool {
 fn memory_behind_iommu(facts: &DoctorInput) -> Option<Finding> {
     let gpus = facts.gpus.iter().filter(|gpu| gpu.is_amd() && gpu.kind == Some(GpuKind::Discrete));
     let behind: Vec<u32> = gpus
+        .filter(|gpu| gpu.physical_function.is_none())
         .filter(|gpu| gpu.iommu.as_deref().is_some_and(|kind| kind.starts_with("DMA")))
         .map(|gpu| gpu.index)
         .collect();

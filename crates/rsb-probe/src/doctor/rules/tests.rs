@@ -244,6 +244,30 @@ fn gpus() {
     );
 }
 
+#[test]
+fn a_virtual_function_on_its_host_needs_no_driver() {
+    for driver in [None, Some("vfio-pci 6.17.0"), Some("xe-vfio-pci"), Some("amdgpu 6.12.1")] {
+        let share = Gpu {
+            index: 1,
+            name: Some("AMD Instinct MI300X VF".into()),
+            pci_id: Some("1002:74b5".into()),
+            kind: Some(GpuKind::Discrete),
+            driver: driver.map(str::to_owned),
+            virtual_function: Some(true),
+            physical_function: Some("0000:03:00.0".into()),
+            ..Gpu::default()
+        };
+        check(
+            |facts| {
+                facts.gpus[0].pci_address = Some("0000:03:00.0".into());
+                facts.gpus.push(share);
+            },
+            FindingSeverity::Note,
+            ["virtual function of GPU 0 on this host", "share of that GPU", "same kind of share"],
+        );
+    }
+}
+
 fn unread(place: &str, answer: Answer) -> UnreadGpu {
     UnreadGpu { place: place.into(), asked: "its clocks".into(), answer }
 }

@@ -70,6 +70,43 @@ fn a_gpu_of_intel_s_tells_its_link_behind_the_switch_on_its_board() {
 }
 
 #[test]
+fn a_link_that_the_gpu_does_not_report_is_unknown() {
+    let root = "sys/devices/pci0000:00/0000:00:01.0";
+    let own = format!("{root}/0000:01:00.0");
+    let tree = Tree::new(&[(&format!("{own}/vendor"), "0x1002\n")]);
+    for (when, width) in [("current", "8"), ("max", "16")] {
+        tree.write(&format!("{root}/{when}_link_speed"), "16.0 GT/s PCIe");
+        tree.write(&format!("{root}/{when}_link_width"), width);
+    }
+    assert_eq!(pcie(&tree.path(&own)), Pcie::default(), "the slot may be wider than the GPU");
+    // The registers of a virtual function are zero.
+    tree.write(&format!("{own}/current_link_speed"), "Unknown");
+    tree.write(&format!("{own}/current_link_width"), "0");
+    assert_eq!(pcie(&tree.path(&own)), Pcie::default());
+    tree.write(&format!("{own}/current_link_speed"), "16.0 GT/s PCIe");
+    tree.write(&format!("{own}/current_link_width"), "8");
+    let now = Some(PcieLink::new(16.0, 8));
+    assert_eq!(pcie(&tree.path(&own)), Pcie { now, ..Pcie::default() }, "without max_link files");
+}
+
+#[test]
+fn an_intel_gpu_without_max_link_files_has_the_link_of_its_slot() {
+    let root = "sys/devices/pci0000:00/0000:00:01.0";
+    let own = format!("{root}/0000:01:00.0/0000:02:01.0/0000:03:00.0");
+    let tree = Tree::new(&[
+        (&format!("{own}/vendor"), "0x8086\n"),
+        (&format!("{own}/current_link_speed"), "2.5 GT/s PCIe"),
+        (&format!("{own}/current_link_width"), "1"),
+    ]);
+    for when in ["current", "max"] {
+        tree.write(&format!("{root}/{when}_link_speed"), "16.0 GT/s PCIe");
+        tree.write(&format!("{root}/{when}_link_width"), "8");
+    }
+    let now = Some(PcieLink::new(16.0, 8));
+    assert_eq!(pcie(&tree.path(&own)), Pcie { now, ..Pcie::default() });
+}
+
+#[test]
 fn errors_are_counted_by_block() {
     let tree = Tree::new(&[
         ("gpu/ras/umc_err_count", "ue: 1\nce: 40\nde: 3\n"),

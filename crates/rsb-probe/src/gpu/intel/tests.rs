@@ -137,7 +137,7 @@ fn what_can_be_read_is_listed_beside_what_is_refused() {
     ]);
     let monitor = device(&tree).join("hwmon/hwmon4");
     let found = sensors(&device(&tree), Some(&monitor), "0000:03:00.0".to_owned());
-    assert_eq!(found.told, ["clock", "throttle reasons", "fan", "temperature", "power limit"]);
+    assert_eq!(found.readable, ["clock", "throttle reasons", "fan", "temperature", "power limit"]);
     assert!(found.has_hwmon && found.refused.len() == 1, "{found:?}");
     assert!(found.refused[0].starts_with("energy1_input: "), "{found:?}");
 }
