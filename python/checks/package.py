@@ -12,18 +12,32 @@ import tempfile
 
 from rusty_stack_bench import (
     ASCIIChartGenerator,
+    BeforeAfterComparison,
     BenchmarkComparator,
+    BenchmarkConfigLoader,
+    BenchmarkResultsDB,
     BenchmarkRunner,
     BenchmarkRunnerConfig,
+    ComparisonConfig,
+    ComponentBenchmarkConfig,
+    ComponentBenchmarkIntegration,
     DegradationDetector,
+    GlobalBenchmarkConfig,
+    MemoryPatternVisualizer,
+    ReportConfig,
     ReportGenerator,
     Result,
     ResultsPersistence,
+    SpeedupChartGenerator,
     StatisticalAnalyzer,
+    TrendAnalysisIntegration,
     TrendAnalyzer,
+    TUIIntegration,
     Verdict,
     _native,
+    detect_tensor_cores,
     gate,
+    get_architecture_capabilities,
     store,
 )
 from rusty_stack_bench.custom import load
@@ -129,6 +143,17 @@ def read_sensors() -> None:
         del os.environ["RSB_SYSFS_ROOT"]
 
 
+def read_architectures() -> None:
+    """Checks what is known about GPUs that are not here."""
+    assert "f16" in detect_tensor_cores(architecture="gfx942").supported_dtypes
+    assert detect_tensor_cores("AMD Instinct MI300X OAM").architecture == "gfx942"
+    assert detect_tensor_cores("NVIDIA GeForce RTX 4090").architecture == "sm_89"
+    assert detect_tensor_cores("AMD Radeon RX 7900 XTX").peak_tflops_fp16 > 100
+    assert get_architecture_capabilities("gfx1030")["matrix_unit"] is None
+    refused("gfx90a", get_architecture_capabilities, "gfx1")
+    assert _native.occupancy("gfx90a", 128, 0, 4) == 50.0
+
+
 def read_figures() -> None:
     """Checks statistics, trends and charts of values that are not stored."""
     statistics = StatisticalAnalyzer()
@@ -153,8 +178,121 @@ def read_figures() -> None:
         lines = drawn.splitlines()
         assert told in drawn and len(lines) <= 20 and max(map(len, lines)) <= 60, drawn
     assert len(charts.generate_sparkline([1.0, 2.0, 3.0])) == 3
-    refused("not a finite number", charts.generate_bar_chart, {"one": float("inf")})
+    refused("finite number", charts.generate_bar_chart, {"one": float("inf")})
     refused("same number", charts.generate_speedup_chart, ["a"], [2.0], [1.0, 2.0])
+
+
+def draw_every_kind() -> None:
+    """Checks the size, a text and the picture of each kind of chart."""
+    charts, speedups, memory = ASCIIChartGenerator(), SpeedupChartGenerator(), MemoryPatternVisualizer()
+    drawn = [
+        (charts.generate_stacked_bar_chart({"a": {"x": 1.0, "y": 2.0}, "b": {"x": 3.0}}, "stacked", "MB"), "3.00 MB"),
+        (charts.generate_line_chart({"a": [(1.0, 2.0), (3.0, 4.0)]}, "points", "size", "GB/s"), "points"),
+        (charts.generate_gauge(3.0, max_val=4.0, label="load"), "3 of 4"),
+        (charts.generate_heatmap([[1.0, 2.0], [3.0, 4.0]], title="heat"), "heat"),
+        (charts.generate_speedup_chart({"a": 2.0}, {"a": 1.0}), "2"),
+        (charts.generate_memory_timeline([0.0, 1.0, 2.0], [5.0, 9.0, 4.0], 10.0), "limit 10.0 MB"),
+        (charts.generate_delta_chart({"time_ms": 20.0, "tflops": 30.0, "memory_used_mb": 1.0}), "+20.0 %"),
+        (speedups.generate_speedup_bars({"a": 3.0, "b": 1.0}), "3"),
+        (speedups.generate_scaling_chart([1, 2, 4], [8.0, 4.5, 2.5]), "ideal"),
+        (speedups.generate_roofline_chart([0.5, 50.0], [40.0, 900.0], 1000.0, 100.0), "compute roof"),
+        (memory.generate_memory_timeline([0.0, 1.0, 2.0], [5.0, 4.0, 0.0], [0.0, 0.0, 6.0]), "in use"),
+        (memory.generate_memory_breakdown({"model": 10.0, "activations": 5.0}), "activations"),
+        (memory.generate_memory_heatmap([0, 1], ["held", "peak"], [[1.0, 2.0], [3.0, 4.0]]), "held"),
+        (memory.generate_utilization_gauge(6.0, 8.0), "75 %"),
+        (BeforeAfterComparison({}, {}).generate_delta_chart(["time_ms"], [10.0], [8.0]), "-20.0 %"),
+    ]
+    for chart, told in drawn:
+        lines = chart.splitlines()
+        assert told in chart and len(lines) <= 20 and max(map(len, lines)) <= 60, chart
+        assert "<svg" in chart.svg[:200], chart.svg[:200]
+    refused("stacked-bar", _native.draw, "pie", "", "", [], [], [[1.0]], (60, 20), True)
+
+
+def follow_the_specification(result: Result) -> None:
+    """Checks the classes of the specification on runs that only differ in their times."""
+    history = [[dataclasses.replace(result, timestamp=f"2026-01-{day:02}T00:00:00Z")] for day in range(1, 13)]
+    slow = dataclasses.replace(slowed(result, 3.0), timestamp="2026-01-13T00:00:00Z")
+    with tempfile.TemporaryDirectory() as directory:
+        kept = ResultsPersistence(directory)
+        for results in history:
+            first = kept.save_benchmark_run(results, {"operator": "nobody"})
+        run = kept.get_result(first)
+        assert run["benchmarks"][0]["metadata"]["operator"] == "nobody"
+        assert run._repr_html_().startswith("<iframe") and run.rows()[0]["time_ms"] > 0
+        compared = BenchmarkComparator(run, [slow], ComparisonConfig(compare_percentiles=[90]))
+        assert compared.is_significant() and compared.compare_latency("matmul")[0]["speedup"] < 0.5
+        assert compared.generate_comparison_report("text") and "<svg" in compared._repr_svg_()[:200]
+        assert compared.is_significant([1.0, 1.1, 0.9, 1.05], [2.0, 2.1, 1.9, 2.05])
+        read_history(directory, slow)
+        database = BenchmarkResultsDB(directory)
+        assert database.save_comparison(compared) and database.get_comparison_history(result.benchmark_id)
+        assert len(database.get_benchmark_history("pytorch", limit=5)) == 5
+        assert kept.export_to_csv([first], os.path.join(directory, "one.csv")).endswith("one.csv")
+        reports = ReportGenerator(ReportConfig(title="Nightly", include_environment=False))
+        assert reports.generate_html_report(run, compared).count("Nightly") >= 2
+        assert "## Environment" not in reports.generate_markdown_report(run)
+        assert "**" in reports.generate_summary_section(run) and reports.generate_results_section(run).startswith("## ")
+        assert reports.generate_environment_section(run["environment"]).startswith("## Environment")
+        assert reports.generate_comparison_section(compared)
+        assert reports.generate_recommendations_section(run).startswith("## Recommendations")
+        show_components(directory, run)
+        follow_the_configuration(os.path.join(directory, "settings.toml"))
+
+
+def read_history(directory: str, slow: Result) -> None:
+    """Checks trends, degradations and statistics."""
+    detector = DegradationDetector(directory)
+    assert len(detector.detect_anomalies("time_ms", 1e6)) == 1 and detector.detect_trend_change("time_ms")
+    assert isinstance(detector.detect_degradation([slow]), list)
+    assert detector.generate_health_report().startswith("# Health")
+    assert DegradationDetector([[slow]]).generate_health_report("json").startswith("{")
+    trends = TrendAnalysisIntegration()
+    trends.set_persistence(directory)
+    assert trends.get_trend_summary("pytorch")["series"] == 1 and trends.detect_performance_regression() == []
+    assert "series" in trends.generate_trend_dashboard() and trends.export_trend_data("time_ms", "csv").startswith("id,")
+    days = [f"2026-01-{day:02}T00:00:00Z" for day in range(1, 29)]
+    values = [1.0 + 0.001 * (day % 3) + (1.0 if day >= 14 else 0.0) for day in range(28)]
+    analyzer = TrendAnalyzer(days, values, "lower")
+    assert analyzer.analyze_trend().direction == "increasing" and len(analyzer.predict_future(days_ahead=3)) == 3
+    assert analyzer.detect_change_points()[0]["index"] == 14 and len(analyzer.analyze_rolling_average()["mean"]) == 28
+    assert analyzer.generate_trend_report().startswith("# Trends")
+    refused("binary_segmentation", analyzer.detect_change_points, "magic")
+    refused("confidence 2", analyzer.predict_future, 7, 2.0)
+    found = StatisticalAnalyzer([1.0, 1.1, 0.9, 1.05, 0.95], [2.0, 2.1, 1.9, 2.05, 9.0])
+    assert found.mann_whitney_test()["is_significant"] and found.t_test()["degrees_of_freedom"] > 1
+    assert found.effect_size()["cliffs_delta"] == 1.0 and found.confidence_interval()[1] > 0
+    assert found.detect_outliers() == {"baseline": [], "current": [4]}
+    refused("use iqr or mad", found.detect_outliers, "magic")
+    compared = BeforeAfterComparison([slow], [slowed(slow, 0.5)])
+    assert compared.get_summary()["total"] >= 1 and "Performance Comparison" in compared.generate_comparison_view()
+
+
+def show_components(directory: str, run: dict) -> None:
+    """Checks the status of components and the panel of an installer."""
+    runner = BenchmarkRunner(BenchmarkRunnerConfig(output_dir=directory))
+    integration = ComponentBenchmarkIntegration(runner, ResultsPersistence(directory))
+    assert integration.get_component_benchmark_status("pytorch").status.value == "passed"
+    verified = integration.verify_component_performance("pytorch", {"time_ms": 1e-9, "tflops": 1e-9})
+    assert not verified["passed"] and {check["metric"]: check["passed"] for check in verified["checks"]} == {
+        "time_ms": False,
+        "tflops": True,
+    }
+    installer = TUIIntegration(results_dir=directory)
+    assert installer.integrate_with_rusty_stack({})["benchmarks"]["components"]["pytorch"]["status"] == "passed"
+    assert len(installer.generate_performance_panel(run).splitlines()) > 2
+
+
+def follow_the_configuration(path: str) -> None:
+    """Checks that settings are read as they were written."""
+    config = GlobalBenchmarkConfig(generate_html_reports=True)
+    config.components["pytorch"] = ComponentBenchmarkConfig(num_runs=20, thresholds={"tflops": 0.5})
+    BenchmarkConfigLoader(path).save_config(config)
+    loader = BenchmarkConfigLoader(path)
+    assert loader.load_config() == config and loader.validate_config() == []
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("[gpu\n")
+    refused("TOML", loader.load_config)
 
 
 def main() -> int:
@@ -168,7 +306,10 @@ def main() -> int:
         print(f"{result.benchmark_id}: {result.outcome.value}, {result.time_ms} ms, {result.tflops} TFLOP/s, {result.reason}")
         assert result.is_measured and result.tflops > 0 and result.accuracy_error < 0.03, result
     read_figures()
+    draw_every_kind()
+    follow_the_specification(results[0])
     read_sensors()
+    read_architectures()
     with tempfile.TemporaryDirectory() as directory:
         follow_the_guide(directory)
     with tempfile.TemporaryDirectory() as directory:

@@ -35,28 +35,28 @@ def main(arguments: list[str] | None = None) -> int:
     running.add_argument("--replicates", type=int, default=Settings.replicates, help="number of fresh processes per case")
     running.add_argument("--runs", type=int, default=Settings.runs, help="number of samples per process")
     running.add_argument("--device", default="cpu:0")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        benchmarks = load(asked.file)
+        benchmarks = load(options.file)
     except Exception as error:
         print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
         return 2
-    if asked.verb == "list":
+    if options.verb == "list":
         for one in benchmarks:
             for case in one.cases():
                 print(f"{case.id}  {one.about}".rstrip())
         return 0
-    settings = Settings(replicates=asked.replicates, runs=asked.runs)
+    settings = Settings(replicates=options.replicates, runs=options.runs)
     results: list[Result] = []
     for one in benchmarks:
-        found = one.run(settings, asked.device)
+        found = one.run(settings, options.device)
         results += found
         for result in found:
-            said = f"{result.time_ms:.6g} ms" if result.is_measured else f"{result.outcome.value}: {result.reason}"
-            print(f"{result.benchmark_id}: {said}")
+            outcome = f"{result.time_ms:.6g} ms" if result.is_measured else f"{result.outcome.value}: {result.reason}"
+            print(f"{result.benchmark_id}: {outcome}")
         for miss in one.missed(found):
             print(f"target missed: {miss}")
-    print(f"stored in {store(results, asked.results_dir, os.path.basename(asked.file).partition('.')[0])}")
+    print(f"stored in {store(results, options.results_dir, os.path.basename(options.file).partition('.')[0])}")
     outcomes = {result.outcome for result in results}
     if Outcome.FAILED in outcomes:
         return 1

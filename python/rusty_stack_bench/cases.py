@@ -1,9 +1,10 @@
 """Cases, with the ids that the program uses, so that results can be compared with its baselines."""
 from __future__ import annotations
 
+import enum
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Union
+from typing import Any, NamedTuple, Union, cast
 
 Value = Union[str, int, float, tuple[int, ...]]
 
@@ -59,6 +60,73 @@ AXES: dict[tuple[str, str], Sequence[str | tuple[str, str]]] = {
     ("migraphx", "compilation"): _GRAPH,
 }
 
+# Data types, by their name in ids, with other spellings of each.
+DTYPES: dict[str, tuple[str, ...]] = {
+    "f64": ("float64", "fp64", "double"),
+    "f32": ("float32", "fp32", "float"),
+    "tf32": ("tensorfloat32",),
+    "f16": ("float16", "fp16", "half"),
+    "bf16": ("bfloat16",),
+    "fp8": ("float8", "f8", "e4m3"),
+    "bf8": ("e5m2",),
+    "i8": ("int8",),
+    "fp6": ("e2m3",),
+    "fp4": ("e2m1",),
+    "i4": ("int4",),
+}
+
+# Values of axes that accept only these words, by axis, or by component, workload and axis if another
+# workload has different words. They are those of the program's own table (workloads.toml).
+CHOICES: dict[str, tuple[str, ...]] = {
+    "operation": ("forward", "backward"),
+    "pytorch/transformer/operation": ("prefill", "decode"),
+    "execution": ("auto", "eager", "compiled"),
+    "pytorch/execution/execution": ("eager", "compiled", "graph"),
+    "transpose": ("nn", "tn", "nt", "tt"),
+    "direction": ("cpu_to_gpu", "gpu_to_cpu", "gpu_to_gpu", "gpu_to_peer"),
+    "host_memory": ("pinned", "pageable"),
+    "compilation": ("cold", "warm"),
+    "causal": ("no", "yes"),
+    "use_cache": ("yes", "no"),
+    "kernel": ("vector-add", "softmax", "layer-norm", "matmul", "attention"),
+    "optimizer": ("torch", "deepspeed"),
+    "prefix_cache": ("off", "on"),
+    "model_shape": ("small", "auto", "llama-2-7b", "llama-3-8b"),
+    "network": ("mlp", "encoder", "convolutional", "decoder-step"),
+    "graph_optimization": ("disabled", "basic", "extended", "all"),
+}
+
+# Other spellings of these words.
+_SPELLINGS = {
+    "host_to_device": "cpu_to_gpu",
+    "h2d": "cpu_to_gpu",
+    "device_to_host": "gpu_to_cpu",
+    "d2h": "gpu_to_cpu",
+    "device_to_device": "gpu_to_gpu",
+    "d2d": "gpu_to_gpu",
+    "device_to_peer": "gpu_to_peer",
+}
+
+# Published models, by their name on huggingface.co, whose shapes are known here; their weights are random.
+PUBLISHED = {"meta-llama/Llama-2-7b-hf": "llama-2-7b", "meta-llama/Meta-Llama-3-8B": "llama-3-8b"}
+
+# Axes that are the sizes of a sample, by network.
+_INPUTS = {
+    "mlp": ("width",),
+    "encoder": ("sequence_length", "width"),
+    "decoder-step": ("sequence_length", "width"),
+    "convolutional": ("sequence_length",),
+}
+
+# Number of sizes of axes that are a list of sizes.
+RANKS = {"shape": 3, "input": 4, "weight": 4, "rows": 2}
+
+# Axes that are integers of at least 1.
+_COUNTS = frozenset(
+    ("batch_size", "width", "num_layers", "sequence_length", "num_heads", "head_dim", "prompt_length", "output_length")
+    + ("num_prompts", "num_requests", "num_ranks", "num_warps", "num_stages", "stride", "dilation", "groups")
+)
+
 
 class Case(NamedTuple):
     """One point of one workload on a device."""
@@ -96,28 +164,166 @@ def _axes(component: str, workload: str) -> Iterable[tuple[str, str | None]]:
         yield (axis, None) if isinstance(axis, str) else axis
 
 
+def axis_names(component: str, workload: str) -> list[str]:
+    """Returns the names of the axes of a workload."""
+    return [name for name, _ in _axes(component, workload)]
+
+
 def written(value: Value) -> str:
     """Formats a value as case ids contain it: sizes joined by `x`, booleans as `yes` and `no`."""
+    if isinstance(value, enum.Enum):
+        return written(value.value)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, tuple):
-        return "x".join(str(size) for size in value)
+    if isinstance(value, (tuple, list)):
+        return "x".join(str(size) for size in cast("Sequence[Any]", value))
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
 
 
-def every(component: str, workload: str, device: str, **values: Sequence[Value]) -> list[Case]:
+def dtype_of(value: Any) -> str:
+    """Returns the name of a data type as case ids contain it: `f16` for `float16`, `fp16` or `torch.float16`.
+
+    Raises:
+        ValueError: if the data type is unknown.
+    """
+    text = written(value).lower()
+    text = text.removeprefix("torch.")
+    for name, spellings in DTYPES.items():
+        if text == name or text in spellings:
+            return name
+    known = ", ".join(f"{name} ({', '.join(spellings)})" for name, spellings in DTYPES.items())
+    raise ValueError(f"unknown data type {written(value)!r}; use one of {known}")
+
+
+def word_of(what: str, value: Any, words: Sequence[str]) -> str:
+    """Returns the word of `words` that `value` names; `-` and `_` are the same.
+
+    Args:
+        what: what the words are, for the message.
+        value: the word, in any spelling.
+        words: the accepted words.
+
+    Raises:
+        ValueError: if `value` is none of them.
+    """
+    text = written(value).lower()
+    text = _SPELLINGS.get(text, text)
+    for word in words:
+        if text.replace("_", "-") == word.replace("_", "-"):
+            return word
+    raise ValueError(f"unknown {what} {written(value)!r}; use one of {', '.join(words)}")
+
+
+def shape_of(what: str, value: Any, rank: int) -> str:
+    """Returns sizes joined by `x`.
+
+    Args:
+        what: what the sizes are of, for the message.
+        value: the sizes, as a tuple or joined by `x`.
+        rank: the number of sizes.
+
+    Raises:
+        ValueError: if `value` is not `rank` integers of at least 1.
+    """
+    text = written(value)
+    sizes = text.split("x")
+    if len(sizes) != rank or not all(size.isdecimal() and int(size) > 0 for size in sizes):
+        example = "(" + ", ".join(["64"] * rank) + ("," if rank == 1 else "") + ")"
+        raise ValueError(f"invalid {what} {text!r}; use {rank} integers of at least 1, such as {example}")
+    return text
+
+
+def size_text(size: Any) -> str:
+    """Returns a number of bytes as case ids contain it, such as `64MiB`; text is returned as it is.
+
+    Raises:
+        ValueError: if the number is not an integer above zero.
+    """
+    if isinstance(size, str):
+        return size
+    if isinstance(size, bool) or not isinstance(size, (int, float)) or int(size) != size or size <= 0:
+        raise ValueError(f"invalid size {size!r}; use an integer above zero, in bytes, or text such as 64MiB")
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size % factor == 0:
+            return f"{int(size) // factor}{unit}"
+    return f"{int(size)}B"
+
+
+def listed(values: Any, of_sizes: bool = False) -> list[Any]:
+    """Returns values as a list: a single one is a list of one.
+
+    Args:
+        values: one value, or several.
+        of_sizes: whether each value is a list of sizes.
+    """
+    if isinstance(values, (str, int, float, enum.Enum)):
+        return [values]
+    several: list[Any] = list(values)
+    if of_sizes and several and all(isinstance(one, int) for one in several):
+        return [tuple(several)]
+    return several
+
+
+def input_axes(models: Any, input_shapes: Any, more: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the axes of graphs for each network and shape of its input.
+
+    Args:
+        models: one or several networks, or None for the default one.
+        input_shapes: one or several shapes of a sample: `(width,)`, `(edge,)` of an image, or `(positions,
+            width)`; None for the axes in `more`.
+        more: values of other axes.
+
+    Raises:
+        TypeError: if a size is given under two names.
+        ValueError: if a network is unknown, or has inputs of another rank.
+    """
+    networks = [word_of("model", one, CHOICES["network"]) for one in listed("mlp" if models is None else models)]
+    if input_shapes is None:
+        return [{"network": networks, **more}]
+    points: list[dict[str, Any]] = []
+    for network, shape in itertools.product(networks, listed(input_shapes, True)):
+        names = _INPUTS[network]
+        sizes = shape_of(f"input shape of {network}", (shape,) if isinstance(shape, int) else shape, len(names))
+        twice = [name for name in names if name in more]
+        if twice:
+            raise TypeError(f"input_shapes and {twice[0]} are names of the same parameter; give only one of them")
+        points.append({"network": network, **dict(zip(names, sizes.split("x"))), **more})
+    return points
+
+
+def _canonical(component: str, workload: str, axis: str, value: Any) -> str:
+    """Returns the value of an axis as case ids contain it.
+
+    Raises:
+        ValueError: if the axis does not accept the value.
+    """
+    if axis == "dtype":
+        return dtype_of(value)
+    choices = CHOICES.get(f"{component}/{workload}/{axis}", CHOICES.get(axis))
+    if choices is not None:
+        return word_of(axis, value, choices)
+    if axis in RANKS:
+        return shape_of(axis, value, RANKS[axis])
+    text = written(value)
+    if axis in _COUNTS and not (text.isdecimal() and int(text) > 0):
+        raise ValueError(f"invalid {axis} {text!r}; use an integer of at least 1")
+    return text
+
+
+def every(component: str, workload: str, device: str, **values: Any) -> list[Case]:
     """Returns a case for every combination of the values of the axes; the last axis changes fastest.
 
     Args:
         component: the benchmark, such as `pytorch`.
         workload: one of its workloads.
         device: the device of the cases.
-        values: the values of each axis; axes with a default may be left out.
+        values: one or several values of each axis; axes with a default may be left out.
 
     Raises:
-        ValueError: if an axis is unknown, or one without a default is missing.
+        ValueError: if an axis is unknown, one without a default is missing, an axis has no value, or
+            does not accept a value.
     """
     axes = list(_axes(component, workload))
     unknown = set(values) - {name for name, _ in axes}
@@ -127,6 +333,11 @@ def every(component: str, workload: str, device: str, **values: Sequence[Value])
     missing = [name for name, default in axes if default is None and name not in values]
     if missing:
         raise ValueError(f"{component} {workload} needs {', '.join(missing)}")
-    lists = [[written(one) for one in values[name]] if name in values else [default or ""] for name, default in axes]
+    lists: list[list[str]] = []
+    for name, default in axes:
+        given = listed(values[name], name in RANKS) if name in values else [default or ""]
+        if not given:
+            raise ValueError(f"{component} {workload} has no value for {name}; give at least one")
+        lists.append([_canonical(component, workload, name, one) for one in given])
     names = [name for name, _ in axes]
     return [Case(component, workload, device, dict(zip(names, point))) for point in itertools.product(*lists)]

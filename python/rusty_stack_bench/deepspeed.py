@@ -1,12 +1,18 @@
 """DeepSpeed: training under the stages of ZeRO, and with layers split across ranks."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
-from .measuring import Settings, benchmark
+from .cases import dtype_of, listed
+from .measuring import Default, Settings, benchmark, one_of, settings_of
 from .results import TrainingResult
 
 DEFAULT = Settings()
+# Width of the heads of the decoder, its blocks by default, and weights of a block per squared width.
+_HEAD, _BLOCKS, _WEIGHTS = 64, 2, 12
+_WEIGHT_BYTES = {"f32": 4, "bf16": 2}
 
 
 def benchmark_zero(
@@ -27,30 +33,121 @@ def benchmark_zero(
         One result per case; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if `more` names an axis that the workload does not have.
+        ValueError: if a value is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
     """
     return benchmark(TrainingResult, "deepspeed/zero", device, settings, zero_stage=stages, **more)
 
 
-def benchmark_tensor_parallel(
-    ranks: Sequence[int] = (1, 2),
+def benchmark_zero_overhead(
+    model_sizes: Any = None,
+    stages: Sequence[int] = (1, 2, 3),
+    batch_size: Any = 1,
+    num_warmup: int = Default(3),
+    num_runs: int = Default(10),
+    *,
+    gpu_counts: Any = None,
+    dtype: str = "f32",
     device: str = "auto",
-    settings: Settings = DEFAULT,
-    **more: Sequence[Any],
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+    **more: Any,
+) -> list[TrainingResult]:
+    """Benchmarks training steps under stages of ZeRO: memory, communication and the optimizer.
+
+    Args:
+        model_sizes: sizes of the weights in GB, each rounded to the nearest width of a decoder of two
+            blocks, or `(width, num_layers)`; by default 512 wide.
+        stages: ZeRO stages, 0 to 3.
+        batch_size: texts per rank, one or several numbers.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes.
+        gpu_counts: numbers of ranks, one for each GPU; by default 2.
+        dtype: `f32` or `bf16`.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+        more: values of `sequence_length` and `optimizer`.
+
+    Returns:
+        One result per case, in ms, GB and percent; a case that cannot run has the reason.
+
+    Raises:
+        TypeError: if one number is given under two names, or `more` names another axis.
+        ValueError: if a value is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
+    """
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    axes = {"zero_stage": stages, "batch_size": batch_size, "num_ranks": gpu_counts, "dtype": dtype, **more}
+    return _of_models("deepspeed/zero", model_sizes, device, taken, axes)
+
+
+def benchmark_tensor_parallel(
+    model_sizes: Any = None,
+    gpu_counts: Any = None,
+    num_warmup: int = Default(3),
+    num_runs: int = Default(10),
+    *,
+    ranks: Any = None,
+    dtype: str = "f32",
+    device: str = "auto",
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+    **more: Any,
 ) -> list[TrainingResult]:
     """Benchmarks training steps with each layer split across ranks.
 
     Args:
-        ranks: numbers of ranks.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use,
-            else the CPU.
-        settings: number of replicates and samples, and the time limit.
-        more: values of `width`, `num_layers`, `batch_size`, `sequence_length` and `dtype`.
+        model_sizes: sizes of the weights in GB, each rounded to the nearest width of a decoder of two
+            blocks, or `(width, num_layers)`; by default 512 wide.
+        gpu_counts: numbers of ranks, one for each GPU; by default 1 and 2.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes.
+        ranks: another name of `gpu_counts`.
+        dtype: `f32` or `bf16`.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+        more: values of `width`, `num_layers`, `batch_size` and `sequence_length`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case, in ms, with the speedup over one rank; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if a parameter is given under two names, or `more` names another axis.
+        ValueError: if a value is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
     """
-    return benchmark(TrainingResult, "deepspeed/tensor-parallel", device, settings, num_ranks=ranks, **more)
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    counts = one_of(gpu_counts=gpu_counts, ranks=ranks)
+    axes = {"num_ranks": (1, 2) if counts is None else counts, "dtype": dtype, **more}
+    return _of_models("deepspeed/tensor-parallel", model_sizes, device, taken, axes)
+
+
+def _of_models(
+    workload: str, model_sizes: Any, device: str, settings: Settings, axes: dict[str, Any]
+) -> list[TrainingResult]:
+    """Measures a workload for each size of the model; None is that of the axes."""
+    if model_sizes is None:
+        return benchmark(TrainingResult, workload, device, settings, **axes)
+    one_of(model_sizes=model_sizes, width=axes.get("width"))
+    one_of(model_sizes=model_sizes, num_layers=axes.get("num_layers"))
+    results: list[TrainingResult] = []
+    for size in listed(model_sizes, isinstance(model_sizes, tuple)):
+        width, layers = _shape(size, axes["dtype"])
+        results += benchmark(TrainingResult, workload, device, settings, **{**axes, "width": width, "num_layers": layers})
+    return results
+
+
+def _shape(size: Any, dtype: str) -> tuple[int, int]:
+    """Returns width and number of blocks of a model."""
+    if isinstance(size, (int, float)):
+        if size <= 0:
+            raise ValueError(f"invalid model size {size}; use GB above zero, or (width, num_layers)")
+        weights = size * 1e9 / _WEIGHT_BYTES.get(dtype_of(dtype), 4)
+        return max(1, round((weights / (_WEIGHTS * _BLOCKS)) ** 0.5 / _HEAD)) * _HEAD, _BLOCKS
+    width, layers = size
+    return width, layers

@@ -1,8 +1,11 @@
 """Flash attention compared with the standard kernel; a profiler confirms which kernel ran."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from .measuring import Settings, benchmark
+from collections.abc import Sequence
+from typing import Any
+
+from .measuring import Default, Settings, benchmark, settings_of
 from .results import AttentionResult
 
 DEFAULT = Settings()
@@ -33,7 +36,61 @@ def benchmark_flash_attention(
         One result per case; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if `more` names an axis that the workload does not have.
+        ValueError: if a value is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
     """
     axes = {"dtype": dtypes, "operation": operations, "sequence_length": sequence_lengths, "causal": causal, **more}
     return benchmark(AttentionResult, "flash-attention/flash", device, settings, **axes)
+
+
+def benchmark_memory_savings(
+    batch_sizes: Any = None,
+    sequence_lengths: Any = None,
+    head_dims: Any = None,
+    num_warmup: int = Default(5),
+    num_runs: int = Default(50),
+    *,
+    num_heads: Any = None,
+    dtypes: str | Sequence[str] = ("f32",),
+    causal: bool | Sequence[bool] = True,
+    device: str = "auto",
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+) -> list[AttentionResult]:
+    """Benchmarks the memory of flash attention, compared with the standard kernel.
+
+    Args:
+        batch_sizes: numbers of sequences; by default 1.
+        sequence_lengths: numbers of positions of queries and keys; by default 512 and 2048.
+        head_dims: lengths of a head; by default 64.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes.
+        num_heads: numbers of heads; by default 8.
+        dtypes: types such as `f32` and `bf16`.
+        causal: whether each position attends only to itself and earlier ones.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+
+    Returns:
+        One result per case: the memory that a forward pass of each kernel allocates, in MB, and how much
+        of it is saved, in percent; a case that cannot run has the reason.
+
+    Raises:
+        TypeError: if one number is given under two names.
+        ValueError: if a size or type is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
+    """
+    axes = {
+        "dtype": dtypes,
+        "operation": "forward",
+        "sequence_length": (512, 2048) if sequence_lengths is None else sequence_lengths,
+        "causal": causal,
+        "batch_size": batch_sizes,
+        "num_heads": num_heads,
+        "head_dim": head_dims,
+    }
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    return benchmark(AttentionResult, "flash-attention/flash", device, taken, **axes)

@@ -1,6 +1,8 @@
 """Measures cases, each replicate in its own process, so that a crash affects only its own case."""
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
 import math
 import os
@@ -13,11 +15,21 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from .cases import Case, every
+from .cases import Case, axis_names, every
 from .results import Kind, Outcome, Reason, Result, Samples, typed
 
 # Shortest duration of a sample in nanoseconds, so that the overhead of clock and loop is negligible.
 SAMPLE_NS = 10e6
+
+# Components whose every workload needs PyTorch.
+_NEED_TORCH = ("pytorch", "flash-attention", "deepspeed")
+
+# Command that lists the devices of this machine.
+LISTING = "rusty-stack-bench probe"
+
+
+class Default(int):
+    """A default number, which can be distinguished from the same number passed by the caller."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +42,55 @@ class Settings:
     runs: int = 20
     # Time limit of each request to a replicate, in seconds.
     timeout: float = 300.0
+    # Iterations per process before the first sample; at least 2, from which samples are sized.
+    warmup: int = 2
+
+
+def settings_of(num_runs: int, num_warmup: int, warmup_runs: int | None, settings: Settings | None) -> Settings:
+    """Returns the settings for a number of samples and of warm-up iterations.
+
+    Args:
+        num_runs: samples of a case, in all processes; rounded up to the same number in each.
+        num_warmup: iterations per process before the first sample.
+        warmup_runs: another name of `num_warmup`.
+        settings: settings to use instead of these numbers.
+
+    Raises:
+        TypeError: if a number is given under two names.
+        ValueError: if a number is too small.
+    """
+    if warmup_runs is not None and not isinstance(num_warmup, Default):
+        raise TypeError("num_warmup and warmup_runs are two names of the same number; give only one of them")
+    numbers = {"num_runs": num_runs, "num_warmup": num_warmup}
+    given = [name for name, number in numbers.items() if not isinstance(number, Default)]
+    given += [] if warmup_runs is None else ["warmup_runs"]
+    if settings is not None:
+        if given:
+            raise TypeError(f"settings and {given[0]} both say how often to measure; give only one of them")
+        return settings
+    warmup = num_warmup if warmup_runs is None else warmup_runs
+    if num_runs < 1 or warmup < 0:
+        raise ValueError(f"cannot take {num_runs} samples after {warmup} iterations; use at least 1 and 0")
+    replicates = min(Settings.replicates, int(num_runs))
+    return Settings(replicates=replicates, runs=math.ceil(num_runs / replicates), warmup=int(warmup))
+
+
+def one_of(**names: Any) -> Any:
+    """Returns the value of a parameter that has several names.
+
+    Args:
+        names: the value under each name; None if it is not given.
+
+    Returns:
+        The value, or None.
+
+    Raises:
+        TypeError: if it is given under more than one name.
+    """
+    given = {name: value for name, value in names.items() if value is not None}
+    if len(given) > 1:
+        raise TypeError(f"{' and '.join(given)} are names of the same parameter; give only one of them")
+    return next(iter(given.values()), None)
 
 
 class _Ended(Exception):
@@ -55,7 +116,7 @@ class _Replicate:
             start_new_session=True,
         )
         self._answers: queue.Queue[str | None] = queue.Queue()
-        self._said: list[str] = []
+        self._last_lines: list[str] = []
         listeners = (self._read_answers, self._read_errors)
         self._listeners = [threading.Thread(target=listener, daemon=True) for listener in listeners]
         for listener in self._listeners:
@@ -70,7 +131,7 @@ class _Replicate:
     def _read_errors(self) -> None:
         assert self._process.stderr is not None, "it is a pipe"
         for line in self._process.stderr:
-            self._said = [*self._said[-11:], line.rstrip()]
+            self._last_lines = [*self._last_lines[-11:], line.rstrip()]
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Sends a request and returns the answer.
@@ -99,7 +160,7 @@ class _Replicate:
         return answer
 
     def _ended(self, why: str, cure: str) -> _Ended:
-        words = f"; its last lines: {' | '.join(self._said)}" if self._said else ""
+        words = f"; its last lines: {' | '.join(self._last_lines)}" if self._last_lines else ""
         return _Ended(Outcome.FAILED, Reason(f"case {self._case.id}", why + words, cure))
 
     def close(self) -> None:
@@ -124,8 +185,9 @@ def _replicate(case: Case, number: int, settings: Settings) -> tuple[Samples, di
     try:
         ready = replicate.ask({"ask": "prepare", "case": case.request()})
         first = replicate.ask({"ask": "sample", "iters": 1})["time_ns"]
-        # The first iteration may include warm-up, so the shorter of two counts.
-        once = min(first, replicate.ask({"ask": "sample", "iters": 1})["time_ns"])
+        # The first iteration may include warm-up, so the shorter of it and the mean of the others counts.
+        others = max(1, settings.warmup - 1)
+        once = min(first, replicate.ask({"ask": "sample", "iters": others})["time_ns"] / others)
         iters = max(1, math.ceil(SAMPLE_NS / max(once, 1.0)))
         sensors = _watch(ready.get("pci_address"))
         times = [replicate.ask({"ask": "sample", "iters": iters})["time_ns"] for _ in range(settings.runs)]
@@ -174,13 +236,43 @@ def benchmark(kind: type[Kind], workload: str, device: str, settings: Settings, 
         workload: a component and its workload, such as `pytorch/matmul`.
         device: a device, or `auto`.
         settings: number of replicates and samples, and the time limit.
-        axes: the values of each axis.
+        axes: one or several values of each axis; None leaves out an axis that has a default.
 
     Raises:
-        ValueError: if an axis is unknown, or one without a default is missing.
+        TypeError: if the workload has no such axis.
+        ValueError: if an axis does not accept a value, or one without a default is missing.
+        ImportError: if the component needs PyTorch, which is not installed.
+        RuntimeError: if there is no device of this index.
     """
     component, name = workload.split("/")
-    return measure(kind, every(component, name, chosen(device), **axes), settings)
+    known = axis_names(component, name)
+    unknown = [axis for axis in axes if axis not in known]
+    if unknown:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}; {component} {name} has the axes {', '.join(known)}")
+    given = {axis: values for axis, values in axes.items() if values is not None}
+    if component in _NEED_TORCH:
+        require_torch()
+    return measure(kind, every(component, name, chosen(device), **given), settings)
+
+
+def require_torch() -> None:
+    """Checks that PyTorch is installed, without loading it.
+
+    Raises:
+        ImportError: if it is not.
+    """
+    if importlib.util.find_spec("torch") is None:
+        raise ImportError("PyTorch is not installed in this environment; run `pip install torch`", name="torch")
+
+
+def loaded_torch() -> Any:
+    """Returns the module `torch`.
+
+    Raises:
+        ImportError: if it is not installed, or cannot be imported.
+    """
+    require_torch()
+    return importlib.import_module("torch")
 
 
 def _measured(case: Case, settings: Settings) -> Result:
@@ -211,13 +303,43 @@ def _measured(case: Case, settings: Settings) -> Result:
 
 
 def chosen(device: str) -> str:
-    """Resolves `auto` to the first GPU that PyTorch can use, else the CPU; returns others unchanged."""
-    if device != "auto":
-        return device
+    """Returns the full name of a device of PyTorch.
+
+    Args:
+        device: `cpu`, `rocm:0`, `cuda:1` …; without an index the first one. `auto` is the first GPU that
+            PyTorch can use, else the CPU. `cuda` is also an AMD GPU if PyTorch was built for ROCm, as in
+            PyTorch itself.
+
+    Returns:
+        The name, such as `cpu:0`. A device of a backend that is not here is returned, too; its cases
+        are skipped with the reason.
+
+    Raises:
+        ValueError: if this is not the name of a device.
+        RuntimeError: if the backend has fewer devices.
+    """
+    backend, _, index = device.partition(":")
+    if backend not in ("auto", "cpu", "cuda", "rocm") or (index and not index.isdecimal()) or (index and backend == "auto"):
+        raise ValueError(f"unknown device {device!r}; use auto, cpu, or rocm or cuda with an index, such as cuda:0")
+    if backend == "cpu":
+        if int(index or 0) > 0:
+            raise RuntimeError(f"there is no device {device}: all CPUs are cpu:0; `{LISTING}` lists the devices")
+        return "cpu:0"
+    built, count = _gpus_of_torch()
+    if backend == "auto":
+        return f"{built}:0" if count else "cpu:0"
+    if built == "rocm":
+        backend = built
+    if backend == built and 0 < count <= int(index or 0):
+        raise RuntimeError(f"there is no device {device}: PyTorch sees {count} GPUs; `{LISTING}` lists the devices")
+    return f"{backend}:{int(index or 0)}"
+
+
+def _gpus_of_torch() -> tuple[str, int]:
+    """Returns the GPU backend that PyTorch was built for, and how many of its GPUs it sees; 0 without PyTorch."""
     try:
-        import torch
-    except ImportError:
-        return "cpu:0"
-    if not torch.cuda.is_available():
-        return "cpu:0"
-    return "rocm:0" if torch.version.hip else "cuda:0"
+        torch: Any = importlib.import_module("torch")
+    except (ImportError, OSError):
+        return "", 0
+    built = "rocm" if torch.version.hip else "cuda"
+    return built, int(torch.cuda.device_count()) if torch.cuda.is_available() else 0

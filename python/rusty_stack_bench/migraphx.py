@@ -1,9 +1,12 @@
 """MIGraphX: compilation and inference, on a GPU or on its reference target."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
-from .measuring import Settings, benchmark
+from .cases import input_axes, word_of
+from .measuring import Default, Settings, benchmark, settings_of
 from .results import InferenceResult
 
 DEFAULT = Settings()
@@ -27,7 +30,9 @@ def benchmark_inference(
         One result per case; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if `more` names an axis that the workload does not have.
+        ValueError: if a value is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
     """
     return benchmark(InferenceResult, "migraphx/inference", device, settings, batch_size=batch_sizes, **more)
 
@@ -50,6 +55,99 @@ def benchmark_compilation(
         One result per case; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if `more` names an axis that the workload does not have.
+        ValueError: if a value is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
     """
     return benchmark(InferenceResult, "migraphx/compilation", device, settings, batch_size=batch_sizes, **more)
+
+
+def benchmark_migraphx_compilation(
+    models: Any = None,
+    input_shapes: Any = None,
+    optimization_level: str = "auto",
+    num_warmup: int = Default(3),
+    num_runs: int = Default(10),
+    *,
+    batch_sizes: Any = None,
+    dtypes: str | Sequence[str] = "f32",
+    device: str = "auto",
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+    **more: Any,
+) -> list[InferenceResult]:
+    """Benchmarks compilation of a graph.
+
+    Args:
+        models: networks: `mlp`, `encoder`, `convolutional` or `decoder-step`; by default `mlp`.
+        input_shapes: sizes of one sample: `(width,)` of an mlp, `(positions, width)` of an encoder or
+            decoder-step, `(edge,)` of the image of a convolutional net.
+        optimization_level: `auto`: MIGraphX has no levels, it always optimizes.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes.
+        batch_sizes: samples per inference; by default 8.
+        dtypes: `f32`, `f16` or `i8`.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+        more: values of `width`, `num_layers` and `sequence_length`.
+
+    Returns:
+        One result per case, in ms and MB; a case that cannot run has the reason.
+
+    Raises:
+        TypeError: if a parameter is given under two names, or `more` names another axis.
+        ValueError: if a model, shape, level or type is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
+    """
+    word_of("optimization_level", optimization_level, ("auto",))
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    results: list[InferenceResult] = []
+    for point in input_axes(models, input_shapes, more):
+        axes = {"batch_size": batch_sizes, "dtype": dtypes, **point}
+        results += benchmark(InferenceResult, "migraphx/compilation", device, taken, **axes)
+    return results
+
+
+def benchmark_migraphx_inference(
+    models: Any = None,
+    batch_sizes: Any = None,
+    input_shapes: Any = None,
+    num_warmup: int = Default(10),
+    num_runs: int = Default(100),
+    *,
+    dtypes: str | Sequence[str] = "f32",
+    device: str = "auto",
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+    **more: Any,
+) -> list[InferenceResult]:
+    """Benchmarks inference with MIGraphX.
+
+    Args:
+        models: networks: `mlp`, `encoder`, `convolutional` or `decoder-step`; by default `mlp`.
+        batch_sizes: samples per inference; by default 8.
+        input_shapes: sizes of one sample: `(width,)` of an mlp, `(positions, width)` of an encoder or
+            decoder-step, `(edge,)` of the image of a convolutional net.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes.
+        dtypes: `f32`, `f16` or `i8`.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+        more: values of `width`, `num_layers` and `sequence_length`.
+
+    Returns:
+        One result per case, in ms and samples per second; a case that cannot run has the reason.
+
+    Raises:
+        TypeError: if a parameter is given under two names, or `more` names another axis.
+        ValueError: if a model, shape or type is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
+    """
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    results: list[InferenceResult] = []
+    for point in input_axes(models, input_shapes, more):
+        axes = {"batch_size": batch_sizes, "dtype": dtypes, **point}
+        results += benchmark(InferenceResult, "migraphx/inference", device, taken, **axes)
+    return results

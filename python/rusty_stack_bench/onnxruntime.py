@@ -1,9 +1,12 @@
 """ONNX Runtime: inference, and the effect of each level of graph optimization."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
-from .measuring import Settings, benchmark
+from .cases import input_axes
+from .measuring import Default, Settings, benchmark, settings_of
 from .results import InferenceResult
 
 DEFAULT = Settings()
@@ -27,7 +30,9 @@ def benchmark_inference(
         One result per case; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if `more` names an axis that the workload does not have.
+        ValueError: if a value is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
     """
     return benchmark(InferenceResult, "onnxruntime/inference", device, settings, batch_size=batch_sizes, **more)
 
@@ -52,7 +57,9 @@ def benchmark_graph_optimization(
         One result per case; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if `more` names an axis that the workload does not have.
+        ValueError: if a value is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
     """
     return benchmark(InferenceResult, "onnxruntime/graph-optimization", device, settings, graph_optimization=levels, **more)
 
@@ -75,6 +82,91 @@ def benchmark_compilation(
         One result per case; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if `more` names an axis that the workload does not have.
+        ValueError: if a value is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
     """
     return benchmark(InferenceResult, "onnxruntime/compilation", device, settings, graph_optimization=levels, **more)
+
+
+def benchmark_onnx_optimization(
+    models: Any = None,
+    optimization_levels: Sequence[str] = ("basic", "all"),
+    num_warmup: int = Default(3),
+    num_runs: int = Default(10),
+    *,
+    dtypes: str | Sequence[str] = "f32",
+    device: str = "auto",
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+    **more: Any,
+) -> list[InferenceResult]:
+    """Benchmarks inference at levels of graph optimization, compared with the unoptimized graph.
+
+    Args:
+        models: networks: `mlp`, `encoder`, `convolutional` or `decoder-step`; by default `mlp`.
+        optimization_levels: `disabled`, `basic`, `extended` or `all`.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes.
+        dtypes: `f32`, `f16` or `i8`.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+        more: values of `batch_size`, `width`, `num_layers` and `sequence_length`.
+
+    Returns:
+        One result per case: nodes, time to optimize in ms, memory saved in MB, and the speedup; a case
+        that cannot run has the reason.
+
+    Raises:
+        TypeError: if one number is given under two names, or `more` names another axis.
+        ValueError: if a model, level or type is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
+    """
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    axes = {"network": models, "graph_optimization": optimization_levels, "dtype": dtypes, **more}
+    return benchmark(InferenceResult, "onnxruntime/graph-optimization", device, taken, **axes)
+
+
+def benchmark_onnx_inference(
+    models: Any = None,
+    batch_sizes: Any = None,
+    input_shapes: Any = None,
+    num_warmup: int = Default(10),
+    num_runs: int = Default(100),
+    *,
+    dtypes: str | Sequence[str] = "f32",
+    device: str = "auto",
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+    **more: Any,
+) -> list[InferenceResult]:
+    """Benchmarks inference with ONNX Runtime.
+
+    Args:
+        models: networks: `mlp`, `encoder`, `convolutional` or `decoder-step`; by default `mlp`.
+        batch_sizes: samples per inference; by default 8.
+        input_shapes: sizes of one sample: `(width,)` of an mlp, `(positions, width)` of an encoder or
+            decoder-step, `(edge,)` of the image of a convolutional net.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes.
+        dtypes: `f32`, `f16` or `i8`.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+        more: values of `width`, `num_layers` and `sequence_length`.
+
+    Returns:
+        One result per case, in ms and samples per second; a case that cannot run has the reason.
+
+    Raises:
+        TypeError: if a parameter is given under two names, or `more` names another axis.
+        ValueError: if a model, shape or type is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
+    """
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    results: list[InferenceResult] = []
+    for point in input_axes(models, input_shapes, more):
+        axes = {"batch_size": batch_sizes, "dtype": dtypes, **point}
+        results += benchmark(InferenceResult, "onnxruntime/inference", device, taken, **axes)
+    return results

@@ -1,14 +1,27 @@
-"""PyTorch: one function per workload; every combination of the given values is a case."""
+"""PyTorch: one function per workload; every combination of the given values is a case.
 
-from collections.abc import Sequence
+The measuring parameters have the same meaning in every function that has them. `num_runs` is the number
+of samples of a case, in all processes (a sample lasts at least 10 ms), and `num_warmup`, or `warmup_runs`,
+the number of iterations per process before the first one. `settings` sets replicates, samples and the
+time limit instead.
+"""
+from __future__ import annotations
 
-from .measuring import Settings, benchmark
+import dataclasses
+import itertools
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Callable, NamedTuple, Union
+
+from .cases import PUBLISHED, dtype_of, listed, shape_of, size_text, written
+from .measuring import Default, Settings, benchmark, chosen, loaded_torch, one_of, require_torch, settings_of
 from .results import (
     AttentionResult,
     AutogradResult,
     CompileResult,
     ConvolutionResult,
     GenerationResult,
+    InferenceResult,
     LayerNormResult,
     MatmulResult,
     StepResult,
@@ -16,105 +29,384 @@ from .results import (
 )
 
 Sizes = Sequence[tuple[int, ...]]
+# One value of an axis, or several.
+Words = Union[str, Sequence[str]]
 DEFAULT = Settings()
+# Shapes that are measured by default.
+_SIZES = ((512, 512, 512), (1024, 1024, 1024), (2048, 2048, 2048))
+_IMAGES = ((4, 32, 32, 32),)
+_TRANSFERS = (1 << 20, 64 << 20, 256 << 20)
 
 
 def benchmark_matmul(
-    sizes: Sequence[tuple[int, int, int]],
-    dtypes: Sequence[str] = ("f32",),
-    transposes: Sequence[str] = ("nn",),
+    sizes: Any = None,
+    dtypes: Words = ("float32", "float16", "bf16"),
+    transposes: Any = None,
+    num_warmup: int = Default(10),
+    num_runs: int = Default(100),
+    use_tensor_cores: bool = True,
+    *,
     device: str = "auto",
-    settings: Settings = DEFAULT,
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
 ) -> list[MatmulResult]:
     """Benchmarks products of two matrices.
 
     Args:
-        sizes: `(m, n, k)` of each product.
-        dtypes: types such as `f32` and `bf16`.
-        transposes: two letters, for each operand `n` as stored or `t` transposed.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: number of replicates and samples, and the time limit.
+        sizes: `(m, n, k)` of each product; by default 512, 1024 and 2048 cubed.
+        dtypes: types such as `float32`, `fp16`, `bf16` and `tf32`.
+        transposes: two letters, for each operand `n` as stored or `t` transposed; by default `nn`.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes.
+        use_tensor_cores: whether to measure types that PyTorch multiplies only on the matrix units of a
+            GPU. If False, a GPU measures f32 and f64 only.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case, in ms and TFLOP/s; a case that cannot run has the reason.
+
+    Raises:
+        TypeError: if one number is given under two names.
+        ValueError: if a size, type or transpose is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
     """
-    return benchmark(MatmulResult, "pytorch/matmul", device, settings, dtype=dtypes, shape=sizes, transpose=transposes)
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    types = [dtype_of(dtype) for dtype in listed(dtypes)]
+    if not use_tensor_cores and chosen(device) != "cpu:0":
+        types = [dtype for dtype in types if dtype in ("f32", "f64")]
+        if not types:
+            raise ValueError(f"a GPU multiplies {written(listed(dtypes)[0])} on its tensor cores; use float32 without them")
+    shapes = _SIZES if sizes is None else sizes
+    return benchmark(MatmulResult, "pytorch/matmul", device, taken, dtype=types, shape=shapes, transpose=transposes)
+
+
+def benchmark_simple_matmul(
+    size: Any,
+    dtype: str = "float16",
+    num_runs: int = Default(100),
+    *,
+    num_warmup: int = Default(10),
+    device: str = "auto",
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+) -> MatmulResult:
+    """Benchmarks one product of two matrices.
+
+    Args:
+        size: side of the matrices, or `(m, n, k)`.
+        dtype: type such as `float16`.
+        num_runs: samples, in all processes.
+        num_warmup: iterations per process before the first sample.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+
+    Returns:
+        The result, in ms and TFLOP/s; if it cannot run, with the reason.
+
+    Raises:
+        TypeError: if one number is given under two names.
+        ValueError: if the size or type is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
+    """
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    sizes = (size,) * 3 if isinstance(size, int) else size
+    return benchmark_matmul([sizes], [dtype], device=device, settings=taken)[0]
 
 
 def benchmark_convolution(
-    inputs: Sizes,
-    weights: Sizes,
-    dtypes: Sequence[str] = ("f32",),
+    input_shapes: Any = None,
+    kernel_sizes: Any = None,
+    strides: Any = None,
+    paddings: Any = None,
+    dtypes: Words = ("float32", "float16"),
+    num_warmup: int = Default(10),
+    num_runs: int = Default(100),
+    *,
+    inputs: Sizes | None = None,
+    weights: Sizes | None = None,
     device: str = "auto",
-    settings: Settings = DEFAULT,
-    **more: Sequence[int],
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+    **more: Any,
 ) -> list[ConvolutionResult]:
     """Benchmarks convolutions in two dimensions.
 
     Args:
-        inputs: shapes of the input (batch, channels, height, width).
-        weights: shapes of the weights (output channels, input channels per group, height, width).
-        dtypes: types such as `f32` and `bf16`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: number of replicates and samples, and the time limit.
-        more: values of `stride`, `padding`, `dilation` and `groups`.
+        input_shapes: shapes of the input (batch, channels, height, width); by default 4 x 32 x 32 x 32.
+        kernel_sizes: `(height, width)` of each kernel, or one number for both, with as many output
+            channels as input channels; by default 3.
+        strides: steps between output points; by default 1.
+        paddings: zeros around the input; by default 0.
+        dtypes: types such as `float32` and `bf16`.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes.
+        inputs: another name of `input_shapes`.
+        weights: shapes of the weights (output channels, input channels per group, height, width) instead
+            of `kernel_sizes`.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+        more: values of `dilation` and `groups`; `stride` and `padding` are names of `strides` and
+            `paddings`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case, in ms and TFLOP/s; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if a parameter is given under two names, or `more` names another axis.
+        ValueError: if a shape or type is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
     """
-    axes = {"dtype": dtypes, "input": inputs, "weight": weights, **more}
-    return benchmark(ConvolutionResult, "pytorch/convolution", device, settings, **axes)
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    shapes = one_of(input_shapes=input_shapes, inputs=inputs)
+    axes: dict[str, Any] = {
+        "dtype": dtypes,
+        "stride": one_of(strides=strides, stride=more.pop("stride", None)),
+        "padding": one_of(paddings=paddings, padding=more.pop("padding", None)),
+        **more,
+    }
+    shapes = _IMAGES if shapes is None else shapes
+    one_of(kernel_sizes=kernel_sizes, weights=weights)
+    if weights is not None:
+        return benchmark(ConvolutionResult, "pytorch/convolution", device, taken, input=shapes, weight=weights, **axes)
+    # The weights depend on the channels of the input.
+    kernels = [_kernel(size) for size in listed(kernel_sizes or 3, isinstance(kernel_sizes, tuple))]
+    every_groups = [int(groups) for groups in listed(axes.pop("groups", 1))]
+    results: list[ConvolutionResult] = []
+    for shape, groups in itertools.product(listed(shapes, True), every_groups):
+        channels = int(shape_of("input", shape, 4).split("x")[1])
+        own = [(channels, channels // max(groups, 1), *kernel) for kernel in kernels]
+        points = {**axes, "input": [shape], "weight": own, "groups": groups}
+        results += benchmark(ConvolutionResult, "pytorch/convolution", device, taken, **points)
+    return results
+
+
+def _kernel(size: Any) -> tuple[int, int]:
+    height, width = shape_of("kernel size", (size, size) if isinstance(size, int) else size, 2).split("x")
+    return int(height), int(width)
 
 
 def benchmark_memory_transfer(
-    sizes: Sequence[str],
-    directions: Sequence[str] = ("cpu_to_gpu", "gpu_to_cpu"),
-    host_memory: Sequence[str] = ("pinned",),
+    sizes: Any,
+    directions: Words = ("cpu_to_gpu", "gpu_to_cpu"),
+    host_memory: Words = ("pinned",),
     device: str = "auto",
     settings: Settings = DEFAULT,
 ) -> list[TransferResult]:
     """Benchmarks copies to, from, within and between GPUs.
 
     Args:
-        sizes: sizes such as `64MiB`.
+        sizes: sizes such as `64MiB`, or in bytes.
         directions: `cpu_to_gpu`, `gpu_to_cpu`, `gpu_to_gpu` within one GPU, or `gpu_to_peer` to another.
         host_memory: `pinned` or `pageable`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        device: `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
         settings: number of replicates and samples, and the time limit.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case, in ms and GB/s; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if a size or word is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
     """
-    axes = {"direction": directions, "size": sizes, "host_memory": host_memory}
+    axes = {"direction": directions, "size": [size_text(size) for size in listed(sizes)], "host_memory": host_memory}
     return benchmark(TransferResult, "pytorch/memory-transfer", device, settings, **axes)
 
 
-def benchmark_autograd(
-    operations: Sequence[str] = ("forward", "backward"),
-    dtypes: Sequence[str] = ("f32",),
+def benchmark_memory_transfers(
+    sizes_bytes: Any = None,
+    directions: Any = None,
+    num_warmup: int = Default(10),
+    num_runs: int = Default(100),
+    *,
+    host_memory: Words = ("pinned",),
     device: str = "auto",
-    settings: Settings = DEFAULT,
-    **more: Sequence[int],
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+) -> list[TransferResult]:
+    """Benchmarks copies to, from, within and between GPUs.
+
+    Args:
+        sizes_bytes: sizes in bytes; by default 1, 64 and 256 MiB.
+        directions: `cpu_to_gpu` (`h2d`), `gpu_to_cpu` (`d2h`), `gpu_to_gpu` (`d2d`) within one GPU, or
+            `gpu_to_peer` to another; by default the first two.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes.
+        host_memory: `pinned` or `pageable`.
+        device: `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+
+    Returns:
+        One result per case, in ms and GB/s; a case that cannot run, as any on a CPU, has the reason.
+
+    Raises:
+        TypeError: if one number is given under two names.
+        ValueError: if a size or word is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
+    """
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    words = ("cpu_to_gpu", "gpu_to_cpu") if directions is None else directions
+    return benchmark_memory_transfer(_TRANSFERS if sizes_bytes is None else sizes_bytes, words, host_memory, device, taken)
+
+
+class Access(NamedTuple):
+    """Bandwidth in GB/s, and the time of one pass in µs."""
+
+    bandwidth_gb_s: float
+    latency_us: float
+
+
+def measure_sequential_read(tensor: Any, num_iterations: int = 1000) -> Access:
+    """Measures reading a tensor, by summing its elements, on the device that holds it.
+
+    Args:
+        tensor: a PyTorch tensor.
+        num_iterations: number of passes, after one that is not timed.
+
+    Returns:
+        Bytes read over time in GB/s, and the time of one pass in µs.
+
+    Raises:
+        TypeError: if it is not a tensor.
+        ValueError: if it is empty or on a device without a clock here, or the number is below 1.
+        ImportError: if PyTorch is not installed.
+    """
+    return _access([tensor], lambda: tensor.sum(), num_iterations)
+
+
+def measure_sequential_write(tensor: Any, num_iterations: int = 1000) -> Access:
+    """Measures writing a tensor, by setting its elements to 0, on the device that holds it.
+
+    Args:
+        tensor: a PyTorch tensor, whose values are lost.
+        num_iterations: number of passes, after one that is not timed.
+
+    Returns:
+        Bytes written over time in GB/s, and the time of one pass in µs.
+
+    Raises:
+        TypeError: if it is not a tensor.
+        ValueError: if it is empty or on a device without a clock here, or the number is below 1.
+        ImportError: if PyTorch is not installed.
+    """
+    return _access([tensor], lambda: tensor.fill_(0), num_iterations)
+
+
+def measure_memory_copy(src: Any, dst: Any, num_iterations: int = 1000) -> Access:
+    """Measures copying a tensor to another of the same shape and type.
+
+    Args:
+        src: a PyTorch tensor.
+        dst: the tensor that is overwritten; it may be on another device.
+        num_iterations: number of copies, after one that is not timed.
+
+    Returns:
+        Bytes over time in GB/s, and the time of one copy in µs. Within one device each byte counts twice,
+        as read and written; between two devices once.
+
+    Raises:
+        TypeError: if one is not a tensor.
+        ValueError: if they differ in shape or type, are empty or on a device without a clock here, or the
+            number is below 1.
+        ImportError: if PyTorch is not installed.
+    """
+    return _access([src, dst], lambda: dst.copy_(src), num_iterations)
+
+
+def _access(tensors: Sequence[Any], run: Callable[[], Any], num_iterations: int) -> Access:
+    """Times passes over one tensor, or copies of the first tensor to the second."""
+    from .workloads.core import Work, without_gradients
+
+    torch, first = loaded_torch(), tensors[0]
+    for one in tensors:
+        if not isinstance(one, torch.Tensor):
+            raise TypeError(f"{type(one).__name__} is not a tensor of PyTorch; pass one, such as torch.rand(1 << 24)")
+        if one.device.type not in ("cpu", "cuda") or not one.numel():
+            raise ValueError(f"a tensor of {one.numel()} elements on {one.device} cannot be timed; use cpu or cuda")
+        if one.shape != first.shape or one.dtype != first.dtype:
+            raise ValueError(f"a {first.dtype} of {tuple(first.shape)} cannot be copied to a {one.dtype} of {tuple(one.shape)}")
+    if num_iterations < 1:
+        raise ValueError(f"invalid num_iterations {num_iterations}; use an integer of at least 1")
+    gpu = next((one.device for one in tensors if one.device.type == "cuda"), None)
+    work = Work(without_gradients(torch, run), lambda _: {}, None, gpu)
+    work.sample(1)
+    time_ns = work.sample(num_iterations) / num_iterations
+    is_within = len(tensors) > 1 and tensors[1].device == first.device
+    moved = first.numel() * first.element_size() * (2 if is_within else 1)
+    return Access(moved / time_ns, time_ns / 1e3)
+
+
+def benchmark_autograd(
+    operations: Any = None,
+    input_shapes: Any = None,
+    num_warmup: int = Default(10),
+    num_runs: int = Default(100),
+    *,
+    dtypes: Words = ("f32",),
+    device: str = "auto",
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+    **more: Any,
 ) -> list[AutogradResult]:
     """Benchmarks passes through linear layers.
 
     Args:
-        operations: `forward` or `backward`.
+        operations: `forward` or `backward`; by default both.
+        input_shapes: `(batch, width)` of each input; by default 64 x 256.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes.
         dtypes: types such as `f32` and `bf16`.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: number of replicates and samples, and the time limit.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
         more: values of `batch_size`, `width` and `num_layers`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case, in ms; a case that cannot run has the reason. If both passes of the same
+        layers were measured, both results have the times of both.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if a parameter is given under two names, or `more` names another axis.
+        ValueError: if an operation, shape or type is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
     """
-    return benchmark(AutogradResult, "pytorch/autograd", device, settings, dtype=dtypes, operation=operations, **more)
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    axes: dict[str, Any] = {"dtype": dtypes, "operation": operations or ("forward", "backward"), **more}
+    if input_shapes is None:
+        return _with_both_passes(benchmark(AutogradResult, "pytorch/autograd", device, taken, **axes))
+    one_of(input_shapes=input_shapes, batch_size=more.get("batch_size"))
+    one_of(input_shapes=input_shapes, width=more.get("width"))
+    results: list[AutogradResult] = []
+    for shape in listed(input_shapes, True):
+        batch, width = shape_of("input shape", shape, 2).split("x")
+        points = {**axes, "batch_size": batch, "width": width}
+        results += benchmark(AutogradResult, "pytorch/autograd", device, taken, **points)
+    return _with_both_passes(results)
+
+
+def _with_both_passes(results: Sequence[AutogradResult]) -> list[AutogradResult]:
+    """Returns the results, each with the times of both passes of its layers, if they were measured."""
+    times = {(_layers(one.parameters), one.parameters.get("operation")): one.time_ms for one in results}
+    found: list[AutogradResult] = []
+    for one in results:
+        forward, backward = (times.get((_layers(one.parameters), name)) for name in ("forward", "backward"))
+        own = {"forward_time_ms": forward or one.forward_time_ms, "backward_time_ms": backward or one.backward_time_ms}
+        found.append(dataclasses.replace(one, **own))
+    return found
+
+
+def _layers(parameters: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in parameters.items() if name != "operation")
 
 
 def benchmark_compile(
@@ -159,7 +451,10 @@ def benchmark_execution(
         One result per case; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if `more` names an axis that the workload does not have.
+        ValueError: if a value is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
     """
     return benchmark(CompileResult, "pytorch/execution", device, settings, dtype=dtypes, execution=executions, **more)
 
@@ -182,7 +477,10 @@ def benchmark_training(
         One result per case; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if `more` names an axis that the workload does not have.
+        ValueError: if a value is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
     """
     return benchmark(StepResult, "pytorch/training", device, settings, dtype=dtypes, **more)
 
@@ -208,31 +506,57 @@ def benchmark_layer_norm(
 
 
 def benchmark_attention(
-    sequence_lengths: Sequence[int],
-    dtypes: Sequence[str] = ("f32",),
-    causal: Sequence[bool] = (False,),
+    batch_sizes: Any = None,
+    num_heads: Any = None,
+    head_dims: Any = None,
+    sequence_lengths: Any = None,
+    causal: bool | Sequence[bool] = True,
+    num_warmup: int = Default(10),
+    num_runs: int = Default(100),
+    *,
+    dtypes: Words = ("f32",),
+    batch_size: Any = None,
+    head_dim: Any = None,
     device: str = "auto",
-    settings: Settings = DEFAULT,
-    **more: Sequence[int],
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
 ) -> list[AttentionResult]:
     """Benchmarks attention by the kernel that PyTorch chooses.
 
     Args:
-        sequence_lengths: numbers of positions of queries and keys.
-        dtypes: types such as `f32` and `bf16`.
+        batch_sizes: numbers of sequences; by default 1.
+        num_heads: numbers of heads; by default 8.
+        head_dims: lengths of a head; by default 64.
+        sequence_lengths: numbers of positions of queries and keys; by default 512.
         causal: whether each position attends only to itself and earlier ones.
-        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: number of replicates and samples, and the time limit.
-        more: values of `batch_size`, `num_heads` and `head_dim`.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes.
+        dtypes: types such as `f32` and `bf16`.
+        batch_size: another name of `batch_sizes`.
+        head_dim: another name of `head_dims`.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case, in ms and tokens per second; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if a parameter is given under two names.
+        ValueError: if a size or type is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
     """
-    axes = {"dtype": dtypes, "sequence_length": sequence_lengths, "causal": causal, **more}
-    return benchmark(AttentionResult, "pytorch/attention", device, settings, **axes)
+    axes = {
+        "dtype": dtypes,
+        "sequence_length": 512 if sequence_lengths is None else sequence_lengths,
+        "causal": causal,
+        "batch_size": one_of(batch_sizes=batch_sizes, batch_size=batch_size),
+        "num_heads": num_heads,
+        "head_dim": one_of(head_dims=head_dims, head_dim=head_dim),
+    }
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    return benchmark(AttentionResult, "pytorch/attention", device, taken, **axes)
 
 
 def benchmark_transformer(
@@ -259,7 +583,93 @@ def benchmark_transformer(
         One result per case; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if `more` names an axis that the workload does not have.
+        ValueError: if a value is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if there is no device of this index.
     """
     axes = {"dtype": dtypes, "operation": operations, "use_cache": use_cache, "model": [model], **more}
     return benchmark(GenerationResult, "pytorch/transformer", device, settings, **axes)
+
+
+def run_basic_inference_test(
+    model_name: str = "meta-llama/Llama-2-7b-hf",
+    batch_sizes: Any = (1, 2, 4),
+    sequence_lengths: Any = (128, 512, 2048),
+    num_warmup: int = Default(3),
+    num_runs: int = Default(10),
+    use_cache: bool = True,
+    *,
+    dtype: str = "float32",
+    device: str = "auto",
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+) -> list[InferenceResult]:
+    """Runs one pass of a model, and generation of tokens, with the program and this Python.
+
+    Args:
+        model_name: a model of `rusty-stack-bench models list`, a directory with `config.json` and weights, or
+            a downloaded model of the hub. `meta-llama/Llama-2-7b-hf` and `meta-llama/Meta-Llama-3-8B` have
+            their published shapes with random weights, as the models of the list.
+        batch_sizes: numbers of texts.
+        sequence_lengths: tokens of each text.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes; the program takes at least 10 per process.
+        use_cache: whether to generate tokens with a cache of keys and values; else only one pass runs.
+        dtype: type such as `float32` and `bf16`.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+
+    Returns:
+        One result per batch size and length, in ms and tokens per second: `forward_time_ms` is that of one
+        pass, `total_time_ms` that of the generation. A case that cannot run, such as one that does not fit
+        into the memory, has the reason.
+
+    Raises:
+        TypeError: if one number is given under two names.
+        ValueError: if the model, a size, the type or the device is invalid; the message names valid ones.
+        ImportError: if PyTorch is not installed.
+        RuntimeError: if the program is missing or fails, or there is no device of this index.
+    """
+    from .native import measured, results_of
+
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    require_torch()
+    backend, _, index = chosen(device).partition(":")
+    words = ["models", "--model", PUBLISHED.get(model_name, model_name), "--precision", dtype_of(dtype)]
+    words += ["--batch", _joined(batch_sizes), "--sequence", _joined(sequence_lengths), "--python", sys.executable]
+    words += ["--workload", "forward,generate" if use_cache else "forward"]
+    document = measured(words, ["--backend", backend, "--device", index], taken)
+    return _with_passes(results_of(InferenceResult, document, "models"))
+
+
+def _joined(values: Any) -> str:
+    return ",".join(written(value) for value in listed(values))
+
+
+def _with_passes(results: Iterable[InferenceResult]) -> list[InferenceResult]:
+    """Joins the results of one pass and of generation for the same inputs."""
+    passes: list[InferenceResult] = []
+    others: list[InferenceResult] = []
+    for result in results:
+        (passes if result.parameters.get("workload") == "forward" else others).append(result)
+    generated = {_inputs(result): result for result in others if result.is_measured}
+    found: list[InferenceResult] = []
+    for one in passes:
+        whole = generated.get(_inputs(one), one)
+        shape = one.input_shape or "x".join(size for size in _inputs(one) if size is not None)
+        found.append(
+            dataclasses.replace(
+                whole,
+                input_shape=shape,
+                output_shape=one.output_shape,
+                forward_time_ms=one.forward_time_ms,
+                total_time_ms=whole.time_ms,
+            )
+        )
+    return found or others
+
+
+def _inputs(result: InferenceResult) -> tuple[str | None, str | None]:
+    return result.parameters.get("batch_size"), result.parameters.get("sequence_length")

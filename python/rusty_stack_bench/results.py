@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,6 +14,8 @@ class Outcome(str, enum.Enum):
     MEASURED = "measured"
     SKIPPED = "skipped"
     FAILED = "failed"
+    # Ran on an emulated GPU, whose times mean nothing.
+    SIMULATED = "simulated"
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,34 @@ class Result:
         """Whether the case was measured."""
         return self.outcome is Outcome.MEASURED
 
+    @property
+    def device(self) -> str:
+        """The device of the case, such as `cpu:0`; only its backend if that is missing here."""
+        return self.benchmark_id.split("/")[2]
+
+    @property
+    def precision(self) -> str | None:
+        """The data type of the elements, such as `f16`; another name of `dtype`."""
+        return self.dtype
+
+    @property
+    def num_runs(self) -> int:
+        """Number of samples of all processes."""
+        return sum(len(one.times_ns) for one in self.samples)
+
+    @property
+    def throughput_tflops(self) -> float | None:
+        """Operations over time, in TFLOP/s; another name of `tflops`."""
+        return self.fields.get("tflops")
+
     def record(self) -> dict[str, Any]:
         """Returns the result as a record of the run format."""
-        told = dataclasses.asdict(self.reason) if self.reason else {}
-        reason = {name: value for name, value in told.items() if value is not None}
+        fields = dataclasses.asdict(self.reason) if self.reason else {}
+        reason = {name: value for name, value in fields.items() if value is not None}
         return {
             "benchmark_id": self.benchmark_id,
             "timestamp": self.timestamp,
-            "benchmark_type": "component_specific",
+            "benchmark_type": self.benchmark_id.split("/")[0],
             "category": self.benchmark_id.split("/")[1],
             "outcome": self.outcome.value,
             **reason,
@@ -91,6 +113,35 @@ def typed(kind: type[Kind], result: Result) -> Kind:
     more = {one.name for one in dataclasses.fields(kind)} - set(own)
     own.update((name, result.fields.get(name)) for name in more)
     return kind(**own)
+
+
+def from_record(kind: type[Kind], record: Mapping[str, Any]) -> Kind:
+    """Converts a record of the run format to a result of type `kind`."""
+    rows: Sequence[Mapping[str, Any]] = record.get("results") or [{}]
+    metadata: Mapping[str, Any] = record.get("metadata") or {}
+    taken: Sequence[Mapping[str, Any]] = record.get("samples") or []
+    fields = rows[0]
+    reason = None
+    if record.get("what") is not None:
+        reason = Reason(record["what"], record["why"], record["cure"], record.get("obstacle"))
+    time_ms = fields.get("time_ms")
+    if time_ms is None and fields.get("time_us") is not None:
+        time_ms = fields["time_us"] / 1e3
+    names = ("dtype", "accuracy_error", "memory_used_mb", "component_version")
+    general: dict[str, Any] = {name: fields.get(name) for name in names}
+    result = Result(
+        benchmark_id=record["benchmark_id"],
+        outcome=Outcome(record["outcome"]),
+        reason=reason,
+        device_type=record.get("device_type"),
+        parameters=metadata.get("parameters") or {},
+        samples=[Samples(one["replicate"], one["iters"], one["times_ns"]) for one in taken],
+        fields=fields,
+        timestamp=record["timestamp"],
+        time_ms=time_ms,
+        **general,
+    )
+    return typed(kind, result)
 
 
 @dataclass(frozen=True)
@@ -114,6 +165,10 @@ class ConvolutionResult(Result):
     input_shape: str | None = None
     weight_shape: str | None = None
     output_shape: str | None = None
+    stride: int | None = None
+    padding: int | None = None
+    dilation: int | None = None
+    groups: int | None = None
     tflops: float | None = None
     throughput_samples_per_second: float | None = None
 
@@ -126,15 +181,37 @@ class TransferResult(Result):
     size_bytes: int | None = None
     bandwidth_gb_s: float | None = None
 
+    @property
+    def direction(self) -> str | None:
+        """The direction of the copy, such as `cpu_to_gpu`; another name of `operation`."""
+        return self.operation
+
 
 @dataclass(frozen=True)
 class AutogradResult(Result):
-    """Result of a forward or backward pass."""
+    """Result of a forward or backward pass.
+
+    `time_ms` is the time of `operation`. The times of both passes of the same layers are in
+    `forward_time_ms` and `backward_time_ms` if both were measured.
+    """
 
     operation: str | None = None
+    input_shape: str | None = None
+    forward_time_ms: float | None = None
+    backward_time_ms: float | None = None
     tflops: float | None = None
     memory_allocated_mb: float | None = None
     gradient_norm: float | None = None
+
+    @property
+    def time_forward_ms(self) -> float | None:
+        """Time of the forward pass; another name of `forward_time_ms`."""
+        return self.forward_time_ms
+
+    @property
+    def time_backward_ms(self) -> float | None:
+        """Time of the backward pass; another name of `backward_time_ms`."""
+        return self.backward_time_ms
 
 
 @dataclass(frozen=True)
@@ -173,6 +250,11 @@ class LayerNormResult(Result):
 class AttentionResult(Result):
     """Result of attention by any kernel."""
 
+    batch_size: int | None = None
+    num_heads: int | None = None
+    head_dim: int | None = None
+    sequence_length: int | None = None
+    causal: bool | None = None
     tflops: float | None = None
     tokens_per_second: float | None = None
     speedup: float | None = None
@@ -188,6 +270,11 @@ class AttentionResult(Result):
 class GenerationResult(Result):
     """Result of token generation by a model."""
 
+    num_prompts: int | None = None
+    num_requests: int | None = None
+    prompt_length: int | None = None
+    output_length: int | None = None
+    total_latency_ms: float | None = None
     tokens_per_second: float | None = None
     requests_per_second: float | None = None
     ttft_ms: float | None = None
@@ -205,11 +292,25 @@ class GenerationResult(Result):
     prefix_cache_hit_percent: float | None = None
     gpu_memory_peak_mb: float | None = None
 
+    @property
+    def max_tokens(self) -> int | None:
+        """Tokens generated per request; another name of `output_length`."""
+        return self.output_length
+
 
 @dataclass(frozen=True)
 class KernelResult(Result):
     """Result of compiling or running a kernel."""
 
+    operation: str | None = None
+    gfx_target: str | None = None
+    source_file: str | None = None
+    input_shape: str | None = None
+    output_shape: str | None = None
+    num_stages: int | None = None
+    num_warps: int | None = None
+    code_object_bytes: float | None = None
+    occupancy_percent: float | None = None
     compile_time_ms: float | None = None
     registers: int | None = None
     spills: int | None = None
@@ -219,11 +320,29 @@ class KernelResult(Result):
     throughput_gb_s: float | None = None
     tflops: float | None = None
 
+    @property
+    def kernel_name(self) -> str | None:
+        """The kernel, or the source file that was compiled; another name of `operation`."""
+        return self.source_file or self.operation
+
+    @property
+    def input_shapes(self) -> str | None:
+        """Sizes of the input; another name of `input_shape`."""
+        return self.input_shape
+
+    @property
+    def output_shapes(self) -> str | None:
+        """Sizes of the output; another name of `output_shape`."""
+        return self.output_shape
+
 
 @dataclass(frozen=True)
 class TrainingResult(Result):
     """Result of training steps on several ranks."""
 
+    zero_stage: int | None = None
+    num_ranks: int | None = None
+    batch_size: int | None = None
     forward_time_ms: float | None = None
     backward_time_ms: float | None = None
     optimizer_step_time_ms: float | None = None
@@ -234,11 +353,31 @@ class TrainingResult(Result):
     speedup: float | None = None
     efficiency: float | None = None
 
+    @property
+    def stage(self) -> int | None:
+        """The stage of ZeRO; another name of `zero_stage`."""
+        return self.zero_stage
+
+    @property
+    def num_gpus(self) -> int | None:
+        """GPUs used, one for each rank; another name of `num_ranks`. On a CPU the number of processes."""
+        return self.num_ranks
+
 
 @dataclass(frozen=True)
 class InferenceResult(Result):
-    """Result of running or compiling a graph."""
+    """Result of running a model, or of running or compiling a graph."""
 
+    model: str | None = None
+    network: str | None = None
+    batch_size: int | None = None
+    sequence_length: int | None = None
+    input_shape: str | None = None
+    output_shape: str | None = None
+    forward_time_ms: float | None = None
+    total_time_ms: float | None = None
+    ttft_ms: float | None = None
+    tokens_per_second: float | None = None
     provider: str | None = None
     latency_p50_ms: float | None = None
     latency_p99_ms: float | None = None
@@ -257,3 +396,318 @@ class InferenceResult(Result):
     # Only from GPUs with sensors; None on a CPU.
     gpu_utilization_percent: float | None = None
     speedup: float | None = None
+
+    @property
+    def model_name(self) -> str | None:
+        """Name of the model, or type of the network."""
+        return self.fields.get("model_name") or self.model or self.network
+
+
+class MemoryOperation(str, enum.Enum):
+    """How memory is accessed."""
+
+    READ = "read"
+    WRITE = "write"
+    COPY = "copy"
+    # Each element is read and overwritten.
+    READ_WRITE = "read_write"
+
+
+class PrecisionType(str, enum.Enum):
+    """Data types of matrix products that are compared."""
+
+    FP32 = "fp32"
+    FP16 = "fp16"
+    BF16 = "bf16"
+    TF32 = "tf32"
+
+
+class TensorPrecision(str, enum.Enum):
+    """Data types of operations on tensors."""
+
+    FP32 = "fp32"
+    FP16 = "fp16"
+    BF16 = "bf16"
+    TF32 = "tf32"
+    INT8 = "int8"
+    INT4 = "int4"
+
+
+@dataclass(frozen=True)
+class MemoryBandwidthResult(Result):
+    """Result of reading, writing or copying arrays. `std_dev` is that of the time of a pass, in ms."""
+
+    operation: str | None = None
+    size_bytes: int | None = None
+    bandwidth_gb_s: float | None = None
+    memory_tier: str | None = None
+    warmup_runs: float | None = None
+    std_dev: float | None = None
+
+    @property
+    def latency_us(self) -> float | None:
+        """Time of one pass over the array, or of one dependent read, in µs."""
+        return self.fields.get("latency_us", self.fields.get("time_us"))
+
+
+@dataclass(frozen=True)
+class HBMBandwidthResult:
+    """Bandwidth of one memory for one size of array, in GB/s, from the results in `results`.
+
+    `latency_us` is the time of one dependent read, in µs. Values that were not measured are None;
+    `reason` is why.
+    """
+
+    # `device`, the memory of a GPU, or `host`, that of the CPU.
+    memory_tier: str
+    device: str
+    size_bytes: int | None
+    read_bandwidth_gb_s: float | None
+    write_bandwidth_gb_s: float | None
+    copy_bandwidth_gb_s: float | None
+    latency_us: float | None
+    outcome: Outcome
+    reason: Reason | None
+    results: list[MemoryBandwidthResult]
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether all values were measured."""
+        return self.outcome is Outcome.MEASURED
+
+
+@dataclass(frozen=True)
+class TensorCoreInfo:
+    """The matrix unit of a GPU. Unknown values are None; peaks are in TFLOP/s."""
+
+    # Whether the GPU has one; None if its architecture is unknown.
+    available: bool | None
+    # Instruction set, such as `gfx942` or `sm_90`.
+    architecture: str | None = None
+    # Data types of its instructions, such as `f16`.
+    supported_dtypes: tuple[str, ...] = ()
+    # Tiles m x n x k of the instructions for f16.
+    matrix_size: str | None = None
+    peak_tflops_fp16: float | None = None
+    peak_tflops_bf16: float | None = None
+    peak_tflops_tf32: float | None = None
+    # Generation of the WMMA unit of an AMD Radeon GPU.
+    wmma_version: int | None = None
+    # Why nothing is known.
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True)
+class PrecisionBenchmarkResult(Result):
+    """Result of an operation in one data type, compared with the type in `speedup_over`."""
+
+    operation: str | None = None
+    tflops: float | None = None
+    throughput_gb_s: float | None = None
+    memory_bandwidth_gb_s: float | None = None
+    utilization_percent: float | None = None
+    # How many times faster than in the other type; both are measured in one process.
+    speedup: float | None = None
+    speedup_over: str | None = None
+    reference_accuracy_error: float | None = None
+    input_error: float | None = None
+
+    @property
+    def matrix_size(self) -> tuple[int, ...] | None:
+        """The sizes m, n and k."""
+        side = self.parameters.get("n")
+        return None if side is None else (int(side),) * 3
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Error of a result, relative to the largest value of the reference."""
+
+    precision: str
+    accuracy_error: float
+    # Largest error that verification accepts for the data type.
+    accuracy_limit: float
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the error is at most the limit; False for NaN."""
+        return self.accuracy_error <= self.accuracy_limit
+
+
+@dataclass(frozen=True)
+class TensorOpResult(Result):
+    """Result of an element-wise, reducing or row-wise operation."""
+
+    operation: str | None = None
+    input_shape: str | None = None
+    output_shape: str | None = None
+    throughput_gb_s: float | None = None
+    memory_bandwidth_gb_s: float | None = None
+    utilization_percent: float | None = None
+
+    @property
+    def throughput(self) -> float | None:
+        """Bytes of input and output over time, in GB/s; another name of `throughput_gb_s`."""
+        return self.throughput_gb_s
+
+
+@dataclass(frozen=True)
+class GEMMResult(Result):
+    """Result of alpha * A * B + beta * C, with m x k and k x n elements in A and B."""
+
+    m: int | None = None
+    n: int | None = None
+    k: int | None = None
+    transpose: str | None = None
+    tflops: float | None = None
+    arithmetic_intensity: float | None = None
+    roofline_percent: float | None = None
+    utilization_percent: float | None = None
+    memory_bandwidth_gb_s: float | None = None
+    strides_a: str | None = None
+    strides_b: str | None = None
+    strides_c: str | None = None
+
+    @property
+    def roofline_performance(self) -> float | None:
+        """Highest rate of the device at this arithmetic intensity, in TFLOP/s."""
+        if self.tflops is None or not self.roofline_percent:
+            return None
+        return 100.0 * self.tflops / self.roofline_percent
+
+
+@dataclass(frozen=True)
+class MultiGPUResult(Result):
+    """Result of a training step on several GPUs."""
+
+    num_gpus: int | None = None
+    model_size_gb: float | None = None
+    batch_size: int | None = None
+    time_per_step_ms: float | None = None
+    speedup: float | None = None
+    efficiency: float | None = None
+    communication_backend: str | None = None
+    communication_overhead_ms: float | None = None
+    memory_utilization_percent: float | None = None
+
+
+@dataclass(frozen=True)
+class CollectiveResult(Result):
+    """Result of a collective operation of several GPUs."""
+
+    operation: str | None = None
+    size_bytes: int | None = None
+    num_gpus: int | None = None
+    algorithm: str | None = None
+    communication_backend: str | None = None
+    # Bytes over each link over time, which does not depend on the number of GPUs.
+    bandwidth_gb_s: float | None = None
+    # Bytes of the buffer over time.
+    throughput_gb_s: float | None = None
+
+
+@dataclass(frozen=True)
+class ComputeUtilizationResult(Result):
+    """Resident waves of a kernel, and what a profiler counted while it ran."""
+
+    operation: str | None = None
+    grid_size: int | None = None
+    block_size: int | None = None
+    occupancy_percent: float | None = None
+    sm_efficiency_percent: float | None = None
+    warp_efficiency_percent: float | None = None
+    global_memory_efficiency_percent: float | None = None
+    # Source of the counted values, and why others are None.
+    counters_note: str | None = None
+    registers: float | None = None
+    recommended_block_size: int | None = None
+
+
+@dataclass(frozen=True)
+class ROCmDriverInfo:
+    """The ROCm installation that programs on this machine would use. Unknown values are None."""
+
+    version: str | None = None
+    installed_path: str | None = None
+    build_date: str | None = None
+    commit_hash: str | None = None
+    platforms: tuple[str, ...] | None = None
+    # Versions by name of the component.
+    components: Mapping[str, str] | None = None
+    # Instruction sets that its libraries have kernels for.
+    supported_gpus: tuple[str, ...] | None = None
+    compiler_version: str | None = None
+    HSA_VERSION: str | None = None
+    ROCM_SMI_VERSION: str | None = None
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether there is an installation."""
+        return self.installed_path is not None
+
+
+@dataclass(frozen=True)
+class ROCmSMIMetrics(Result):
+    """Sensors of a GPU over a time: highest temperature and memory, means of the other values.
+
+    Temperatures are in °C, power in W, memory in MB. `snapshots` has the values of each reading.
+    """
+
+    gpu_temperature_c: float | None = None
+    gpu_power_w: float | None = None
+    gpu_memory_used_mb: float | None = None
+    gpu_memory_total_mb: float | None = None
+    gpu_utilization_percent: float | None = None
+    gpu_clock_mhz: float | None = None
+    gpu_throttled: bool | None = None
+    duration_seconds: float | None = None
+    sample_interval_ms: float | None = None
+    # GPUs that were read at the same time.
+    num_gpus: int | None = None
+    snapshots: list[dict[str, Any]] | None = None
+
+    @property
+    def compute_utilization_percent(self) -> float | None:
+        """Share of time that the compute units were busy; another name of `gpu_utilization_percent`."""
+        return self.gpu_utilization_percent
+
+
+@dataclass(frozen=True)
+class PerformanceBaseline:
+    """Best values of a short run, saved as the baseline `installation`. Unknown values are None."""
+
+    # The ROCm installation and the versions of PyTorch and Python.
+    device_info: Mapping[str, Any]
+    # Device of the values, such as `rocm:0`.
+    device: str | None
+    peak_memory_bandwidth_gb_s: float | None
+    peak_compute_tflops_fp32: float | None
+    peak_compute_tflops_fp16: float | None
+    # Sizes in bytes: of one L1 and one L2 cache, and of the memory of the GPU.
+    cache_size_l1: int | None
+    cache_size_l2: int | None
+    cache_size_hbm: int | None
+    clock_rate_mhz: float | None
+    num_compute_units: int | None
+    timestamp: str
+    run_id: str
+    # Reasons for values that are None, by name.
+    unknown: Mapping[str, str]
+    # The whole document, as schemas/performance-baseline.schema.json describes it.
+    document: Mapping[str, Any]
+
+
+# Other names of these types.
+MemoryTransferResult = TransferResult
+TritonCompilationResult = KernelResult
+TritonOpResult = KernelResult
+ZeROResult = TrainingResult
+TensorParallelResult = TrainingResult
+MemorySavingsResult = AttentionResult
+vLLMThroughputResult = GenerationResult
+vLLMLatencyResult = GenerationResult
+vLLMBatchResult = GenerationResult
+ONNXOptimizationResult = InferenceResult
+ONNXInferenceResult = InferenceResult
+MIGraphXCompilationResult = InferenceResult
+MIGraphXInferenceResult = InferenceResult

@@ -1,6 +1,7 @@
 """Runs suites by starting the program `rusty-stack-bench`, and returns their results."""
 from __future__ import annotations
 
+import enum
 import json
 import os
 import shutil
@@ -8,32 +9,85 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .analysis import BenchmarkComparator
+from .arguments import choice
 from .custom import Benchmark
 from .keeping import store
 from .measuring import Settings
 from .results import Result
+from .sources import Path, Side
 from .stored import FORMATS, ReportGenerator
+from .tables import Run
 
 # Environment variable with the program's file; by default it is searched on PATH.
 VARIABLE = "RUSTY_STACK_BENCH"
+# Configuration file of a project, in the current directory.
+FILE_NAME = "rusty-stack-bench.toml"
+
+
+def find_program() -> str | None:
+    """Returns the file of the program, or None if it is not found."""
+    return os.environ.get(VARIABLE) or shutil.which("rusty-stack-bench")
 
 
 class ProgramError(RuntimeError):
     """Raised if the program is not found, fails, or has not been run yet."""
 
 
+class BenchmarkSuite(str, enum.Enum):
+    """Suites of the program."""
+
+    PRE_INSTALLATION = "pre_installation"
+    FULL = "full"
+    COMPONENT = "component"
+    QUICK = "quick"
+    CUSTOM = "custom"
+    GPU_PERFORMANCE = "gpu_performance"
+    CPU_PERFORMANCE = "cpu_performance"
+    HARDWARE_ACCELERATION = "hardware_acceleration"
+
+    @property
+    def program_name(self) -> str:
+        """The name of the suite on the command line of the program."""
+        return self.value.replace("_", "-")
+
+    @classmethod
+    def of(cls, suite: BenchmarkSuite | str) -> BenchmarkSuite:
+        """Returns a suite by name; `-` and `_` are the same, and `component_specific` is `component`.
+
+        Args:
+            suite: a suite, or its name.
+
+        Raises:
+            TypeError: if `suite` is not a text.
+            ValueError: if there is no such suite.
+        """
+        return cls.COMPONENT if str(suite).replace("-", "_") == "component_specific" else choice(cls, suite, "suite")
+
+
+# How thoroughly a run measures.
+PROFILES = ("quick", "standard", "thorough")
+
+
 @dataclass
 class BenchmarkRunnerConfig:
     """Configuration of a run; the defaults are those of the program.
 
-    `parallel` and `max_workers` apply to the compilation of kernels before measuring; functions
-    under `@benchmark` ignore them.
+    Args:
+        suite: the suite that `run_suite` runs, a `BenchmarkSuite` or its name.
+        output_dir: the results directory, where reports are written, too.
+        save_raw_results: whether the samples are stored; without them a comparison has one value per case.
+        generate_reports: whether a report in each format is written after a run.
+        compare_with_baseline: whether a run is compared with the saved baseline of its machine and suite.
+        parallel: whether kernels are compiled in parallel before measuring; measurements never run in
+            parallel. Functions under `@benchmark` ignore it.
+        max_workers: number of parallel compilations; by default one per CPU.
+        timeout_seconds: limit of one replicate of a case, in seconds; by default that of the program.
+        verbose: whether there is a line of progress for each case.
     """
 
-    suite: str = "quick"
+    suite: str = BenchmarkSuite.QUICK
     output_dir: str = "benchmark_results"
     save_raw_results: bool = True
     generate_reports: bool = False
@@ -53,24 +107,63 @@ class BenchmarkRunnerConfig:
 
 
 class BenchmarkRunner:
-    """Runs suites. `run` is the last run, as the program's document."""
+    """Runs suites. `run` is the last run, as the program's document, and `path` its file.
+
+    Args:
+        config: the configuration.
+    """
 
     def __init__(self, config: BenchmarkRunnerConfig | None = None) -> None:
         self.config = config or BenchmarkRunnerConfig()
-        self.run: dict[str, Any] | None = None
+        self.run: Run | None = None
         self.path: str | None = None
         self._tell: Callable[[str], None] = lambda line: None
 
     def set_status_callback(self, callback: Callable[[str], None]) -> None:
-        """Sets a function that receives each line of progress."""
+        """Sets a function that receives each line of progress.
+
+        Args:
+            callback: takes a line of text, between samples and never during one.
+        """
         self._tell = callback
 
-    def run_suite(self, suite: str | None = None, component_ids: Sequence[str] = ()) -> dict[str, Any]:
+    def run_suite(
+        self,
+        suite: BenchmarkSuite | str | None = None,
+        component_ids: Sequence[str] | None = None,
+        profile: str | None = None,
+    ) -> Run:
         """Runs a suite, or some components or benchmarks.
 
         Args:
-            suite: the name of a suite; by default that of the configuration.
+            suite: the suite or its name; by default that of the configuration. The suite `custom` runs the
+                `[[custom]]` entries of `rusty-stack-bench.toml` with the settings of that file.
             component_ids: components or benchmarks to run instead of a suite.
+            profile: how thoroughly to measure: quick, standard or thorough; by default that of the suite.
+
+        Returns:
+            The run, as the program's document: a dictionary.
+
+        Raises:
+            TypeError: if `component_ids` is a text.
+            ValueError: if the suite or the profile is unknown, or `custom` has no file.
+            ProgramError: if the program is not found or fails.
+        """
+        if isinstance(component_ids, str):
+            raise TypeError(f"component_ids is the text {component_ids!r}; pass a list of names")
+        if profile is not None and profile not in PROFILES:
+            raise ValueError(f"unknown profile {profile!r}; use one of {', '.join(PROFILES)}")
+        chosen = BenchmarkSuite.of(self.config.suite if suite is None else suite)
+        words = list(component_ids or ()) or ["--suite", chosen.program_name]
+        words += [] if profile is None else ["--profile", profile]
+        if chosen is not BenchmarkSuite.CUSTOM or component_ids:
+            return self._measure(words)
+        if not os.path.exists(FILE_NAME):
+            raise ValueError(f"the suite custom needs [[custom]] entries in {FILE_NAME}; use run_custom_benchmarks for functions")
+        return self._measure(words, FILE_NAME)
+
+    def run_pre_installation_benchmarks(self) -> Run:
+        """Runs the suite `pre-installation`, which needs no framework.
 
         Returns:
             The run, as the program's document.
@@ -78,69 +171,72 @@ class BenchmarkRunner:
         Raises:
             ProgramError: if the program is not found or fails.
         """
-        words = list(component_ids) or ["--suite", suite or self.config.suite]
-        return self._measure(words)
+        return self.run_suite(BenchmarkSuite.PRE_INSTALLATION)
 
-    def run_pre_installation_benchmarks(self) -> dict[str, Any]:
-        """Runs the suite `pre-installation`, which needs no framework.
-
-        Returns:
-            The run, as the program's document.
-        """
-        return self.run_suite("pre-installation")
-
-    def run_component_benchmarks(self, component_ids: Sequence[str] = ()) -> dict[str, Any]:
+    def run_component_benchmarks(self, component_ids: Sequence[str] | None = None) -> Run:
         """Runs the benchmarks of frameworks, or of some components.
 
+        Args:
+            component_ids: components; by default all.
+
         Returns:
             The run, as the program's document.
-        """
-        return self.run_suite("component", component_ids)
 
-    def run_gpu_benchmarks(self) -> dict[str, Any]:
+        Raises:
+            ProgramError: if the program is not found or fails.
+        """
+        return self.run_suite(BenchmarkSuite.COMPONENT, component_ids)
+
+    def run_gpu_benchmarks(self) -> Run:
         """Runs the suite `gpu-performance`: native kernels on GPUs.
 
         Returns:
             The run, as the program's document.
-        """
-        return self.run_suite("gpu-performance")
 
-    def run_quick_benchmarks(self) -> dict[str, Any]:
+        Raises:
+            ProgramError: if the program is not found or fails.
+        """
+        return self.run_suite(BenchmarkSuite.GPU_PERFORMANCE)
+
+    def run_quick_benchmarks(self) -> Run:
         """Runs the suite `quick`.
 
         Returns:
             The run, as the program's document.
+
+        Raises:
+            ProgramError: if the program is not found or fails.
         """
-        return self.run_suite("quick")
+        return self.run_suite(BenchmarkSuite.QUICK)
 
     def run_custom_benchmarks(
-        self, benchmarks: Sequence[Benchmark | str], settings: Settings | None = None
-    ) -> list[Result] | dict[str, Any] | list[dict[str, Any]]:
+        self, benchmark_list: Sequence[Benchmark | str], settings: Settings | None = None
+    ) -> list[Result] | Run | list[Run]:
         """Measures decorated functions and stores them, or runs TOML files of commands by the program.
 
         Args:
-            benchmarks: functions decorated by `@benchmark`, or paths of TOML files.
+            benchmark_list: functions decorated by `@benchmark`, or paths of TOML files.
             settings: number of replicates and samples, and the time limit, for functions.
 
         Returns:
             The results of functions; or the run of a file, a list if there are several files.
 
         Raises:
-            ValueError: if `benchmarks` is empty, or contains both kinds.
+            ValueError: if `benchmark_list` is empty, or contains both kinds.
             TypeError: if an entry is neither a decorated function nor a path.
             ProgramError: if the program is not found or fails.
         """
-        if not benchmarks:
+        if not benchmark_list:
             raise ValueError("no benchmark to run; pass functions decorated with @benchmark, or paths of TOML files")
-        functions = [one for one in benchmarks if isinstance(one, Benchmark)]
-        if len(functions) == len(benchmarks):
+        functions = [one for one in benchmark_list if isinstance(one, Benchmark)]
+        if len(functions) == len(benchmark_list):
             return self._run_functions(functions, settings or self._settings())
         if functions:
             raise ValueError("functions and TOML files cannot be combined; pass only one kind")
-        for one in benchmarks:
+        for one in benchmark_list:
             if not isinstance(one, (str, os.PathLike)):
                 raise TypeError(f"{one!r} is neither a decorated function nor the path of a TOML file; decorate it with @benchmark")
-        runs = [self._measure(["--custom", str(named)]) for named in benchmarks]
+        runs = [self._measure(["--custom", str(named)]) for named in benchmark_list]
         return runs[0] if len(runs) == 1 else runs
 
     def _settings(self) -> Settings:
@@ -160,7 +256,7 @@ class BenchmarkRunner:
             results += measured
         self.path = store(results, self.config.output_dir, save_samples=self.config.save_raw_results)
         with open(self.path, encoding="utf-8") as file:
-            self.run = json.load(file)
+            self.run = Run(json.load(file))
         if self.config.generate_reports:
             for path in self.generate_all_reports():
                 self._tell(f"report {path}")
@@ -178,16 +274,22 @@ class BenchmarkRunner:
         taken = sum(len(one.times_ns) for one in result.samples)
         return f", {result.time_ms:.6g} ms, {taken} samples of {len(result.samples)} processes"
 
-    def compare_with_baseline(self, baseline: str) -> BenchmarkComparator:
-        """Compares the last run with the file of another run.
+    def compare_with_baseline(self, baseline: Side | None = None) -> BenchmarkComparator:
+        """Compares the last run with a baseline.
 
         Args:
-            baseline: the file of the baseline run.
+            baseline: a run: its file, its id or its dictionary; by default the saved baseline of the suite, as
+                `rusty-stack-bench baseline save` saves it.
 
         Raises:
             ProgramError: if nothing was measured yet.
+            ValueError: if there is no such baseline.
         """
-        return BenchmarkComparator(baseline, self._stored())
+        stored = self._stored()
+        # The name of a suite is that of its saved baseline.
+        saved: str = "" if self.run is None else self.run["suite"]
+        before: Side = saved if baseline is None else baseline
+        return BenchmarkComparator(before, stored, results_dir=self.config.output_dir)
 
     def generate_all_reports(self) -> list[str]:
         """Writes reports on the last run into the output directory, one per format.
@@ -202,24 +304,30 @@ class BenchmarkRunner:
         stem = os.path.join(self.config.output_dir, f"report_{os.path.basename(self._stored()).rpartition('.')[0]}")
         return [reports.write(f"{stem}.{ending}", form) for form, ending in FORMATS.items()]
 
-    def save_results(self, path: str) -> str:
+    def save_results(self, path: Path | None = None) -> str:
         """Copies the last run to a file.
+
+        Args:
+            path: the file; by default `results_<run id>.json` in the output directory.
 
         Returns:
             The path.
 
         Raises:
             ProgramError: if nothing was measured yet.
+            OSError: if the file cannot be written.
         """
-        return shutil.copyfile(self._stored(), path)
+        stored = self._stored()
+        named = path or os.path.join(self.config.output_dir, f"results_{os.path.basename(stored)}")
+        return shutil.copyfile(stored, str(named))
 
     def _stored(self) -> str:
         if self.path is None:
             raise ProgramError("nothing was measured yet; call one of the run_… functions first")
         return self.path
 
-    def _measure(self, words: list[str]) -> dict[str, Any]:
-        program = os.environ.get(VARIABLE) or shutil.which("rusty-stack-bench")
+    def _measure(self, words: list[str], config: str | None = None) -> Run:
+        program = find_program()
         if program is None:
             cure = f"install it with `cargo install --path .` from its repository, or set {VARIABLE} to its path"
             raise ProgramError(f"the program rusty-stack-bench is not on PATH; {cure}")
@@ -227,21 +335,21 @@ class BenchmarkRunner:
             settings, named = os.path.join(directory, "settings.toml"), os.path.join(directory, "id")
             with open(settings, "w", encoding="utf-8") as file:
                 file.write(self.config.toml())
-            command = [program, "run", *words, "--json", "--config", settings, "--id-file", named]
+            command = [program, "run", *words, "--json", "--config", config or settings, "--id-file", named]
             command += ["--results-dir", self.config.output_dir]
             if self.config.timeout_seconds is not None:
                 command += ["--timeout", str(self.config.timeout_seconds)]
-            code, document, said = self._ask(command)
+            code, document, errors = self._ask(command)
             # Exit code 1: a case failed. 5: no case could run here. The document contains both.
             if code not in (0, 1, 5) or not document:
-                raise ProgramError(f"`{' '.join(command[1:])}` exited with code {code}: {said.strip()[-500:]}")
+                raise ProgramError(f"`{' '.join(command[1:])}` exited with code {code}: {errors.strip()[-500:]}")
             with open(named, encoding="utf-8") as file:
                 self.path = os.path.join(self.config.output_dir, "runs", f"{file.read().strip()}.json")
-        self.run = run = json.loads(document)
+        self.run = run = Run(json.loads(document))
         return run
 
     def _ask(self, command: list[str]) -> tuple[int, str, str]:
-        said: list[str] = []
+        errors: list[str] = []
         # The document may exceed a pipe's buffer while progress is read line by line, so it goes to a file.
         with tempfile.TemporaryFile("w+", encoding="utf-8") as document:
             try:
@@ -251,7 +359,7 @@ class BenchmarkRunner:
             with process:
                 assert process.stderr is not None, "it is a pipe"
                 for line in process.stderr:
-                    said.append(line)
+                    errors.append(line)
                     self._tell(line.rstrip())
             document.seek(0)
-            return process.returncode, document.read(), "".join(said)
+            return process.returncode, document.read(), "".join(errors)

@@ -1,9 +1,13 @@
 """vLLM: throughput and latency of generation, and of requests at a given rate."""
 
+from __future__ import annotations
+
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from .measuring import Settings, benchmark
+from .cases import PUBLISHED
+from .measuring import Default, Settings, benchmark, one_of, settings_of
 from .results import GenerationResult
 
 DEFAULT = Settings()
@@ -29,7 +33,9 @@ def benchmark_generation(
         One result per case; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if `more` names an axis that the workload does not have.
+        ValueError: if a value is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
     """
     return benchmark(GenerationResult, "vllm/generation", device, settings, num_prompts=num_prompts, model=[model], **more)
 
@@ -54,6 +60,146 @@ def benchmark_serving(
         One result per case; a case that cannot run has the reason.
 
     Raises:
-        ValueError: if `more` names an axis that the workload does not have.
+        TypeError: if `more` names an axis that the workload does not have.
+        ValueError: if a value is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
     """
     return benchmark(GenerationResult, "vllm/serve", device, settings, request_rate=request_rates, model=[model], **more)
+
+
+def _model(model_name: str) -> dict[str, Any]:
+    """Returns the axes of a model: its directory, or its shape if the weights are random."""
+    shape = PUBLISHED.get(model_name, model_name)
+    return {"model_shape": shape} if shape in PUBLISHED.values() else {"model": [model_name]}
+
+
+def benchmark_vllm_throughput(
+    model_name: str,
+    batch_sizes: Any = None,
+    num_prompts: Any = None,
+    max_tokens: Any = 256,
+    num_warmup: int = Default(3),
+    num_runs: int = Default(5),
+    *,
+    device: str = "auto",
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+    **more: Any,
+) -> list[GenerationResult]:
+    """Benchmarks generation for prompts that are sent at the same time.
+
+    Args:
+        model_name: a directory with `config.json` and weights, `random` for a small model with random weights, or
+            `llama-2-7b`, `llama-3-8b` or their names on huggingface.co for their shapes with random weights.
+        batch_sizes: prompts sent together; by default 8.
+        num_prompts: another name of `batch_sizes`.
+        max_tokens: tokens generated for each prompt.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes, each of which starts an engine.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+        more: values of `execution`, `prefix_cache` and other axes of docs/methods/vllm.md.
+
+    Returns:
+        One result per case, in tokens and requests per second; a case that cannot run has the reason.
+
+    Raises:
+        TypeError: if a parameter is given under two names, or `more` names another axis.
+        ValueError: if a value is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
+    """
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    counts = one_of(batch_sizes=batch_sizes, num_prompts=num_prompts)
+    axes = {"num_prompts": counts, "output_length": max_tokens, **_model(model_name), **more}
+    return benchmark(GenerationResult, "vllm/generation", device, taken, **axes)
+
+
+def benchmark_vllm_latency(
+    model_name: str,
+    batch_sizes: Any = None,
+    prompt_lengths: Any = None,
+    output_lengths: Any = None,
+    num_warmup: int = Default(10),
+    num_runs: int = Default(100),
+    *,
+    device: str = "auto",
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+    **more: Any,
+) -> list[GenerationResult]:
+    """Benchmarks the times of the first token, of each later one, and of whole requests.
+
+    Args:
+        model_name: a directory with `config.json` and weights, `random` for a small model with random weights, or
+            `llama-2-7b`, `llama-3-8b` or their names on huggingface.co for their shapes with random weights.
+        batch_sizes: prompts sent together; by default 1.
+        prompt_lengths: tokens of a prompt; by default 128.
+        output_lengths: tokens generated for each prompt; by default 32.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes, each of which starts an engine.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+        more: values of `execution`, `prefix_cache` and other axes of docs/methods/vllm.md.
+
+    Returns:
+        One result per case, in ms; a case that cannot run has the reason.
+
+    Raises:
+        TypeError: if a parameter is given under two names, or `more` names another axis.
+        ValueError: if a value is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
+    """
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    axes = {
+        "num_prompts": 1 if batch_sizes is None else batch_sizes,
+        "prompt_length": prompt_lengths,
+        "output_length": output_lengths,
+        **_model(model_name),
+        **more,
+    }
+    return benchmark(GenerationResult, "vllm/generation", device, taken, **axes)
+
+
+def benchmark_vllm_batching(
+    model_name: str,
+    batch_sizes: Any = None,
+    num_requests: Any = None,
+    max_tokens: Any = 128,
+    num_warmup: int = Default(3),
+    num_runs: int = Default(5),
+    *,
+    device: str = "auto",
+    settings: Settings | None = None,
+    warmup_runs: int | None = None,
+    **more: Any,
+) -> list[GenerationResult]:
+    """Benchmarks requests that are sent at once and that the engine batches continuously.
+
+    Args:
+        model_name: a directory with `config.json` and weights, `random` for a small model with random weights, or
+            `llama-2-7b`, `llama-3-8b` or their names on huggingface.co for their shapes with random weights.
+        batch_sizes: requests sent at once; by default 8.
+        num_requests: another name of `batch_sizes`.
+        max_tokens: tokens generated for each request.
+        num_warmup: iterations per process before the first sample.
+        num_runs: samples of a case, in all processes, each of which starts an engine.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: another name of `num_warmup`.
+        more: values of `execution`, `prefix_cache` and other axes of docs/methods/vllm.md.
+
+    Returns:
+        One result per case, in tokens per second and ms; a case that cannot run has the reason.
+
+    Raises:
+        TypeError: if a parameter is given under two names, or `more` names another axis.
+        ValueError: if a value is invalid; the message names valid ones.
+        RuntimeError: if there is no device of this index.
+    """
+    taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
+    counts = one_of(batch_sizes=batch_sizes, num_requests=num_requests)
+    axes = {"request_rate": 0, "num_requests": counts, "output_length": max_tokens, **_model(model_name), **more}
+    found = benchmark(GenerationResult, "vllm/serve", device, taken, **axes)
+    return [dataclasses.replace(result, batch_size=result.num_requests) for result in found]

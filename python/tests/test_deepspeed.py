@@ -86,3 +86,12 @@ def test_collectives_are_told_from_the_rest():
     assert deepspeed.spoken_us(named, True) == 6.0
     named[0].name, named[1].name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclAllReduce"
     assert deepspeed.spoken_us(named, False) == 5.0
+
+
+def test_the_speedup_is_over_one_rank_with_the_threads_of_each():
+    with mock.patch.object(deepspeed, "Ranks") as ranks:
+        ranks.return_value.ask.return_value = [{"total": 3e6}]
+        found = deepspeed._scaled(case(), 2, 2e6)
+    assert found == {"speedup": 1.5, "efficiency": 0.75}
+    assert ranks.call_args.args[0].params["num_ranks"] == "1"
+    assert ranks.call_args.kwargs == {"thread_shares": 2}

@@ -9,10 +9,10 @@ from unittest import mock
 import pytest
 
 import rusty_stack_bench
-from rusty_stack_bench import Outcome
+from rusty_stack_bench import Outcome, Reason
 from rusty_stack_bench.cases import AXES, every
 from rusty_stack_bench.measuring import Settings, measure
-from rusty_stack_bench.results import InferenceResult, MatmulResult, Result
+from rusty_stack_bench.results import InferenceResult, MatmulResult, Result, typed
 
 FEW = Settings(replicates=2, runs=3, timeout=30)
 # Values of parameters without a default.
@@ -25,6 +25,8 @@ NEEDED = {
     "kernels": ["softmax"],
     "targets": ["gfx942"],
     "request_rates": [1.0],
+    "model_name": "random",
+    "size": 8,
 }
 
 
@@ -42,17 +44,33 @@ def test_every_combination_is_a_case():
     assert found[1].id.endswith("/64/causal=yes")
 
 
+def skipped(kind, case):
+    """Returns the result of a case that was not measured."""
+    parameters = {"workload": case.workload, **case.params}
+    reason = Reason("case", "it is a test", "do not measure")
+    return typed(kind, Result(case.id, Outcome.SKIPPED, reason, None, parameters, [], {}, "2026-01-01T00:00:00Z"))
+
+
 def test_every_workload_has_its_function():
-    seen = set()
+    seen, cases = set(), []
+
+    def collect(kind, planned, settings):
+        cases.extend(planned)
+        return [skipped(kind, case) for case in planned]
+
     modules = {component.replace("-", "_") for component, _ in AXES}
-    with mock.patch("rusty_stack_bench.measuring.measure", lambda kind, cases, settings: cases):
+    measured = mock.patch("rusty_stack_bench.measuring.measure", collect)
+    with measured, mock.patch("rusty_stack_bench.measuring.require_torch"):
         for module in modules:
             functions = inspect.getmembers(importlib.import_module(f"rusty_stack_bench.{module}"), inspect.isfunction)
             for name, function in functions:
                 if name.startswith("benchmark_"):
                     parameters = inspect.signature(function).parameters
                     given = {needed: NEEDED[needed] for needed in parameters if needed in NEEDED}
-                    cases = function(**given, **({"device": "cpu:0"} if "device" in parameters else {}))
+                    if name == "benchmark_memory_transfer":
+                        given["sizes"] = "1MiB"
+                    cases.clear()
+                    function(**given, **({"device": "cpu:0"} if "device" in parameters else {}))
                     assert cases, name
                     assert {(case.component.replace("-", "_"), case.device) for case in cases} == {(module, "cpu:0")}
                     seen |= {(case.component, case.workload) for case in cases}

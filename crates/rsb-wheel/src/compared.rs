@@ -1,8 +1,6 @@
-//! Comparison of two sides metric by metric, and formatting of the verdict.
+//! Comparison of two sides metric by metric.
 
 use rsb_model::{Better, Field, Run, Unit};
-use rsb_report::comparison::Detail;
-use rsb_report::{GateFormat, Style};
 use rsb_store::Store;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -81,14 +79,6 @@ pub(crate) fn document(answer: &GateAnswer) -> Result<String, KeepError> {
     let result =
         rsb_stats::with_statistics(answer.result.clone(), &answer.baseline, &answer.current);
     text(&json!({ "comparison": result, "metrics": rows, "speedup": overall_speedup(&rows) }))
-}
-
-/// Formats the comparison in one of the gate's formats.
-pub(crate) fn format_comparison(answer: &GateAnswer, format: &str) -> Result<String, KeepError> {
-    let format: GateFormat =
-        format.parse().map_err(|error| KeepError::Unknown(format!("{error}")))?;
-    let written = rsb_report::gate::write(&answer.result, format, Style::PLAIN, Detail::Full);
-    written.map_err(|error| KeepError::Unknown(error.to_string()))
 }
 
 /// Stores the comparison next to the results, and returns the path of its file.

@@ -17,6 +17,8 @@ use rsb_store::{Store, StoreError};
 pub(crate) enum KeepError {
     /// The records are not in the package's format.
     Records(serde_json::Error),
+    /// A comparison is not in the format of schemas/comparison-result.schema.json.
+    Comparison(serde_json::Error),
     /// The directory cannot be written.
     Store(StoreError),
     /// The engine rejected the request.
@@ -33,9 +35,12 @@ impl std::fmt::Display for KeepError {
             Self::Records(error) => {
                 write!(f, "invalid results: {error}; pass the results that a benchmark returned")
             }
+            Self::Comparison(error) => {
+                write!(f, "invalid comparison: {error}; pass what a comparator returned")
+            }
             Self::Store(error) => write!(f, "{error}"),
             Self::Engine(error) => write!(f, "{:#}", error.error),
-            Self::Unknown(said) => write!(f, "{said}"),
+            Self::Unknown(message) => write!(f, "{message}"),
             Self::NoFile => write!(f, "one side has no file; pass the path that `store` returned"),
         }
     }
@@ -64,11 +69,11 @@ pub(crate) fn store(
         .filter_map(BenchmarkResult::fields)
         .flat_map(|fields| fields.iter().map(|(name, _)| name));
     if let Some(name) = fields.into_iter().find(|name| Field::find(name).is_none()) {
-        let said = format!(
+        let message = format!(
             "`{name}` is not a field of a result; use one of docs/glossary.md, such as \
              throughput_gb_s"
         );
-        return Err(KeepError::Unknown(said));
+        return Err(KeepError::Unknown(message));
     }
     rsb_probe::choose_python(program);
     let store = Store::open_for_writing(Path::new(kept.directory)).map_err(KeepError::Store)?;

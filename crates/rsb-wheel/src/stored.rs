@@ -1,17 +1,16 @@
-//! Stored runs: reading, listing, exporting, reporting, trends, and pruning.
+//! Stored runs and comparisons: storing, reading, listing, exporting, and pruning.
 
 use std::path::Path;
 
-use rsb_model::{Run, Timestamp};
-use rsb_report::{ItemWriter, PageLook, Report, Style};
-use rsb_stats::SeriesInput;
-use rsb_store::{Baselines, PruneRule, SeriesFilter, Store, export};
+use rsb_model::{ComparisonResult, Run, Timestamp};
+use rsb_report::ItemWriter;
+use rsb_store::{Baselines, PruneRule, Store, export};
 use serde_json::json;
 
-use crate::keep::{GateRequest, KeepError, judge_files, text};
+use crate::keep::{KeepError, text};
 
 /// Opens the store of an existing directory; a misspelled one must not look empty.
-fn open(results_dir: &str) -> Result<Store, KeepError> {
+pub(crate) fn open(results_dir: &str) -> Result<Store, KeepError> {
     let path = Path::new(results_dir);
     if !path.exists() {
         return Err(KeepError::Unknown(format!(
@@ -22,7 +21,8 @@ fn open(results_dir: &str) -> Result<Store, KeepError> {
     Store::open_existing(path).map_err(KeepError::Store)
 }
 
-fn unwritten(error: impl std::fmt::Display) -> KeepError {
+/// Converts an error of writing a document.
+pub(crate) fn unwritten(error: impl std::fmt::Display) -> KeepError {
     KeepError::Unknown(error.to_string())
 }
 
@@ -50,10 +50,54 @@ pub(crate) fn runs(results_dir: &str) -> Result<String, KeepError> {
     text(&rows.collect::<Vec<_>>())
 }
 
-/// Exports every stored result as `csv` or `json`, in the format of the subcommand `export`.
-pub(crate) fn export_results(results_dir: &str, format: &str) -> Result<String, KeepError> {
+/// Stores the run in the JSON text `run`, replacing a stored run with the same ID, and returns the
+/// path of its file.
+pub(crate) fn save_run(run: &str, results_dir: &str) -> Result<String, KeepError> {
+    let mut run: Run = serde_json::from_str(run).map_err(KeepError::Records)?;
+    let store = Store::open_for_writing(Path::new(results_dir)).map_err(KeepError::Store)?;
+    if store.run(&run.run_id.0).is_err() {
+        // Its position in the directory that it was measured into means nothing here.
+        run.sequence = None;
+    }
+    let path = store.rewrite(&run).map_err(KeepError::Store)?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+/// Stores the comparison in the JSON text `comparison`, and returns the path of its file.
+pub(crate) fn save_comparison(comparison: &str, results_dir: &str) -> Result<String, KeepError> {
+    let comparison: ComparisonResult =
+        serde_json::from_str(comparison).map_err(KeepError::Comparison)?;
+    let store = Store::open_for_writing(Path::new(results_dir)).map_err(KeepError::Store)?;
+    let path = store.save_comparison(&comparison).map_err(KeepError::Store)?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+/// Returns the stored comparisons as JSON, newest first.
+pub(crate) fn comparisons(results_dir: &str) -> Result<String, KeepError> {
     let store = open(results_dir)?;
-    let runs = store.runs().map_err(KeepError::Store)?;
+    let mut found = Vec::new();
+    for row in store.comparisons().map_err(KeepError::Store)? {
+        found.extend(store.comparison(&row.comparison_id).map_err(KeepError::Store)?);
+    }
+    text(&found)
+}
+
+/// Exports the results of the runs `run_ids`, or of all, as `csv` or `json`, in the format of the
+/// subcommand `export`.
+pub(crate) fn export_results(
+    results_dir: &str,
+    format: &str,
+    run_ids: Option<&[String]>,
+) -> Result<String, KeepError> {
+    let store = open(results_dir)?;
+    let mut runs = store.runs().map_err(KeepError::Store)?;
+    if let Some(run_ids) = run_ids {
+        let mut chosen = Vec::new();
+        for id in run_ids {
+            chosen.push(store.run(id).map_err(KeepError::Store)?.run_id);
+        }
+        runs.retain(|run| chosen.contains(&run.run_id));
+    }
     match format {
         "csv" => {
             let mut out = export::csv_header().map_err(unwritten)?;
@@ -97,58 +141,4 @@ pub(crate) fn prune(
         .delete(&plan.deleted, |run| deleted.push(run.run_id.0.clone()))
         .map_err(KeepError::Store)?;
     Ok(deleted)
-}
-
-/// Returns a report on the run in the file `current`, compared with that in `baseline`, if any.
-pub(crate) fn report(
-    current: &str,
-    baseline: Option<&str>,
-    format: &str,
-) -> Result<String, KeepError> {
-    let run: Run = rsb_store::read_run(Path::new(current)).map_err(unwritten)?;
-    let compared = match baseline {
-        None => None,
-        Some(baseline) => Some(judge_files(GateRequest {
-            baseline: vec![baseline.to_owned()],
-            current: vec![current.to_owned()],
-            threshold_percent: None,
-            policy: None,
-        })?),
-    };
-    let mut report = Report::new(&run);
-    if let Some(compared) = &compared {
-        report = report.with_comparison(&compared.result);
-    }
-    match format {
-        "markdown" => Ok(rsb_report::report::markdown(&report, &[])),
-        "html" => Ok(rsb_report::html::page(&report, &PageLook::default())),
-        "text" => Ok(rsb_report::report::text(&report, Style::PLAIN)),
-        "csv" => rsb_report::report::csv(&report).map_err(unwritten),
-        "json" => rsb_report::report::json(&report).map_err(unwritten),
-        other => Err(KeepError::Unknown(format!(
-            "`{other}` is not a report format; use markdown, html, text, csv or json"
-        ))),
-    }
-}
-
-/// Returns the trends of `metric` as JSON, for stored cases whose ID contains `case`.
-pub(crate) fn trends(
-    results_dir: &str,
-    metric: &str,
-    case: Option<&str>,
-) -> Result<String, KeepError> {
-    let filter = SeriesFilter {
-        cases: case.map(|case| format!("*{case}*")),
-        metric: Some(metric.to_owned()),
-        ..SeriesFilter::default()
-    };
-    let series = open(results_dir)?.series(&filter).map_err(KeepError::Store)?;
-    let input = series.into_iter().map(|series| SeriesInput {
-        points: series.points.iter().map(|point| (point.timestamp, point.value)).collect(),
-        id: series.id,
-        metric: series.metric,
-        unit: series.unit,
-        better: series.better,
-    });
-    text(&rsb_stats::trend(&input.collect::<Vec<_>>()))
 }

@@ -465,9 +465,11 @@ def tensor_parallel(case: Case) -> Work:
 
 
 def _scaled(case: Case, ranks: int, time_ns: float) -> dict[str, Any]:
+    """Returns the speedup over one rank that has the resources of each rank: one GPU, or its share of the CPU's threads."""
     alone = time_ns
     if ranks > 1:
-        single = Ranks(Case(case.component, case.workload, case.device, case.params | {"num_ranks": "1"}), Trainer)
+        one = Case(case.component, case.workload, case.device, case.params | {"num_ranks": "1"})
+        single = Ranks(one, Trainer, thread_shares=ranks)
         single.ask("run", 2)
         alone = min(single.ask("run", 1)[0]["total"] for _ in range(10))
         single.close()

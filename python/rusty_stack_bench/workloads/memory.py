@@ -83,17 +83,17 @@ class HostAllocator:
 
 def handed_out() -> int | None:
     """Returns the bytes allocated from the C library; None if it does not report them."""
-    told = _allocator()
-    return told and told.uordblks + told.hblkhd
+    heap = _allocator()
+    return heap and heap.uordblks + heap.hblkhd
 
 
 def heap_unused_percent() -> dict[str, Any]:
     """Returns the share of the C library's heap that is not in use; empty if it is not reported."""
-    told = _allocator()
-    if told is None:
+    heap = _allocator()
+    if heap is None:
         return {}
-    held = told.arena + told.hblkhd
-    return {"memory_fragmentation_percent": 100.0 * told.fordblks / held} if held else {}
+    held = heap.arena + heap.hblkhd
+    return {"memory_fragmentation_percent": 100.0 * heap.fordblks / held} if held else {}
 
 
 class _MallInfo(ctypes.Structure):

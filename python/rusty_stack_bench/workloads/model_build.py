@@ -121,11 +121,11 @@ def counted(torch: Any, definition: dict[str, Any]) -> int:
     For a directory the model is also counted by its configuration: weights that its files lack are
     created on loading.
     """
-    told = definition.get("parameters", 0)
+    recorded = definition.get("parameters", 0)
     if "path" in definition:
-        return max(told, _in_directory(torch, definition))
-    if told:
-        return told
+        return max(recorded, _in_directory(torch, definition))
+    if recorded:
+        return recorded
     with torch.device("meta"):
         return sum(count(build(one)) for one in (definition, *definition.get("parts", {}).values()))
 

@@ -104,13 +104,13 @@ class OpenVino:
 def hints(case: Case, torch: Any) -> dict[str, Any]:
     """Returns settings of OpenVINO: the threads of PyTorch, and the requested precision."""
     wanted, hint = case.text("dtype"), case.params.get("performance_hint", "latency")
-    said = {
+    settings = {
         "INFERENCE_PRECISION_HINT": "f32" if wanted == "i8" else wanted,
         "INFERENCE_NUM_THREADS": torch.get_num_threads(),
         "PERFORMANCE_HINT": hint.upper(),
     }
     # When tuned for throughput, it chooses the number of concurrent passes itself.
-    return said if hint == "throughput" else said | {"NUM_STREAMS": int(case.params.get("concurrency", "1"))}
+    return settings if hint == "throughput" else settings | {"NUM_STREAMS": int(case.params.get("concurrency", "1"))}
 
 
 def _at_a_time(case: Case, compiled: Any) -> int:
@@ -155,8 +155,8 @@ def _check_precision(compiled: Any, wanted: str) -> None:
 
 def _precision(node: Any) -> str:
     """Returns the precision of a layer of a compiled graph."""
-    said = node.get_rt_info()
-    return said["runtimePrecision"].astype(str) if "runtimePrecision" in said else ""
+    info = node.get_rt_info()
+    return info["runtimePrecision"].astype(str) if "runtimePrecision" in info else ""
 
 
 def _metrics(compiled: Any, graph: Any, request: Any) -> dict[str, Any]:

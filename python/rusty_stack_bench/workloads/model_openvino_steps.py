@@ -67,8 +67,8 @@ def _tried(case: Case, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except (package("openvino").frontend.OpConversionFailure, RuntimeError, TypeError, ValueError) as error:
-        said = str(error).strip().splitlines() or [type(error).__name__]
-        why = f"a step with its cache cannot be converted to a graph: {said[0]}"
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        why = f"a step with its cache cannot be converted to a graph: {lines[0]}"
         raise Skip(f"tokens of {case.text('model')} with OpenVINO", why, CURE, UNSUPPORTED_OPERATOR) from error
 
 

@@ -97,10 +97,10 @@ def refusal(model: str, nodes: list[dict[str, str]]) -> Skip:
     alike: dict[tuple[str, str], list[str]] = {}
     for node in nodes:
         alike.setdefault((node["op_type"], node["why"].replace(node["name"], "it")), []).append(node["name"])
-    said = "; ".join(f"{kind} {', '.join(names)}: {reason}" for (kind, reason), names in alike.items())
+    reasons = "; ".join(f"{kind} {', '.join(names)}: {reason}" for (kind, reason), names in alike.items())
     why = "QNN supports none of its nodes"
     if nodes:
-        why = f"QNN does not support {len(nodes)} of its nodes, which would run on the CPU: {said}"
+        why = f"QNN does not support {len(nodes)} of its nodes, which would run on the CPU: {reasons}"
     return Skip(f"{model} with QNN", why, "choose another model, or --backend openvino", UNSUPPORTED_OPERATOR)
 
 

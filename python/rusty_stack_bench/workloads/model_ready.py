@@ -113,8 +113,8 @@ def to_onnx(torch: Any, module: Any, subject: Subject, tensors: Any, path: str) 
 
 def unexported(error: Exception) -> Skip:
     """Returns the reason why a model cannot be exported to ONNX: the first line of the underlying error."""
-    said = str(error.__cause__ or error).strip().splitlines() or [type(error).__name__]
-    why = f"PyTorch's exporter does not support an operation: {said[0]}"
+    lines = str(error.__cause__ or error).strip().splitlines() or [type(error).__name__]
+    why = f"PyTorch's exporter does not support an operation: {lines[0]}"
     return Skip("ONNX graph", why, "choose --backend cpu for PyTorch, or openvino, which needs ONNX only for i8", UNSUPPORTED_OPERATOR)
 
 

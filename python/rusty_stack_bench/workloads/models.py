@@ -71,14 +71,14 @@ def _as_type(torch: Any, module: Any, tensors: Any, dtype: Any) -> tuple[Any, ..
     return tuple(one.to(dtype) if one.is_floating_point() else one for one in tensors)
 
 
-def _in_type(torch: Any, said: Any, dtype: Any, device: Any = "cpu") -> Any:
+def _in_type(torch: Any, value: Any, dtype: Any, device: Any = "cpu") -> Any:
     """Converts the tensors in a nested structure to `dtype` on `device`."""
-    if isinstance(said, dict):
-        values = cast("dict[str, Any]", said)
+    if isinstance(value, dict):
+        values = cast("dict[str, Any]", value)
         return {name: _in_type(torch, value, dtype, device) for name, value in values.items()}
-    if not torch.is_tensor(said):
-        return said
-    return said.to(device, dtype) if said.is_floating_point() else said.to(device)
+    if not torch.is_tensor(value):
+        return value
+    return value.to(device, dtype) if value.is_floating_point() else value.to(device)
 
 
 def _reference(torch: Any, subject: Subject, module: Any, tensors: Any, dtype: str) -> Any:
@@ -240,17 +240,17 @@ def _writer(torch: Any, subject: Subject, given: dict[str, Any]) -> Callable[[in
     config = package("transformers").GenerationConfig
 
     def write(count: int) -> Any:
-        says = config(
+        settings = config(
             max_new_tokens=count, min_new_tokens=count, do_sample=False, num_beams=1, pad_token_id=0, bos_token_id=0,
             decoder_start_token_id=start, eos_token_id=None, use_cache=True,
         )
         with torch.no_grad():
             if subject.family != "rag":
                 mask = {"attention_mask": torch.ones_like(texts["input_ids"])} if "input_ids" in texts else {}
-                return model.generate(**texts, **mask, generation_config=says)
+                return model.generate(**texts, **mask, generation_config=settings)
             read = retrieved(model, subject.config.n_docs, **given)
             del read["use_cache"], read["decoder_input_ids"]
-            return model.generate(**read, n_docs=subject.config.n_docs, generation_config=says)
+            return model.generate(**read, n_docs=subject.config.n_docs, generation_config=settings)
 
     return write
 

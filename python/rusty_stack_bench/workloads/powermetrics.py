@@ -42,10 +42,10 @@ def watched(run: Callable[[], object], command: list[str] | None = None) -> dict
         finally:
             process.kill()
         assert process.stdout is not None, "it is a pipe"
-        said = process.stdout.read()
-    found = parsed(said)
+        output = process.stdout.read()
+    found = parsed(output)
     if found:
         return found
-    last = (said.strip().splitlines() or [f"status {process.returncode}"])[-1][:200]
+    last = (output.strip().splitlines() or [f"status {process.returncode}"])[-1][:200]
     return {"counters_note": f"powermetrics reported no values ({last}); run it as root, or allow it in sudoers"}
 

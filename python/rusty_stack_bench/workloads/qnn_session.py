@@ -88,7 +88,7 @@ def opened(path: str, entries: dict[str, Any], level: int = 3, **provider: Any) 
     options.log_severity_level = level
     for name, value in {"session.record_ep_graph_assignment_info": "1", **entries}.items():
         options.add_session_config_entry(name, value)
-    said = {
+    settings = {
         "backend_path": onnxruntime_qnn.get_qnn_htp_path(),
         "htp_arch": ARCHITECTURE,
         "soc_model": CHIP,
@@ -97,7 +97,7 @@ def opened(path: str, entries: dict[str, Any], level: int = 3, **provider: Any) 
     devices = [device for device in onnxruntime.get_ep_devices() if device.ep_name == PROVIDER]
     if not devices:
         raise RuntimeError("onnxruntime lists no QNN device")
-    options.add_provider_for_devices(devices[:1], said | provider)
+    options.add_provider_for_devices(devices[:1], settings | provider)
     return onnxruntime.InferenceSession(path, options)
 
 
@@ -115,16 +115,16 @@ def assigned(session: Any) -> tuple[int, list[dict[str, str]]]:
 
 def reasons(path: str, nodes: list[dict[str, str]]) -> list[dict[str, str]]:
     """Returns the nodes with QNN's messages, which it only prints in verbose mode to standard error."""
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         kept = os.dup(2)
-        os.dup2(said.fileno(), 2)
+        os.dup2(output.fileno(), 2)
         try:
             opened(path, {}, level=0)
         finally:
             os.dup2(kept, 2)
             os.close(kept)
-        said.seek(0)
-        lines = said.read().decode("utf-8", "replace").splitlines()
+        output.seek(0)
+        lines = output.read().decode("utf-8", "replace").splitlines()
     return [node | {"why": why(lines, node)} for node in nodes]
 
 

@@ -17,18 +17,24 @@ START_SECONDS = 240
 
 
 class Ranks:
-    """One process per rank of a case. In each, `role(case, rank)` returns a function that answers requests."""
+    """One process per rank of a case. In each, `role(case, rank)` returns a function that answers requests.
 
-    def __init__(self, case: Case, role: Callable[[Case, int], Callable[..., Any]]) -> None:
+    Each rank gets 1/`thread_shares` of the CPU's threads; by default, the ranks share all of them.
+    """
+
+    def __init__(
+        self, case: Case, role: Callable[[Case, int], Callable[..., Any]], thread_shares: int | None = None
+    ) -> None:
         context = multiprocessing.get_context("spawn")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.pipes: list[Connection] = []
         self._processes: list[SpawnProcess] = []
+        threads = max(1, (os.cpu_count() or 1) // (thread_shares or case.count("num_ranks")))
         for rank in range(case.count("num_ranks")):
             ours, theirs = context.Pipe()
-            process = context.Process(target=_rank, args=(role, case, rank, port, theirs), daemon=True)
+            process = context.Process(target=_rank, args=(role, case, rank, port, threads, theirs), daemon=True)
             process.start()
             theirs.close()
             self.pipes.append(ours)
@@ -66,7 +72,9 @@ class Ranks:
         return answer
 
 
-def _rank(role: Callable[[Case, int], Callable[..., Any]], case: Case, rank: int, port: int, pipe: Connection) -> None:
+def _rank(
+    role: Callable[[Case, int], Callable[..., Any]], case: Case, rank: int, port: int, threads: int, pipe: Connection
+) -> None:
     """Runs a rank: prepares, then answers until the connection is closed."""
     try:
         # The rank must end with its parent, however that ends.
@@ -79,7 +87,7 @@ def _rank(role: Callable[[Case, int], Callable[..., Any]], case: Case, rank: int
         os.environ |= {"WORLD_SIZE": str(ranks), "LOCAL_SIZE": str(ranks)}
         import torch
 
-        torch.set_num_threads(max(1, (os.cpu_count() or 1) // ranks))
+        torch.set_num_threads(threads)
         answer = role(case, rank)
         while True:
             question = pipe.recv()

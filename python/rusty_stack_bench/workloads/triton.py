@@ -125,9 +125,9 @@ def _by_ptxas(ptx: str) -> dict[str, Any]:
     """
     directory = os.path.join(os.path.dirname(package("triton").__file__), "backends", "nvidia", "bin")
     for name in ("ptxas-blackwell", "ptxas"):
-        said = _assembled(os.path.join(directory, name), ptx)
-        if said is not None:
-            registers, spills = re.search(r"Used (\d+) registers", said), re.search(r"(\d+) bytes spill stores", said)
+        output = _assembled(os.path.join(directory, name), ptx)
+        if output is not None:
+            registers, spills = re.search(r"Used (\d+) registers", output), re.search(r"(\d+) bytes spill stores", output)
             found = {"registers": int(registers.group(1))} if registers else {}
             return found | ({"spills": int(spills.group(1)) // 4} if spills else {})
     return {}  # Unknown, not zero.

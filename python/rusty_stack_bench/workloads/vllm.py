@@ -112,15 +112,15 @@ def shape_of(case: Case) -> str:
     Raises:
         Skip: if the case combines these with a fixed shape.
     """
-    asked = case.params.get("model_shape", SMALL)
+    shape = case.params.get("model_shape", SMALL)
     width, layers = (int(case.params.get(name, default)) for name, default in (("width", WIDTH), ("num_layers", LAYERS)))
     is_changed = (width, layers) != (WIDTH, LAYERS)
-    if asked == "auto":
+    if shape == "auto":
         return SMALL if case.on_cpu or is_changed else shape_for(_memory_bytes(case))
-    if asked != SMALL and is_changed:
+    if shape != SMALL and is_changed:
         cure = "omit width and num_layers, or choose model_shape=small"
-        raise Skip(f"model_shape={asked}", "its width and layers are fixed", cure)
-    return asked
+        raise Skip(f"model_shape={shape}", "its width and layers are fixed", cure)
+    return shape
 
 
 def _memory_bytes(case: Case) -> int:
@@ -210,9 +210,9 @@ def _described(directory: str) -> dict[str, Any]:
 
 
 def _fits(case: Case, most: int) -> None:
-    length, asked = case.count("prompt_length"), case.count("output_length")
-    if length + asked > most:
-        raise Skip("vLLM", f"{length} + {asked} tokens exceed the model's limit of {most}", "choose shorter lengths")
+    length, generated = case.count("prompt_length"), case.count("output_length")
+    if length + generated > most:
+        raise Skip("vLLM", f"{length} + {generated} tokens exceed the model's limit of {most}", "choose shorter lengths")
 
 
 def _positions(case: Case) -> int:
@@ -305,7 +305,7 @@ class Batches(Work):
 
 def generation(case: Case) -> Work:
     """Prepares batches of prompts with a fixed number of generated tokens; the first is discarded."""
-    count, asked, shared = case.count("num_prompts"), case.count("output_length"), _shared(case)
+    count, length, shared = case.count("num_prompts"), case.count("output_length"), _shared(case)
     _fits(case, _positions(case))
     peak = _peak(case)
     engine, settings, model = offline_engine(case)
@@ -320,29 +320,29 @@ def generation(case: Case) -> Work:
         return state["made"]
 
     before()
-    lengths = {len(one.outputs[0].token_ids) for one in generate(asked)}
-    if lengths != {asked}:
-        raise Failure("vLLM", f"it generated {sorted(lengths)} tokens, but {asked} were requested", "report it to vLLM")
+    lengths = {len(one.outputs[0].token_ids) for one in generate(length)}
+    if lengths != {length}:
+        raise Failure("vLLM", f"it generated {sorted(lengths)} tokens, but {length} were requested", "report it to vLLM")
 
     def fields(time_ns: float) -> dict[str, Any]:
         # Computed from the samples, before more batches are measured.
         times = [milliseconds(one) for one in work.times] or [milliseconds(time_ns)]
         hits = _hits((one.num_cached_tokens, len(one.prompt_token_ids)) for one in state["made"])
         first = Work(lambda: generate(1), lambda _: {}, before)
-        whole = Work(lambda: generate(asked), lambda _: {}, before)
-        return _common(case, settings, model, peak) | token_times(first, whole, asked, time_ns) | hits | {
+        whole = Work(lambda: generate(length), lambda _: {}, before)
+        return _common(case, settings, model, peak) | token_times(first, whole, length, time_ns) | hits | {
             "num_prompts": count,
             "batch_size": count,
-            "tokens_per_second": count * asked * 1e9 / time_ns,
+            "tokens_per_second": count * length * 1e9 / time_ns,
             "requests_per_second": count * 1e9 / time_ns,
             "total_latency_ms": milliseconds(time_ns),
             "time_total_seconds": time_ns / 1e9,
-            "total_tokens": count * asked,
+            "total_tokens": count * length,
             "p50_latency_ms": serving.percentile(times, 50),
             "p99_latency_ms": serving.percentile(times, 99),
         }
 
-    work = Batches(lambda: generate(asked), fields, before)
+    work = Batches(lambda: generate(length), fields, before)
     return work
 
 
@@ -394,13 +394,13 @@ def serve(case: Case) -> Work:
         engine = loop.run_until_complete(started())
     finally:
         model.close()
-    count, asked, rate = case.count("num_requests"), case.count("output_length"), case.number("request_rate")
+    count, length, rate = case.count("num_requests"), case.count("output_length"), case.number("request_rate")
     inputs: list[dict[str, Any]] = []
     rounds, cached = [0], list[tuple[Union[int, None], int]]()
 
     async def stream(number: int) -> AsyncIterator[int]:
         name = f"{rounds[0]}-{number}"
-        wanted = sampling(asked, output_kind=RequestOutputKind.DELTA)
+        wanted = sampling(length, output_kind=RequestOutputKind.DELTA)
         seen = None
         async for part in engine.generate(inputs[number], wanted, name):
             seen = part.num_cached_tokens if seen is None else seen
@@ -416,9 +416,9 @@ def serve(case: Case) -> Work:
 
     first = once()  # The first round is discarded.
     broken = next((one.error for one in first if one.error is not None), None)
-    if broken is not None or {len(one.tokens) for one in first} != {asked}:
+    if broken is not None or {len(one.tokens) for one in first} != {length}:
         made = sorted({len(one.tokens) for one in first})
-        raise Failure("vLLM", broken or f"it generated {made} tokens, but {asked} were requested", "report it to vLLM")
+        raise Failure("vLLM", broken or f"it generated {made} tokens, but {length} were requested", "report it to vLLM")
     cached.clear()
     limits = serving.Limits(case.number("ttft_limit"), case.number("tpot_limit"))
     work = Serving(once, lambda _: {})
@@ -430,7 +430,7 @@ def serve(case: Case) -> Work:
             "num_requests": count,
             "request_rate": rate,
             "time_total_seconds": time_ns / 1e9,
-            "total_tokens": count * asked,
+            "total_tokens": count * length,
             **found,
         }
 

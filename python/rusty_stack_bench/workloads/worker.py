@@ -99,18 +99,18 @@ class Worker:
             kind = "skipped" if isinstance(error, Skip) else "failed"
             return {"answer": kind, "reason": reason(error.what, error.why, error.cure, error.obstacle)}
         traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
-        said = f"{type(error).__name__}: {error}"
-        said = " ".join(said.split())[:500]
+        message = f"{type(error).__name__}: {error}"
+        message = " ".join(message.split())[:500]
         obstacle = None
         if isinstance(error, MemoryError) or "out of memory" in str(error).lower() or "can't allocate memory" in str(error):
-            why, cure = f"memory ran out ({said})", "choose a smaller size, or free memory"
+            why, cure = f"memory ran out ({message})", "choose a smaller size, or free memory"
             obstacle = DOES_NOT_FIT
         elif isinstance(error, SystemExit):
-            why, cure = f"the framework ended the program ({said})", "run only this case with RSB_LOG=debug for details"
+            why, cure = f"the framework ended the program ({message})", "run only this case with RSB_LOG=debug for details"
         else:
-            why, cure = said, "see the error output in `logs` of the results directory"
+            why, cure = message, "see the error output in `logs` of the results directory"
             # Frameworks have no common exception for unsupported operations.
-            if any(word in said.lower() for word in ("unsupported", "not supported", "notimplemented", "not implemented")):
+            if any(word in message.lower() for word in ("unsupported", "not supported", "notimplemented", "not implemented")):
                 obstacle = UNSUPPORTED_OPERATOR
         what = "Python worker" if self._case is None else f"{self._case.component} {self._case.workload}"
         return {"answer": "failed", "reason": reason(what, why, cure, obstacle)}
@@ -136,5 +136,5 @@ def _torch() -> Any:
 
 def reason(what: str, why: str, cure: str, obstacle: str | None = None) -> dict[str, str]:
     """Returns a reason in the format of the program."""
-    told = {"what": what, "why": why, "cure": cure}
-    return told if obstacle is None else told | {"obstacle": obstacle}
+    found = {"what": what, "why": why, "cure": cure}
+    return found if obstacle is None else found | {"obstacle": obstacle}

@@ -1,0 +1,96 @@
+"""Checks of arguments, with messages that list the accepted values."""
+from __future__ import annotations
+
+import enum
+import math
+import numbers
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from typing import TypeVar, Union
+
+# A time: with or without a time zone (UTC), RFC 3339, or seconds since 1970.
+Moment = Union[datetime, str, float]
+
+Member = TypeVar("Member", bound=enum.Enum)
+
+
+def choice(kind: type[Member], value: object, what: str) -> Member:
+    """Returns the member of an enumeration that a value names; `-` and `_` are the same.
+
+    Args:
+        kind: the enumeration.
+        value: a member, or the value of one.
+        what: what is chosen, for the message.
+
+    Raises:
+        TypeError: if `value` is neither a member nor a text.
+        ValueError: if no member has this value.
+    """
+    if isinstance(value, kind):
+        return value
+    known = ", ".join(str(member.value) for member in kind)
+    if not isinstance(value, str):
+        raise TypeError(f"{what} {value!r} is not a text or a {kind.__name__}; use one of {known}")
+    text = value.lower().replace("-", "_")
+    for member in kind:
+        if str(member.value) == text:
+            return member
+    raise ValueError(f"unknown {what} {value!r}; use one of {known}")
+
+
+def number(name: str, value: object) -> float:
+    """Returns a finite number.
+
+    Raises:
+        TypeError: if `value` is not a number.
+        ValueError: if it is not finite.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} is {value!r}; pass a number")
+    found = float(value)
+    if not math.isfinite(found):
+        raise ValueError(f"{name} is {found}; pass a finite number")
+    return found
+
+
+def numbers_of(name: str, values: Iterable[object]) -> list[float]:
+    """Returns finite numbers.
+
+    Raises:
+        TypeError: if a value is not a number.
+        ValueError: if a value is not finite.
+    """
+    return [number(name, value) for value in values]
+
+
+def count(name: str, value: object, least: int = 1) -> int:
+    """Returns an integer of at least `least`.
+
+    Raises:
+        TypeError: if `value` is not an integer.
+        ValueError: if it is smaller.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is {value!r}; pass an integer of at least {least}")
+    if value < least:
+        raise ValueError(f"{name} is {value}; pass an integer of at least {least}")
+    return value
+
+
+def moment(value: object) -> str:
+    """Returns a time in RFC 3339.
+
+    Args:
+        value: a `datetime` (UTC if it has no time zone), RFC 3339, or seconds since 1970.
+
+    Raises:
+        TypeError: if `value` is none of these.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, datetime):
+        known = value if value.tzinfo is not None else value.replace(tzinfo=timezone.utc)
+        return known.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{value!r} is not a time; use datetime, RFC 3339 (2026-11-21T09:03:12Z) or seconds since 1970")
+    return datetime.fromtimestamp(float(value), timezone.utc).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,344 @@
+"""The configuration file of the program, `rusty-stack-bench.toml`: read, checked and written."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .runner import FILE_NAME, find_program
+from .sources import Path
+
+# Metrics of a component that `rusty-stack-bench components` shows.
+METRICS = ("throughput", "latency", "memory")
+_SECONDS = 60.0
+
+
+@dataclass
+class ComponentBenchmarkConfig:
+    """Settings of one component, the table `[components.NAME]`.
+
+    Args:
+        enabled: whether it is measured; otherwise it is skipped, with the reason.
+        timeout_seconds: limit of one replicate of a case, in seconds.
+        num_runs: samples per round, from 10 to 1000000.
+        warmup_runs: iterations before the first round.
+        metrics: metrics that `components` shows: throughput, latency, memory.
+        thresholds: targets by field of docs/glossary.md, in its unit: a minimum if higher is better, else a
+            maximum.
+    """
+
+    enabled: bool = True
+    timeout_seconds: int = 300
+    num_runs: int = 100
+    warmup_runs: int = 10
+    metrics: list[str] = field(default_factory=lambda: list(METRICS))
+    thresholds: dict[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass
+class GPUBenchmarkConfig:
+    """Settings of the benchmarks on GPUs, the table `[gpu]`.
+
+    Args:
+        enabled: whether GPUs are measured.
+        timeout_seconds: limit of one replicate of a case, in seconds.
+        test_memory: whether bandwidth, latency, tiers, transfers, caches and allocation are measured.
+        test_compute: whether peaks, products, convolutions, element-wise operations and inference are.
+        test_scaling: whether several GPUs together are.
+        gpu_indices: the GPUs to measure, by index; empty for all.
+    """
+
+    enabled: bool = True
+    timeout_seconds: int = 600
+    test_memory: bool = True
+    test_compute: bool = True
+    test_scaling: bool = True
+    gpu_indices: list[int] = field(default_factory=lambda: [0])
+
+
+@dataclass
+class GlobalBenchmarkConfig:
+    """Settings of a project.
+
+    Args:
+        output_dir: the results directory.
+        baseline_run_id: the run or saved baseline to compare a run with; by default that of its machine and
+            suite.
+        compare_with_baseline: whether the comparison is shown after a run.
+        generate_ascii_reports: whether a report as plain text is written after a run.
+        generate_markdown_reports: whether one as Markdown is.
+        generate_html_reports: whether one as an HTML page is.
+        components: settings of components, by name.
+        gpu: settings of the benchmarks on GPUs.
+    """
+
+    output_dir: str = "benchmark_results"
+    baseline_run_id: str | None = None
+    compare_with_baseline: bool = True
+    generate_ascii_reports: bool = True
+    generate_markdown_reports: bool = True
+    generate_html_reports: bool = False
+    components: dict[str, ComponentBenchmarkConfig] = field(default_factory=dict[str, ComponentBenchmarkConfig])
+    gpu: GPUBenchmarkConfig = field(default_factory=GPUBenchmarkConfig)
+
+
+# Fields of the configuration: table and key of the file, and other names of the key that are read.
+_PLACES: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "output_dir": ("run", "results_dir", ("output_dir",)),
+    "baseline_run_id": ("run", "baseline_run_id", ()),
+    "compare_with_baseline": ("run", "compare_with_baseline", ()),
+    "generate_ascii_reports": ("report", "generate_ascii", ("generate_ascii_reports",)),
+    "generate_markdown_reports": ("report", "generate_markdown", ("generate_markdown_reports",)),
+    "generate_html_reports": ("report", "generate_html", ("generate_html_reports",)),
+}
+# Other names of keys of components that are read.
+_ALIASES = {"runs": "num_runs", "num_warmup": "warmup_runs", "warmup": "warmup_runs"}
+
+
+class BenchmarkConfigLoader:
+    """Reads, checks and writes a configuration file. `config` is what was read last.
+
+    Args:
+        config_path: the file; by default `rusty-stack-bench.toml` in the current directory.
+    """
+
+    def __init__(self, config_path: Path | None = None) -> None:
+        self.config_path = str(config_path or FILE_NAME)
+        self.config = GlobalBenchmarkConfig()
+
+    def load_config(self) -> GlobalBenchmarkConfig:
+        """Reads the file. Without it, and for keys that it lacks, the defaults of the classes apply.
+
+        Returns:
+            The configuration, which `config` keeps.
+
+        Raises:
+            OSError: if the file cannot be read.
+            ValueError: if it is not TOML, a table has an unknown key, or a value has another type.
+        """
+        document = self._document()
+        config = GlobalBenchmarkConfig()
+        for name, (table, key, others) in _PLACES.items():
+            section = _table(document, table)
+            for known in (key, *others):
+                if known in section:
+                    setattr(config, name, section[known])
+            if name in document:
+                setattr(config, name, document[name])
+        config.gpu = _filled(GPUBenchmarkConfig, _table(document, "gpu"), "gpu")
+        components = _table(document, "components")
+        config.components = {
+            name: _filled(ComponentBenchmarkConfig, _table(components, name), f"components.{name}") for name in components
+        }
+        problems = _problems(config)
+        if problems:
+            raise ValueError(f"{self.config_path}: {'; '.join(problems)}")
+        self.config = config
+        return config
+
+    def _document(self) -> dict[str, Any]:
+        from . import _native
+
+        if not os.path.exists(self.config_path):
+            return {}
+        with open(self.config_path, encoding="utf-8") as file:
+            text = file.read()
+        try:
+            return json.loads(_native.parse_toml(text))
+        except ValueError as error:
+            raise ValueError(f"{self.config_path}: {error}") from None
+
+    def save_config(self, config: GlobalBenchmarkConfig | None = None) -> str:
+        """Writes the file.
+
+        Args:
+            config: the configuration; by default that which was read last.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: if a value is wrong, or the file has keys that would be lost.
+            OSError: if it cannot be written.
+        """
+        from . import _native
+
+        chosen = config or self.config
+        problems = _problems(chosen)
+        if problems:
+            raise ValueError(f"the configuration is wrong: {'; '.join(problems)}")
+        lost = sorted(_others(self._document()))
+        if lost:
+            raise ValueError(f"{self.config_path} has {', '.join(lost)}, which would be lost; edit it, or name another file")
+        _native.write_file(self.config_path, _written(chosen))
+        self.config = chosen
+        return self.config_path
+
+    def validate_config(self) -> list[str]:
+        """Checks the file, also by the program if it is found.
+
+        Returns:
+            What is wrong, with the position or the key; empty if nothing is.
+        """
+        try:
+            self.load_config()
+        except (OSError, ValueError) as error:
+            return [str(error)]
+        program = find_program()
+        if program is None or not os.path.exists(self.config_path):
+            return []
+        try:
+            command = [program, "config", "check", self.config_path]
+            checked = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        except (OSError, subprocess.SubprocessError) as error:
+            return [f"{program} cannot check the file: {error}"]
+        return [] if checked.returncode == 0 else [checked.stderr.strip()]
+
+    def get_component_config(self, component_id: str) -> ComponentBenchmarkConfig:
+        """Returns the settings of a component; the defaults if the file has none.
+
+        Args:
+            component_id: the component, such as `pytorch`.
+
+        Raises:
+            ValueError: if the component is unknown.
+        """
+        from . import _native
+
+        known = _native.components()
+        if component_id not in known:
+            raise ValueError(f"unknown component {component_id!r}; use one of {', '.join(known)}")
+        return self.config.components.get(component_id, ComponentBenchmarkConfig())
+
+
+def _table(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Returns a table; empty if it is missing."""
+    found = document.get(name, {})
+    if not _is_dict(found):
+        raise ValueError(f"{name} is {found!r}; write a table, [{name}]")
+    return found
+
+
+def _filled(kind: Any, table: Mapping[str, Any], name: str) -> Any:
+    """Returns settings with the values of a table."""
+    known = [one.name for one in dataclasses.fields(kind)]
+    values = {_ALIASES.get(key, key): value for key, value in table.items()}
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise ValueError(f"{name} has the unknown key {unknown[0]}; use {', '.join(known)}")
+    return kind(**values)
+
+
+def _others(document: Mapping[str, Any]) -> set[str]:
+    """Returns the keys of a file that the configuration does not have."""
+    found: set[str] = set()
+    for name, table in document.items():
+        if name in ("components", "gpu") or name in _PLACES:
+            continue
+        places = [(key, *others) for section, key, others in _PLACES.values() if section == name]
+        # `generate_reports` is written from the three settings of reports.
+        known = {key for keys in places for key in keys}
+        if name == "run":
+            known.add("generate_reports")
+        if not places or not _is_dict(table):
+            found.add(name)
+        else:
+            found |= {f"{name}.{key}" for key in table if key not in known}
+    return found
+
+
+def _written(config: GlobalBenchmarkConfig) -> str:
+    """Returns the file as TOML."""
+    has_reports = config.generate_ascii_reports or config.generate_markdown_reports or config.generate_html_reports
+    lines: list[str] = []
+    for table in ("run", "report"):
+        lines += ["", f"[{table}]"]
+        for name, (section, key, _) in _PLACES.items():
+            value = getattr(config, name)
+            if section == table and value is not None:
+                lines.append(f"{key} = {_toml(value)}")
+        if table == "run":
+            lines.append(f"generate_reports = {_toml(has_reports)}")
+    lines += ["", "[gpu]", *_keys(config.gpu)]
+    for name, component in config.components.items():
+        lines += ["", f"[components.{_key(name)}]", *_keys(component)]
+        if component.thresholds:
+            lines += ["", f"[components.{_key(name)}.thresholds]"]
+            lines += [f"{_key(metric)} = {_toml(float(limit))}" for metric, limit in component.thresholds.items()]
+    return "\n".join(lines[1:]) + "\n"
+
+
+def _keys(settings: Any) -> list[str]:
+    values = {one.name: getattr(settings, one.name) for one in dataclasses.fields(settings) if one.name != "thresholds"}
+    return [f"{name} = {_toml(value)}" for name, value in values.items()]
+
+
+def _key(name: str) -> str:
+    is_bare = name.isascii() and all(letter.isalnum() or letter in "-_" for letter in name)
+    return name if name and is_bare else json.dumps(name, ensure_ascii=False)
+
+
+def _toml(value: Any) -> str:
+    """Returns a value as TOML, which writes texts, lists and true as JSON does."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _problems(config: GlobalBenchmarkConfig) -> list[str]:
+    """Returns what is wrong with the values of a configuration."""
+    found = _wrong_types(config, "", {"baseline_run_id", "components", "gpu"})
+    if not _is_text_or_none(config.baseline_run_id):
+        found.append(f"baseline_run_id is {config.baseline_run_id!r}; write a text")
+    found += _wrong_types(config.gpu, "gpu.", set())
+    found += _too_small(config.gpu, "gpu.", {"timeout_seconds": 1})
+    for name, component in config.components.items():
+        where = f"components.{name}."
+        wrong_types = _wrong_types(component, where, set())
+        if wrong_types:
+            found += wrong_types
+            continue
+        found += _too_small(component, where, {"timeout_seconds": 1, "num_runs": 10, "warmup_runs": 0})
+        unknown = [metric for metric in component.metrics if metric not in METRICS]
+        if unknown:
+            found.append(f"{where}metrics has {unknown[0]!r}; use some of {', '.join(METRICS)}")
+        wrong = [metric for metric, limit in component.thresholds.items() if not _is_finite(limit)]
+        if wrong:
+            found.append(f"{where}thresholds.{wrong[0]} is not a finite number")
+    return found
+
+
+def _wrong_types(settings: Any, where: str, others: set[str]) -> list[str]:
+    """Returns the values whose type is not that of the default."""
+    usual: Any = type(settings)()
+    found: list[str] = []
+    for one in dataclasses.fields(settings):
+        value: object = getattr(settings, one.name)
+        default: object = getattr(usual, one.name)
+        if one.name not in others and type(value) is not type(default):
+            found.append(f"{where}{one.name} is {value!r}; write a value such as {_toml(default)}")
+    return found
+
+
+def _too_small(settings: Any, where: str, least: Mapping[str, int]) -> list[str]:
+    values = {name: getattr(settings, name) for name in least}
+    return [
+        f"{where}{name} is {value}; use at least {least[name]}"
+        for name, value in values.items()
+        if isinstance(value, int) and value < least[name]
+    ]
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_text_or_none(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_dict(value: object) -> bool:
+    return isinstance(value, dict)

@@ -1,0 +1,182 @@
+"""Trends of the stored runs: regressions, improvements and a dashboard."""
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .arguments import count, number
+from .sources import HasResults, Path
+from .tables import Rows
+
+# Metric whose changes count as regressions and improvements.
+_TIME = "time_ms"
+
+
+@dataclass
+class TrendAnalysisConfig:
+    """Settings of a trend analysis.
+
+    Args:
+        lookback_days: changes older than this many days are reported as information only.
+        min_data_points: smallest number of points for change points, alerts and a forecast, at least 3.
+        significance_threshold: share of false alerts over all series, above 0 and below 1.
+        alert_threshold_percent: smallest change that raises an alert, in percent. Twice that is critical.
+    """
+
+    lookback_days: float = 30
+    min_data_points: int = 5
+    significance_threshold: float = 0.05
+    alert_threshold_percent: float = 10.0
+
+    def settings(self) -> dict[str, Any]:
+        """Returns the settings of the native code.
+
+        Raises:
+            TypeError: if a value is not a number.
+        """
+        return {
+            "lookback_days": number("lookback_days", self.lookback_days),
+            "min_data_points": count("min_data_points", self.min_data_points, 3),
+            "significance": number("significance_threshold", self.significance_threshold),
+            "alert_threshold_percent": number("alert_threshold_percent", self.alert_threshold_percent),
+        }
+
+
+@dataclass(frozen=True)
+class TrendAlert:
+    """A change that needs attention. `direction` is better, worse or changed; `severity` info, warning or critical."""
+
+    metric: str
+    direction: str
+    change_percent: float
+    severity: str
+    description: str
+    recommendation: str
+
+
+class TrendAnalysisIntegration:
+    """Trends of a results directory, as the program computes them.
+
+    Args:
+        config: the settings.
+    """
+
+    def __init__(self, config: TrendAnalysisConfig | None = None) -> None:
+        self.config = config or TrendAnalysisConfig()
+        self.results_dir = "benchmark_results"
+
+    def set_persistence(self, persistence: HasResults | Path) -> None:
+        """Sets the results directory to read.
+
+        Args:
+            persistence: a `ResultsPersistence`, or the directory; `benchmark_results` until it is set.
+        """
+        known = getattr(persistence, "results_dir", None)
+        self.results_dir = known if isinstance(known, str) else str(persistence)
+
+    def _read(self, metric: str, component_id: str | None, form: str = "json") -> str:
+        from . import _native
+
+        case = None if component_id is None else f"/{component_id}/"
+        return _native.stored_trends(self.results_dir, metric, case, json.dumps(self.config.settings()), form)
+
+    def analyze_trends(self, metric: str, component_id: str | None = None) -> Rows:
+        """Returns the trend of each stored series of a metric.
+
+        Args:
+            metric: a field of docs/glossary.md.
+            component_id: only cases of this component or benchmark.
+
+        Returns:
+            One row per case: fitted line, change points, forecast and alerts, as schemas/trend.schema.json
+            describes them.
+
+        Raises:
+            ValueError: if the results directory does not exist, or a setting is out of range.
+            OSError: if it cannot be read.
+        """
+        return Rows(json.loads(self._read(metric, component_id))["series"])
+
+    def get_trend_summary(self, component_id: str | None = None) -> dict[str, int]:
+        """Returns the number of series of the time, by direction, and of change points and alerts.
+
+        Args:
+            component_id: only cases of this component or benchmark.
+
+        Raises:
+            ValueError: if the results directory does not exist, or a setting is out of range.
+            OSError: if it cannot be read.
+        """
+        found = self.analyze_trends(_TIME, component_id)
+        directions = [one["direction"] for one in found]
+        return {
+            "series": len(found),
+            **{word: directions.count(word) for word in ("increasing", "decreasing", "stable")},
+            "change_points": sum(len(one["change_points"]) for one in found),
+            "alerts": sum(len(one["alerts"]) for one in found),
+        }
+
+    def _alerts(self, direction: str, component_id: str | None) -> list[TrendAlert]:
+        alerts = (alert for one in self.analyze_trends(_TIME, component_id) for alert in one["alerts"])
+        return [_alert(alert) for alert in alerts if alert["direction"] == direction]
+
+    def detect_performance_regression(self, component_id: str | None = None) -> list[TrendAlert]:
+        """Returns the cases whose time became longer.
+
+        Args:
+            component_id: only cases of this component or benchmark.
+
+        Raises:
+            ValueError: if the results directory does not exist, or a setting is out of range.
+            OSError: if it cannot be read.
+        """
+        return self._alerts("worse", component_id)
+
+    def detect_performance_improvement(self, component_id: str | None = None) -> list[TrendAlert]:
+        """Returns the cases whose time became shorter.
+
+        Args:
+            component_id: only cases of this component or benchmark.
+
+        Raises:
+            ValueError: if the results directory does not exist, or a setting is out of range.
+            OSError: if it cannot be read.
+        """
+        return self._alerts("better", component_id)
+
+    def generate_trend_dashboard(self) -> str:
+        """Returns the health of the stored runs and the trends of the time, as text.
+
+        Raises:
+            ValueError: if the results directory does not exist, or a setting is out of range.
+            OSError: if it cannot be read.
+        """
+        from . import _native
+
+        return _native.health(self.results_dir, "text") + "\n" + self._read(_TIME, None, "text")
+
+    def export_trend_data(self, metric: str, format: str = "json") -> str:
+        """Returns the trends of a metric as text.
+
+        Args:
+            metric: a field of docs/glossary.md.
+            format: json, csv, markdown or text.
+
+        Raises:
+            ValueError: if the format is unknown, or the results directory does not exist.
+            OSError: if it cannot be read.
+        """
+        return self._read(metric, None, format)
+
+
+def _alert(alert: Mapping[str, Any]) -> TrendAlert:
+    return TrendAlert(
+        metric=alert["metric"],
+        direction=alert["direction"],
+        change_percent=alert["change_percent"],
+        severity=alert["severity"],
+        description=alert["description"],
+        recommendation=alert["recommendation"],
+    )
