@@ -76,7 +76,7 @@ fn under_criterion(
     let machine = machine();
     let selections = selections(profile, &machine);
     let plan = bench::plan_all(&selections, &machine).map_err(CliError::usage)?;
-    let environment = machine::environment();
+    let environment = machine::environment_for(&plan);
     let suite = selections.first().map(run::suite_name).unwrap_or_default();
     let mut results = Results { recorder: None, counts: Counts::default() };
     bench::run(&plan, &environment, &mut |event| {

@@ -33,6 +33,7 @@ use rsb_app::{ProjectPaths, choices};
 use rsb_catalog::frameworks;
 use rsb_catalog::models::ModelRow;
 use rsb_model::{Profile, Suite};
+use rsb_store::address::without_passwords;
 
 use crate::{console, exit};
 
@@ -545,8 +546,14 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
 
 /// Prints `error` and exits. If an argument is missing, also lists the possible values.
 fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
-    // Ignore a closed terminal.
-    let _ = error.print();
+    // An argument that clap quotes may be an address with a password.
+    let text = error.render().to_string();
+    if without_passwords(&text) == text {
+        // Ignore a closed terminal.
+        let _ = error.print();
+    } else {
+        console::say(&text);
+    }
     if error.kind() == clap::error::ErrorKind::MissingRequiredArgument
         && let Ok(matches) = command().ignore_errors(true).try_get_matches_from(arguments)
     {
@@ -573,6 +580,8 @@ fn choices_for(matches: &ArgMatches) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use rsb_app::environment;
+
     use super::*;
 
     #[test]
@@ -581,6 +590,21 @@ mod tests {
         command.clone().debug_assert();
         for benchmark in rsb_workloads::all() {
             assert!(command.find_subcommand(benchmark.name()).is_some(), "{}", benchmark.name());
+        }
+    }
+
+    #[test]
+    fn every_variable_of_a_flag_is_known() {
+        let command = command();
+        let mut pending = vec![&command];
+        while let Some(command) = pending.pop() {
+            pending.extend(command.get_subcommands());
+            for argument in command.get_arguments() {
+                let Some(variable) = argument.get_env() else { continue };
+                let flag = format!("--{}", argument.get_long().unwrap_or_default());
+                let known = environment::KNOWN.iter().find(|(name, _)| variable == *name);
+                assert_eq!(known.map(|(_, about)| *about), Some(flag.as_str()), "{variable:?}");
+            }
         }
     }
 }

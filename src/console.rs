@@ -5,10 +5,11 @@ use std::io::{IsTerminal, Write};
 use rsb_model::Event;
 use rsb_report::number::format_count;
 use rsb_report::{Color, Style, clean};
+use rsb_store::address::without_passwords;
 
-/// Writes `text` to standard error, without characters that move the cursor, and wrapped on a
-/// terminal. Only the first line starts at the margin, so that nothing quoted looks like a message
-/// of its own.
+/// Writes `text` to standard error, without passwords of addresses and characters that move the
+/// cursor, and wrapped on a terminal. Only the first line starts at the margin, so that nothing
+/// quoted looks like a message of its own.
 ///
 /// A failure to write, as on a full disk, is ignored.
 pub fn say(text: &str) {
@@ -26,6 +27,7 @@ pub fn width() -> Option<usize> {
 }
 
 fn sayable(text: &str, width: Option<usize>) -> String {
+    let text = without_passwords(text);
     let lines: Vec<String> = text.trim_end().lines().map(clean).collect();
     let is_indented = lines.iter().skip(1).all(|line| line.is_empty() || line.starts_with(' '));
     let margin = if is_indented { "\n" } else { "\n  " };
@@ -92,6 +94,8 @@ mod tests {
         assert_eq!(sayable(hostile, None), "error:  ]0;title a b c 31m\n  PASS\n");
         assert_eq!(sayable("plain – ⚠ ü\n\n", None), "plain – ⚠ ü\n");
         assert_eq!(sayable("error: of two:\n  a\n  b", None), "error: of two:\n  a\n  b\n");
+        let address = "error: cannot open `postgres:/me:secret@host/db`";
+        assert_eq!(sayable(address, None), "error: cannot open `postgres:/…@host/db`\n");
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub use rsb_app::error_chain as chain;
 pub use rsb_app::export::TextSink;
 use rsb_app::{named_file, output_error};
 use rsb_report::{Color, Style};
-use rsb_store::output;
+use rsb_store::output::{self, OutputFile};
 use serde::Serialize;
 
 use crate::cli::ColorChoice;
@@ -128,10 +128,10 @@ pub fn pieces_to(
 ) -> CliResult {
     match named_file(path) {
         Some(path) => {
-            let mut out = std::io::BufWriter::new(output::create(path).map_err(output_error)?);
-            let written =
-                write(&mut |text| out.write_all(text.as_bytes())).and_then(|()| Ok(out.flush()?));
+            let mut out = OutputFile::create(path).map_err(output_error)?;
+            let written = write(&mut |text| out.write_all(text.as_bytes()));
             written.with_context(|| format!("cannot write {}", path.display()))?;
+            out.finish().map_err(output_error)?;
         }
         None => pieces(write)?,
     }

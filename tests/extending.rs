@@ -108,6 +108,30 @@ fn mistakes() {
     assert!(missing.stderr.contains("[[benchmark]]"), "{}", missing.stderr);
 }
 
+/// Checks that suggested commands name the file of `--custom`, and that `gate` without it measures
+/// nothing.
+fn suggestions() {
+    let bench = Bench::new();
+    bench.write("mine.toml", "[[benchmark]]\nname = \"nothing\"\ncommand = [\"true\"]\n");
+    let measure = [&["run", "--custom", "mine.toml"][..], &FEW].concat();
+    let measured = bench.run(&measure).expect(0);
+    says(&measured.stderr, &["next: `rusty-stack-bench baseline save --custom mine.toml` "]);
+    let saved = bench.run("baseline save --custom mine.toml").expect(0);
+    says(
+        &saved.stdout,
+        &[
+            "`rusty-stack-bench run nothing --custom mine.toml`",
+            "`rusty-stack-bench gate --custom mine.toml`",
+        ],
+    );
+    let slowed = bench.set("RSB_TEST_SLOWDOWN", "/nothing/=50.0");
+    let measured = slowed.run(&measure).expect(0);
+    says(&measured.stderr, &["next: `rusty-stack-bench gate --custom mine.toml` "]);
+    let judged = slowed.run("gate").expect(3);
+    says(&judged.stderr, &["cases of `nothing` are not remeasured", "with --custom"]);
+    assert!(!judged.stderr.contains("remeasuring"), "{}", judged.stderr);
+}
+
 /// Checks the keys of `[run]` about the steps after a run.
 fn settings() {
     let bench = Bench::new();
@@ -189,6 +213,7 @@ fn main() -> ExitCode {
         ("a_command_becomes_a_gated_benchmark", a_command),
         ("a_closure_becomes_a_gated_benchmark", a_closure),
         ("mistakes_are_told_with_their_cure", mistakes),
+        ("suggested_commands_name_the_file_of_commands", suggestions),
         ("a_run_is_followed_by_what_the_settings_ask_for", settings),
     ])
 }

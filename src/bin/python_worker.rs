@@ -16,5 +16,5 @@ fn adjust(id: &CaseId, time_ns: f64) -> f64 {
     if !cfg!(feature = "fault-injection") {
         return time_ns;
     }
-    std::env::var(SLOWDOWN).map_or(time_ns, |said| apply_slowdown(id, time_ns, &said))
+    std::env::var(SLOWDOWN).map_or(time_ns, |rule| apply_slowdown(id, time_ns, &rule))
 }

@@ -3,7 +3,15 @@
 use rsb_model::factor;
 
 /// Factors other than the frameworks: software whose versions must agree.
-const SOFTWARE: [&str; 4] = [factor::DRIVER, factor::ROCM, factor::CUDA, factor::PYTHON];
+const SOFTWARE: [&str; 7] = [
+    factor::DRIVER,
+    factor::ROCM,
+    factor::CUDA,
+    factor::PYTHON,
+    factor::VULKAN,
+    factor::OPENCL,
+    factor::ONEAPI,
+];
 
 /// Parses the name of a factor. Unknown names are errors that list the factors, so that a typo is
 /// never ignored.

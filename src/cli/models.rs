@@ -64,7 +64,7 @@ pub struct ModelsArgs {
     /// Measure load with this many concurrent requests
     #[arg(long, value_name = "LANES", value_delimiter = ',')]
     pub concurrency: Vec<String>,
-    /// Take N samples per round, same as --runs
+    /// Another name of --runs: N samples per round, not iterations
     #[arg(long, value_name = "N", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub iterations: Option<u64>,
     /// Print the plan without measuring

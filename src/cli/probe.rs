@@ -11,9 +11,11 @@ use super::Places;
 /// The text below the help of `doctor`.
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0  no error; with --first-day no check failed
-  1  an error; with --first-day a check failed
+  0  no error; with --first-day no check failed; with --baseline a case was
+     measured and none failed, whatever the verdict
+  1  an error; with --first-day a check failed; with --baseline a case failed
   2  invalid usage or configuration, or a directory cannot be written
+  5  with --baseline nothing could run here
   130  interrupted; with --first-day the finished checks are kept";
 
 /// Arguments of `probe` and `gpu-capability`.
@@ -42,8 +44,10 @@ pub struct DoctorArgs {
     pub sysfs_root: Option<PathBuf>,
     /// Measure bandwidth and peak rates; run again after an installation to compare
     ///
-    /// Saves the values as the baseline `installation`, and compares them with those saved before
-    /// the software changed. Takes less than a minute. Exit codes are those of `run`.
+    /// Saves the values as the baseline `installation`. Later calls compare with that baseline,
+    /// list the changed software, and replace the baseline only if a major or minor version changed
+    /// and the verdict is a pass. Takes less than a minute. Exit codes are those of `run`, whatever
+    /// the verdict.
     #[arg(long, conflicts_with = "sysfs_root")]
     pub baseline: bool,
     /// Run 16 checks of a new GPU and write the results to a directory

@@ -17,7 +17,7 @@ pub struct ProjectArgs {
     #[arg(long, value_name = "CMD", value_parser = text())]
     pub build: Option<String>,
     /// Measure each revision with this command; it may write to {output}
-    #[arg(long, value_name = "CMD", value_parser = text(), requires = "bench_format")]
+    #[arg(long, value_name = "CMD", value_parser = text())]
     pub bench: Option<String>,
     /// Name the format that --bench prints, such as google-benchmark
     #[arg(long, value_name = "NAME", value_parser = import_format(), requires = "bench")]
@@ -49,6 +49,14 @@ impl ProjectArgs {
             bail!(
                 "--build needs a command to measure; add --bench CMD --bench-format NAME, or \
                  --custom FILE"
+            );
+        }
+        if self.bench.is_some() && self.bench_format.is_none() {
+            bail!(
+                "--bench needs the format that its command prints: add --bench-format NAME, one of \
+                 {}; example: rusty-stack-bench gate --against HEAD --bench './bench \
+                 --benchmark_format=json' --bench-format google-benchmark",
+                Format::ALL.map(Format::as_str).join(", ")
             );
         }
         let custom = custom.map(|file| CustomProject {

@@ -31,7 +31,7 @@ pub fn run(verb: &BaselineVerb, style: Style) -> CliResult {
 fn save(name: Option<&str>, named: &[String], places: &Places) -> CliResult {
     let project = ProjectContext::open(&places.paths())?;
     let saved = baseline::save(&project, name, named, &mut console::tell)?;
-    show::text(&saved.text())?;
+    show::text(&saved.text(&project.directories))?;
     Ok(Exit::Pass)
 }
 
@@ -97,7 +97,7 @@ fn remeasure(args: &RefreshArgs, style: Style) -> CliResult {
             path.display()
         ))?;
         baseline::keep_program_or_warn(std::slice::from_ref(&new.run), &mut console::tell);
-        refresh.note_new_cases(&project.config, &mut console::tell)?;
+        refresh.note_new_cases(&project, &mut console::tell)?;
     }
     Ok(worst)
 }

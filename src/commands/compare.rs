@@ -16,8 +16,8 @@ use crate::{console, show};
 /// # Errors
 /// If a side cannot be read.
 pub fn run(args: &CompareArgs, style: Style) -> CliResult {
-    let paths = args.judge.places.paths();
-    let (project, judge) = judge::open(&paths, &args.judge.options(), &mut console::tell)?;
+    let (paths, options) = (args.judge.places.paths(), args.judge.options());
+    let (project, judge) = judge::open(&paths, &options, &mut console::tell)?;
     let ComparedSides { baseline, current, result } =
         compare_sides(&judge, &args.baseline, args.current.as_slice())?;
     judge::keep(&judge, &result, &mut console::tell);
@@ -36,6 +36,7 @@ pub fn run(args: &CompareArgs, style: Style) -> CliResult {
     let request = judge::request(
         &judge,
         &paths,
+        &options,
         std::slice::from_ref(&args.baseline),
         args.current.as_slice(),
     );

@@ -55,11 +55,11 @@ fn check(path: &Path) -> CliResult {
 fn commented_out(example: &str) -> String {
     let mut text = String::new();
     for line in example.lines() {
-        let is_said = line.is_empty()
+        let is_kept = line.is_empty()
             || line.starts_with('#')
             || (line.starts_with('[') && !line.starts_with("[["));
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}{line}", if is_said { "" } else { "# " });
+        let _ = writeln!(text, "{}{line}", if is_kept { "" } else { "# " });
     }
     text
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use rsb_app::judge;
-use rsb_app::next_step::{VerdictRequest, shell_quote};
+use rsb_app::next_step::VerdictRequest;
 use rsb_gate::gate::{self, Basis, StoredRequest};
 use rsb_gate::revisions::{self, AgainstRequest, BaselineRevisions, InstructionUse, MergeBase};
+use rsb_gate::suggest::shell_quote;
 use rsb_report::Style;
 
 use super::verdict;
-use crate::cli::{ExtraMetric, GateArgs};
+use crate::cli::{ExtraMetric, GateArgs, JudgeArgs, ProjectArgs};
 use crate::console;
 use crate::exit::{CliError, CliResult, Exit};
 
@@ -74,17 +75,15 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         if let (Some(list), Basis::Figures { .. }) = (accepted, &judgment.basis) {
             judgment.result = list.apply(judgment.result, judge.policy());
         }
-        let again = Some(again_against(args, revision));
         // No baseline was saved, so there is none to accept a regression into (`accept: None`).
         let budget = || gate::default_budget(judgment.result.comparisons.len());
-        let common = judge::request(&judge, &paths, &[], &[]);
         let request = VerdictRequest {
-            again,
-            places: common.places.clone() + &cargo_arguments(args),
+            again: Some(again_against(args, revision)),
+            project: project_arguments(&args.project),
             is_remeasured: true,
             budget: Some(args.budget.unwrap_or_else(budget)),
             accept: None,
-            ..common
+            ..judge::request(&judge, &paths, &options, &[], &[])
         };
         return Ok(verdict::conclude(&judge, &args.judge, &judgment, &request, style, without));
     }
@@ -97,7 +96,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     if let Some(runs) = args.against_history {
         let judgment =
             gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;
-        let request = judge::request(&judge, &paths, &[], &args.current);
+        let request = judge::request(&judge, &paths, &options, &[], &args.current);
         return Ok(verdict::conclude(&judge, &args.judge, &judgment, &request, style, without));
     }
     let revisions = BaselineRevisions::new(base);
@@ -108,7 +107,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         revisions: Some(&revisions),
     };
     let judgment = gate::judge_stored(&judge, &request, &mut console::tell)?;
-    let named = judge::request(&judge, &paths, &args.baseline, &args.current);
+    let named = judge::request(&judge, &paths, &options, &args.baseline, &args.current);
     let request = VerdictRequest {
         again: again(args),
         is_remeasured: judgment.basis == Basis::Figures { remeasured: true }
@@ -124,13 +123,14 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
 /// Returns the subcommand that repeats the comparison of the same cases with `revision`, without a
 /// budget.
 fn again_against(args: &GateArgs, revision: &str) -> String {
+    let suite = args.suite.map(|suite| suite.as_str().to_owned());
+    let layouts = args.layouts.map(|layouts| layouts.to_string());
+    let accept = args.accept.as_ref().map(|path| path.display().to_string());
+    let wait = args.wait_for_quiet.map(|max| format!("{}s", max.as_secs()));
     let mut again = format!("gate --against {}", shell_quote(revision));
-    let flags = [("--benchmark", &args.benchmark), ("--case", &args.case)];
-    for (flag, values) in flags {
-        for value in values {
-            again.extend([" ", flag, " ", &shell_quote(value)]);
-        }
-    }
+    again.push_str(&flags("--suite", &suite));
+    again.push_str(&flags("--benchmark", &args.benchmark));
+    again.push_str(&flags("--case", &args.case));
     for (flag, metric) in [("--metric", args.metric), ("--decide-by", args.decide_by)] {
         if metric.is_some() {
             again.extend([" ", flag, " instructions"]);
@@ -139,21 +139,93 @@ fn again_against(args: &GateArgs, revision: &str) -> String {
     if args.benches_from.is_some() {
         again.push_str(" --benches-from this");
     }
-    again
+    if args.measure_equal {
+        again.push_str(" --measure-equal");
+    }
+    if args.fail_fast {
+        again.push_str(" --fail-fast");
+    }
+    again.push_str(&flags("--layouts", &layouts));
+    again.push_str(&flags("--accept", &accept));
+    again.push_str(&flags("--wait-for-quiet", &wait));
+    again + &judge_arguments(&args.judge)
 }
 
-/// Returns the arguments for cargo as the end of a command line, or an empty string.
-fn cargo_arguments(args: &GateArgs) -> String {
-    let words: Vec<String> = args.project.cargo.iter().map(|word| shell_quote(word)).collect();
-    if words.is_empty() { String::new() } else { format!(" -- {}", words.join(" ")) }
+/// Returns the arguments for another project's benchmarks as the end of a command line.
+fn project_arguments(args: &ProjectArgs) -> String {
+    let format = args.bench_format.map(|format| format.as_str().to_owned());
+    let mut arguments = flags("--build", &args.build);
+    arguments.push_str(&flags("--bench", &args.bench));
+    arguments.push_str(&flags("--bench-format", &format));
+    if !args.cargo.is_empty() {
+        arguments.push_str(" --");
+    }
+    for word in &args.cargo {
+        arguments.extend([" ", &shell_quote(word)]);
+    }
+    arguments
+}
+
+/// Returns the arguments that change the verdict, each after a space.
+fn judge_arguments(args: &JudgeArgs) -> String {
+    let threshold = args.threshold.map(|percent| percent.to_string());
+    let mut environments = Vec::new();
+    for (side, path) in &args.environment {
+        environments.push(format!("{}={}", side.as_str(), path.display()));
+    }
+    flags("--threshold", &threshold)
+        + &flags("--across", &args.across)
+        + &flags("--environment", &environments)
+}
+
+/// Returns `flag` with each of `values`, after a space.
+fn flags<'v>(flag: &str, values: impl IntoIterator<Item = &'v String>) -> String {
+    let mut arguments = String::new();
+    for value in values {
+        arguments.extend([" ", flag, " ", &shell_quote(value)]);
+    }
+    arguments
 }
 
 /// Returns the subcommand that measures the run again. `None` for files and several runs, which
 /// cannot be measured again.
 fn again(args: &GateArgs) -> Option<String> {
-    match (args.baseline.as_slice(), args.current.as_slice()) {
-        ([], []) => Some("gate".to_owned()),
-        ([], [run]) if !gate::is_path(run) => Some(format!("gate --current {}", shell_quote(run))),
-        _ => None,
+    let is_measurable = match (args.baseline.as_slice(), args.current.as_slice()) {
+        ([], []) => true,
+        ([], [run]) => !gate::is_path(run),
+        _ => false,
+    };
+    if !is_measurable {
+        return None;
+    }
+    let arguments = flags("--current", &args.current) + &flags("--base", &args.base);
+    Some(format!("gate{arguments}{}", judge_arguments(&args.judge)))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Verb};
+
+    fn parse(line: &str) -> GateArgs {
+        let cli = Cli::try_parse_from(["rusty-stack-bench"].into_iter().chain(line.split(' ')));
+        let Some(Verb::Gate(args)) = cli.unwrap().verb else { panic!("{line}") };
+        args
+    }
+
+    #[test]
+    fn a_gate_is_suggested_again_with_its_arguments() {
+        let line = "gate --against main --suite full --benchmark gemm --case f32 --metric \
+                    instructions --benches-from this --measure-equal --fail-fast --layouts 8 \
+                    --accept list.toml --wait-for-quiet 600s --threshold 2.5 --across rocm";
+        assert_eq!(again_against(&parse(line), "main"), line);
+        for line in ["gate", "gate --current day-1 --base main --threshold 5 --across rocm"] {
+            assert_eq!(again(&parse(line)).as_deref(), Some(line));
+        }
+        assert_eq!(again(&parse("gate --baseline before.json")), None);
+        let project = project_arguments(&parse("gate --against main -- -p one").project);
+        assert_eq!(project, " -- -p one");
     }
 }

@@ -28,7 +28,7 @@ pub fn run(args: &ImportArgs) -> CliResult {
         ))?;
         return Ok(exit);
     }
-    for line in import::failures(&imported.run) {
+    for line in import::failures(&imported.run, &project.directories) {
         console::say(&line);
     }
     show::text(&format!(
@@ -60,8 +60,8 @@ fn merge(args: &ImportArgs, project: &ProjectContext) -> CliResult {
     let mut counts = MergeCounts::default();
     let mut shown = Ok(());
     import::merge(project, &args.file, &mut console::tell, |file| {
-        let said = acknowledge(file, &mut counts);
-        shown = std::mem::replace(&mut shown, Ok(())).and(said);
+        let result = acknowledge(file, &mut counts);
+        shown = std::mem::replace(&mut shown, Ok(())).and(result);
     })?;
     shown?;
     if counts.taken + counts.duplicates + counts.left_out == 0 {

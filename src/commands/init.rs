@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use rsb_app::init::{self, Ci};
+use rsb_app::output_error;
 use rsb_gate::revisions;
+use rsb_store::output;
 
 use crate::cli::{CiName, InitArgs};
 use crate::exit::{CliResult, Exit};
@@ -37,7 +39,14 @@ pub fn run(args: &InitArgs) -> CliResult {
         let shown: Vec<String> =
             files.iter().map(|file| format!("# ---- {}\n{}", file.path, file.text)).collect();
         show::text(&shown.join("\n"))?;
-        console::say("hint: `rusty-stack-bench init --write` writes the files that do not exist");
+        let named = match args.ci {
+            CiName::Github => "",
+            CiName::Gitlab => " --ci gitlab",
+            CiName::None => " --ci none",
+        };
+        console::say(&format!(
+            "hint: `rusty-stack-bench init --write{named}` writes the files that do not exist"
+        ));
         return Ok(Exit::Pass);
     }
     for file in files {
@@ -53,7 +62,7 @@ pub fn run(args: &InitArgs) -> CliResult {
             std::fs::create_dir_all(parent)
                 .with_context(|| format!("cannot create {}", parent.display()))?;
         }
-        std::fs::write(&path, &file.text).with_context(|| format!("cannot write {name}"))?;
+        output::write_bytes(&path, file.text.as_bytes()).map_err(output_error)?;
         console::say(&format!("wrote {name}"));
     }
     console::say("the gate measures for 5 s per case, from 3 to 15 minutes in total");

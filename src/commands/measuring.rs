@@ -105,7 +105,7 @@ pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
     // own.
     let is_last = args.id_file.is_none() && !config.run.compare_with_baseline && !args.measure.json;
     if exit == Exit::Pass && is_last {
-        console::say(after_run::next_step(&project.directories, run));
+        console::say(&after_run::next_step(&project.directories, run));
     }
     Ok(exit)
 }

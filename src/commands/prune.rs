@@ -40,8 +40,8 @@ pub fn run(args: &PruneArgs) -> CliResult {
     }
     let mut shown = Ok(());
     store.delete(&plan.deleted, |run| {
-        let said = show::text(&format!("deleted: {}", run.run_id));
-        shown = std::mem::replace(&mut shown, Ok(())).and(said);
+        let result = show::text(&format!("deleted: {}", run.run_id));
+        shown = std::mem::replace(&mut shown, Ok(())).and(result);
     })?;
     shown?;
     show::text(&format!(

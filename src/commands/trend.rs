@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use rsb_app::{ProjectContext, alert_error, health, next_step, trend};
+use rsb_gate::suggest::shell_quote;
 use rsb_insight::trends;
 use rsb_model::record::TrendDocument;
 use rsb_report::Style;
@@ -38,13 +39,17 @@ fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
         return Ok(Exit::Pass);
     }
     if look.document.series.is_empty() {
-        let asked = &args.followed;
-        let is_asked = asked.query().filter.is_given() || asked.metric.is_some();
-        show::text(if is_asked {
-            "no stored series matches --benchmark, --case and --metric; `rusty-stack-bench trend \
-             --metric all` shows all"
+        let followed = &args.followed;
+        let is_filtered = followed.query().filter.is_given() || followed.metric.is_some();
+        let input = followed.input.as_ref().map_or_else(String::new, |file| {
+            format!(" --input {}", shell_quote(&file.display().to_string()))
+        });
+        let all = project.directories.command(&format!("trend --metric all{input}"));
+        let run = project.directories.command("run");
+        show::text(&if is_filtered {
+            format!("no stored series matches --benchmark, --case and --metric; `{all}` shows all")
         } else {
-            "no stored values yet; each `rusty-stack-bench run` adds a point to every metric"
+            format!("no stored values yet; each `{run}` adds a point to every metric")
         })?;
         return Ok(Exit::Pass);
     }
@@ -56,10 +61,8 @@ fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
         show::text(&rsb_report::trend::text(&look.document, changes.as_deref(), style))?;
     }
     if store.is_some() {
-        for hint in next_step::after_changes(
-            &look.tracked.alerts,
-            &next_step::arguments_of(&args.followed.places.paths()),
-        ) {
+        let paths = args.followed.places.paths();
+        for hint in next_step::after_changes(&look.tracked.alerts, &paths) {
             console::say(&format!("hint: {hint}"));
         }
     }

@@ -5,6 +5,7 @@ pub mod backend;
 pub mod browser;
 pub mod made_up;
 pub mod other_project;
+pub mod preload;
 pub mod revisions;
 pub mod steps;
 
@@ -81,7 +82,7 @@ pub struct ProgramOutput {
 }
 
 impl ProgramOutput {
-    fn of(output: &Output) -> Self {
+    pub fn of(output: &Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

@@ -33,8 +33,11 @@ fn one_hardware_through_every_backend_stands_in_one_table_and_one_chart() {
     let mut drivers =
         devices.iter().filter(|one| !one["device"].as_str().unwrap().starts_with("cpu:"));
     assert!(
-        drivers.all(|one| one["driver"].is_string()),
-        "each device must name its driver: {devices:?}"
+        drivers.all(|one| {
+            let driver = &run["environment"]["drivers"][one["device"].as_str().unwrap()];
+            driver == &one["driver"] && driver.as_str().is_some_and(|text| text.contains('.'))
+        }),
+        "each device must name its driver and the version: {devices:?}"
     );
     let on_cpu = devices.iter().filter(|one| one["device_type"] == "cpu").count();
     if on_cpu < 2 {

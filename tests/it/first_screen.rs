@@ -51,6 +51,10 @@ fn a_piped_run_has_one_line_for_each_benchmark_and_ends_with_the_next_step() {
     bench.run("baseline save").expect(0);
     let second = bench.run(&arguments).expect(0);
     assert!(second.stderr.contains("next: `rusty-stack-bench gate`"), "{}", second.stderr);
+    let elsewhere = [&arguments[..], &["--results-dir", "my results"]].concat();
+    let third = bench.run(&elsewhere).expect(0);
+    let next = "next: `rusty-stack-bench gate --results-dir 'my results'`";
+    assert!(third.stderr.contains(next), "{}", third.stderr);
     let script = bench.run(&[&["run"], &arguments[..], &["--id-file", "id"]].concat()).expect(0);
     assert!(!script.stderr.contains("next:"), "{}", script.stderr);
 }

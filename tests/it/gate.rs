@@ -128,6 +128,23 @@ fn what_cannot_be_read_is_exit_2() {
 }
 
 #[test]
+fn a_baseline_is_found_by_every_form_of_its_name() {
+    let (bench, run) = with_baseline();
+    bench.write_sealed("current.json", &again(&run, "current"));
+    let saved = bench.run("baseline save --run made-up.json").expect(0).stdout;
+    let path = saved.lines().next().unwrap().rsplit_once(" as ").unwrap().1;
+    let of_machine = path.strip_prefix("baselines/").unwrap();
+    let judged = |name: &str| bench.run(&["gate", "--baseline", name, "--current", "current.json"]);
+    for name in [path, of_machine, "tensor-ops.json"] {
+        judged(name).expect(0);
+        judged(name.strip_suffix(".json").unwrap()).expect(0);
+        bench.run(&["baseline", "show", name]).expect(0);
+    }
+    let unknown = judged("tensorops.json").expect(2).stderr;
+    says(&unknown, &["neither a file nor a saved baseline", "nearest: tensor-ops"]);
+}
+
+#[test]
 fn without_a_baseline_there_is_no_verdict_and_the_command_that_saves_one_is_named() {
     let bench = Bench::new();
     bench.run("gate").expect(4);
@@ -193,6 +210,21 @@ fn the_policy_is_strict_and_heeded() {
     says(&ended.stderr, &["policy.toml", "threshold_percent"]);
     bench.write("baselines/policy.toml", "threshold_percent = 30.0\n");
     gate(&bench, &run, 0, |run| scale(&mut run["benchmarks"][2], 1.15));
+}
+
+#[test]
+fn an_error_without_a_policy_file_names_the_built_in_policy() {
+    let (bench, mut run) = with_baseline();
+    for case in run["benchmarks"].as_array_mut().unwrap() {
+        let id = case["benchmark_id"].as_str().unwrap().replace("tensor-ops", "control");
+        case["benchmark_id"] = id.into();
+        case["category"] = "control".into();
+    }
+    bench.write_sealed("before.json", &run);
+    bench.write_sealed("after.json", &again(&run, "after"));
+    let ended = bench.run("gate --baseline before.json --current after.json").expect(2);
+    let built_in = "the built-in policy (there is no baselines/policy.toml): every judged case";
+    says(&ended.stderr, &[built_in, "in baselines/policy.toml"]);
 }
 
 #[test]

@@ -313,7 +313,7 @@ fn what_belongs_to_this_program_is_refused_elsewhere() {
             &["--benchmark", "fob"],
             "no benchmark of HEAD matches `fob`; nearest: `fib 20`, `parse/a.json`",
         ),
-        (&["--bench", "./run"], "--bench-format"),
+        (&["--bench", "./run"], "--bench-format NAME, one of nvbench, google-benchmark, "),
         (&["--", "--package", "nobody"], "parsing"),
     ] {
         let ended = bench.run(&[&["gate", "--against", "HEAD"][..], flags].concat());

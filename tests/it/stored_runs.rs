@@ -392,6 +392,7 @@ example: rusty-stack-bench compare previous
     assert_eq!(show, "saved baselines: before\nexample: rusty-stack-bench baseline show before\n");
     let bisect = refused(&bench, &["bisect", "--results-dir", "elsewhere"]);
     assert!(bisect.starts_with("commits of the latest runs: 0000000000"), "{bisect}");
+    says(&bisect, &["`rusty-stack-bench gate --against GOOD --results-dir elsewhere` lists the"]);
     let query = refused(&bench, &["query"]);
     for part in
         ["view benchmark_runs(", "view measurements(", "example: rusty-stack-bench query \"SELECT "]
@@ -468,6 +469,23 @@ fn runs_are_copied_between_directories_and_a_database_that_is_away_costs_nothing
     let wrong = bench.run("run --store me:secret@db.example --dry-run").expect(2);
     let said = &wrong.stderr;
     assert!(said.contains("postgres://USER@HOST/DATABASE") && !said.contains("secret"), "{said}");
+    for malformed in ["postgres:/me:secret@db.example/results", "me:secret@db.example"] {
+        for words in [["theirs", malformed], [malformed, "theirs"]] {
+            let refused = bench.run(&[&["store", "copy"][..], &words].concat()).expect(2);
+            let said = &refused.stderr;
+            assert!(said.contains("nor a PostgreSQL") && !said.contains("secret"), "{said}");
+        }
+        assert!(!bench.path(malformed).exists());
+    }
+    let spare = bench.run("store copy theirs ours postgres:/me:secret@db/results").expect(2);
+    assert!(!spare.stderr.contains("secret"), "{}", spare.stderr);
+}
+
+#[test]
+fn the_shared_store_can_be_named_in_the_environment() {
+    let bench = Bench::new().set("RSB_STORE", "postgres://me:secret@127.0.0.1:1/results");
+    let planned = bench.run("run tensor-ops --backend cpu --dry-run").expect(0);
+    assert!(!planned.stderr.contains("RSB_STORE"), "{}", planned.stderr);
 }
 
 #[test]

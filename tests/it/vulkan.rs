@@ -40,6 +40,8 @@ fn lavapipe_is_a_cpu_and_is_spared_large_products() {
     };
     assert_eq!(of("128x128x128")["outcome"], "measured");
     assert_eq!(of("128x128x128")["device_type"], "cpu");
+    let driver = of("128x128x128")["factors"]["vulkan"].as_str().unwrap();
+    assert!(driver.starts_with("llvmpipe ") && driver.contains('.'), "{driver}");
     assert_eq!(of("1024x1024x1024")["outcome"], "skipped");
     assert!(
         of("1024x1024x1024")["why"].as_str().unwrap().contains("llvmpipe"),

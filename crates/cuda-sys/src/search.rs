@@ -142,9 +142,9 @@ impl CudaLibrary {
     pub fn find(&self, places: &CudaPaths) -> Result<Loaded, Unavailable> {
         if let Some(file) = places.explicit_path(self.variable) {
             return Loaded::first(std::slice::from_ref(&file)).map_err(|refusal| {
-                let said = refusal.map(|said| format!(": {said}")).unwrap_or_default();
+                let reason = refusal.map(|reason| format!(": {reason}")).unwrap_or_default();
                 self.unavailable(format!(
-                    "{} names {}, which cannot be loaded{said}",
+                    "{} names {}, which cannot be loaded{reason}",
                     self.variable,
                     file.display()
                 ))

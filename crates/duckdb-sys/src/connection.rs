@@ -163,16 +163,16 @@ impl DuckdbLibrary {
 
 fn open(handle: &mut Handle, config: crate::raw::duckdb_config) -> Result<(), DuckdbError> {
     let api = Arc::clone(&handle.api);
-    let mut said: *mut c_char = ptr::null_mut();
+    let mut error: *mut c_char = ptr::null_mut();
     // SAFETY: a null path opens an in-memory database; the outputs are written to live variables.
     let state = unsafe {
-        (api.duckdb_open_ext)(ptr::null(), &raw mut handle.database, config, &raw mut said)
+        (api.duckdb_open_ext)(ptr::null(), &raw mut handle.database, config, &raw mut error)
     };
     if state != SUCCESS {
         // SAFETY: the error is null or a zero-terminated text owned by the caller.
-        let message = unsafe { text_at(said) };
+        let message = unsafe { text_at(error) };
         // SAFETY: as above; freeing null does nothing.
-        unsafe { (api.duckdb_free)(said.cast::<c_void>()) };
+        unsafe { (api.duckdb_free)(error.cast::<c_void>()) };
         return Err(DuckdbError::new(
             message.unwrap_or_else(|| "cannot open the database".to_owned()),
         ));

@@ -42,9 +42,9 @@ impl DuckdbPlaces {
     fn find(&self) -> Result<Loaded, Unavailable> {
         if let Some(file) = &self.file {
             return Loaded::first(std::slice::from_ref(file)).map_err(|refusal| {
-                let said = refusal.map(|said| format!(": {said}")).unwrap_or_default();
+                let reason = refusal.map(|reason| format!(": {reason}")).unwrap_or_default();
                 unavailable(format!(
-                    "{FILE} names {}, which cannot be loaded{said}",
+                    "{FILE} names {}, which cannot be loaded{reason}",
                     file.display()
                 ))
             });

@@ -16,7 +16,7 @@ use crate::{AppError, ProjectContext, compare, error_chain};
 
 /// Returns the reports to write: those of `--reports`, else those that the configuration generates.
 pub fn forms(
-    asked: &[ReportForm],
+    requested: &[ReportForm],
     config: &Config,
     listener: &mut Listener<'_>,
 ) -> Vec<ReportFormat> {
@@ -26,23 +26,24 @@ pub fn forms(
         (section.generate_markdown, ReportFormat::Markdown),
         (section.generate_html, ReportFormat::Html),
     ];
-    if asked.is_empty() && config.run.generate_reports {
+    if requested.is_empty() && config.run.generate_reports {
         return generated
             .into_iter()
             .filter(|(is_wanted, _)| *is_wanted)
             .map(|(_, form)| form)
             .collect();
     }
-    report::forms(asked, listener)
+    report::forms(requested, listener)
 }
 
 /// Returns the command that makes sense after `run`.
-pub fn next_step(directories: &Directories, run: &Run) -> &'static str {
+pub fn next_step(directories: &Directories, run: &Run) -> String {
     let baselines = Baselines::new(&directories.baselines);
     if baselines.path_of(&Fingerprint::of(&run.environment), &run.suite).exists() {
-        "next: `rusty-stack-bench gate` judges it against the saved baseline"
+        format!("next: `{}` judges it against the saved baseline", directories.command("gate"))
     } else {
-        "next: `rusty-stack-bench baseline save` saves it as the baseline for `gate`"
+        let save = directories.command("baseline save");
+        format!("next: `{save}` saves it as the baseline for `gate`")
     }
 }
 
@@ -91,11 +92,11 @@ pub fn comparison_text(
     listener: &mut Listener<'_>,
 ) -> String {
     let detail = if project.config.run.verbose { Detail::Full } else { Detail::Brief };
-    let told = comparison(project, store, run, listener).and_then(|result| {
+    let formatted = comparison(project, store, run, listener).and_then(|result| {
         rsb_report::gate::write(&result, GateFormat::Text, style, detail)
             .map_err(|error| error.to_string())
     });
-    told.map_or_else(
+    formatted.map_or_else(
         |why| format!("\nThe run is not compared: {why}"),
         |text| format!("\n{}", text.trim_end()),
     )
@@ -117,9 +118,8 @@ fn comparison(
     let policy = project.policy(None, listener).map_err(|error| error_chain(&error.error))?;
     let saved = gate::against_saved(store, &project.directories, run, &policy)?;
     saved.map(|saved| saved.result).ok_or_else(|| {
-        "no baseline is saved for this machine and suite; `rusty-stack-bench baseline save` saves \
-         this run as one"
-            .to_owned()
+        let save = project.directories.command("baseline save");
+        format!("no baseline is saved for this machine and suite; `{save}` saves this run as one")
     })
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use rsb_engine::{Event, Listener, machine_lock, recorder};
+use rsb_gate::suggest::{measure_again, shell_quote};
 use rsb_gate::{Directories, gate};
 use rsb_model::{Field, Fingerprint, Outcome, Run, RunId, Timestamp};
 use rsb_report::number::format_count;
@@ -24,14 +25,17 @@ pub struct SavedBaseline {
     pub cases: usize,
     /// Its file.
     pub path: PathBuf,
+    /// Subcommands that measure its cases again and judge them by it.
+    pub next: [String; 2],
 }
 
 impl SavedBaseline {
-    /// Formats the message on the saved baseline, with the next step.
-    pub fn text(&self) -> String {
+    /// Formats the message on the saved baseline, with the next step in `directories`.
+    pub fn text(&self, directories: &Directories) -> String {
+        let [measure, gate] = self.next.each_ref().map(|next| directories.command(next));
         format!(
-            "saved {} ({} measured) as {}\nCommit it. `rusty-stack-bench run`, then \
-             `rusty-stack-bench gate`, judges later code by it.",
+            "saved {} ({} measured) as {}\nCommit it. `{measure}`, then `{gate}`, judges later \
+             code by it.",
             self.name,
             format_count(self.cases, "case", "cases"),
             self.path.display()
@@ -51,7 +55,7 @@ pub fn save(
 ) -> Result<SavedBaseline, AppError> {
     let store = project.store(listener)?;
     if let Some(name) = name {
-        refuse_run_id(name, &store)?;
+        refuse_run_id(name, &store, &project.directories)?;
     }
     let runs: Vec<Run> = match named {
         // Here, a missing run is a usage error, not a missing verdict.
@@ -65,13 +69,13 @@ pub fn save(
 }
 
 /// Refuses the id of a run as a name, because the baseline would be mistaken for that run.
-fn refuse_run_id(name: &str, store: &Store) -> Result<(), AppError> {
+fn refuse_run_id(name: &str, store: &Store, directories: &Directories) -> Result<(), AppError> {
     let is_stored = store.runs().map_err(AppError::usage)?.iter().any(|run| run.run_id.0 == name);
     if is_stored || rsb_store::begins_as_run_id(name) {
+        let save = directories.command(&format!("baseline save --run {}", shell_quote(name)));
         return Err(AppError::usage(anyhow!(
             "`{name}` is a run id and cannot be the name of a baseline; save that run with \
-             `rusty-stack-bench baseline save --run {name}`; to use a name other than the suite's, \
-             put it after `save`"
+             `{save}`; to use a name other than the suite's, put it after `save`"
         )));
     }
     Ok(())
@@ -125,7 +129,13 @@ pub fn save_runs(
             case.benchmark_id
         )));
     }
-    Ok(SavedBaseline { name: baseline.name, cases, path })
+    let gate = if baseline.name == suite {
+        "gate".to_owned()
+    } else {
+        format!("gate --baseline {}", shell_quote(&baseline.name))
+    };
+    let next = [runs.last().map_or_else(|| "run".to_owned(), measure_again), gate];
+    Ok(SavedBaseline { name: baseline.name, cases, path, next })
 }
 
 /// Keeps this program if it measured one of `runs`. A baseline is valid without its program, so a
@@ -191,7 +201,7 @@ pub fn find(name: &str, only_here: bool, directories: &Directories) -> Result<Ba
         }
         return Baseline::read(&path).map_err(AppError::usage);
     }
-    if gate::is_path(name) {
+    if rsb_store::names_file(Path::new(name)) {
         return Baseline::read(Path::new(name)).map_err(AppError::usage);
     }
     baselines.load(name, Some(&this_machine())).map_err(AppError::usage)

@@ -130,15 +130,15 @@ fn has_outcome(run: &Run, outcome: Outcome) -> bool {
 
 /// Returns the error that nothing was drawn, with the data that the chart needs.
 fn nothing(kind: &ChartKind, of: &str, request: &ChartRequest, _: NothingDrawn) -> AppError {
-    let asked = [
+    let scope = [
         request.options.metric.map(|field| format!("the metric {}", field.name)),
         request.filter.describe(),
     ];
-    let asked: Vec<String> = asked.into_iter().flatten().collect();
-    let asked =
-        if asked.is_empty() { String::new() } else { format!(" of {}", asked.join(" and ")) };
+    let scope: Vec<String> = scope.into_iter().flatten().collect();
+    let scope =
+        if scope.is_empty() { String::new() } else { format!(" of {}", scope.join(" and ")) };
     AppError::usage(anyhow!(
-        "{of}: nothing{asked} to draw as `{}`; this chart needs {}",
+        "{of}: nothing{scope} to draw as `{}`; this chart needs {}",
         kind.name,
         kind.needs
     ))
@@ -174,7 +174,7 @@ fn comparison(
     let judge = project.judge(Vec::new(), listener)?;
     let baseline = judge.place(SideName::Baseline, judge.sides(std::slice::from_ref(against))?);
     let current = judge.place(SideName::Current, judge.current(request.run.as_slice())?);
-    if let Some(why) = gate::is_itself(&baseline, &current) {
+    if let Some(why) = gate::is_itself(&baseline, &current, &judge.directories) {
         return Err(AppError::usage(anyhow!("{why}, or name two runs")));
     }
     Ok(judge.judge(&baseline, &current))

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rsb_engine::Listener;
+use rsb_gate::suggest::shell_quote;
 use rsb_gate::{Directories, gate};
 use rsb_store::{Baselines, RunSummary, Store};
 
@@ -32,29 +33,38 @@ fn lines(
     if subcommand == "show" {
         let names = baselines(directories);
         let first = names.first().map_or("quick", String::as_str);
-        return Ok(vec![saved_baselines(&names), example(&format!("baseline show {first}"))]);
+        let show = format!("baseline show {}", shell_quote(first));
+        return Ok(vec![saved_baselines(&names, directories), example(&show, directories)]);
     }
     let store = gate::open(directories, listener)?;
     let runs = store.runs().map_err(AppError::usage)?;
     Ok(match subcommand {
         "compare" => vec![
-            saved_baselines(&baselines(directories)),
-            latest_runs(&runs),
-            example("compare previous"),
+            saved_baselines(&baselines(directories), directories),
+            latest_runs(&runs, directories),
+            example("compare previous", directories),
         ],
         "query" => {
             let mut lines = views(&store)?;
             lines.push(example(
                 "query \"SELECT benchmark_id, value FROM measurements WHERE metric = 'time_ms'\"",
+                directories,
             ));
             lines
         }
-        _ => vec![commits(&runs), example("bisect HEAD~8 HEAD --case gemm")],
+        _ => vec![
+            commits(&runs),
+            format!(
+                "--case takes a part of the id of one case; `{}` lists the slower ones",
+                directories.command("gate --against GOOD")
+            ),
+            example("bisect HEAD~8 HEAD --case gemm", directories),
+        ],
     })
 }
 
-fn example(arguments: &str) -> String {
-    format!("example: rusty-stack-bench {arguments}")
+fn example(arguments: &str, directories: &Directories) -> String {
+    format!("example: {}", directories.command(arguments))
 }
 
 fn baselines(directories: &Directories) -> Vec<String> {
@@ -68,18 +78,17 @@ fn baselines(directories: &Directories) -> Vec<String> {
     names
 }
 
-fn saved_baselines(names: &[String]) -> String {
-    format_list(
-        "saved baselines",
-        names,
-        "no baseline is saved; `rusty-stack-bench baseline save` saves the latest run",
-    )
+fn saved_baselines(names: &[String], directories: &Directories) -> String {
+    let save = directories.command("baseline save");
+    let without = format!("no baseline is saved; `{save}` saves the latest run");
+    format_list("saved baselines", names, &without)
 }
 
-fn latest_runs(runs: &[RunSummary]) -> String {
+fn latest_runs(runs: &[RunSummary], directories: &Directories) -> String {
     let named: Vec<String> =
         runs.iter().map(|run| format!("{} ({})", run.run_id, run.suite)).collect();
-    format_list("latest runs", &named, "no run is stored; `rusty-stack-bench run` measures one")
+    let without = format!("no run is stored; `{}` measures one", directories.command("run"));
+    format_list("latest runs", &named, &without)
 }
 
 /// Lists the commits of the stored runs, latest first.

@@ -265,10 +265,16 @@ impl Config {
     /// # Errors
     /// If it cannot be read, is not TOML, has an unknown key, or a value is out of range.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = rsb_store::read_text(path)
-            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        Self::parse(&text)
-            .map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
+        Self::of_text(&Self::read_text(path)?, path)
+    }
+
+    /// Reads the text of `path`.
+    ///
+    /// # Errors
+    /// If it cannot be read or is not UTF-8.
+    pub fn read_text(path: &Path) -> Result<String, ConfigError> {
+        rsb_store::read_text(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })
     }
 
     /// Reads the named file, else the one in the current directory, else returns the defaults.

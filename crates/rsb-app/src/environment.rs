@@ -19,6 +19,7 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_BASELINES_DIR", "--baselines-dir"),
     ("RSB_POLICY", "--policy"),
     ("RSB_CONFIG", "--config"),
+    ("RSB_STORE", "--store"),
     (rsb_catalog::custom::VARIABLE, "--custom"),
     (
         "RSB_CACHE_DIR",
@@ -78,6 +79,7 @@ fn not_of_bench_in(is_set: impl Fn(&str) -> bool) -> Vec<String> {
         ("RSB_WARMUP", "use Criterion's --warm-up-time"),
         ("RSB_REPLICATES", "one process measures each case; use `run` for replicates"),
         ("RSB_TIMEOUT", "use Criterion's --measurement-time"),
+        ("RSB_STORE", "send the runs with `store copy`"),
     ];
     let set = others.into_iter().filter(|(name, _)| is_set(name));
     set.map(|(name, instead)| format!("{name} has no effect under cargo bench: {instead}"))

@@ -12,14 +12,14 @@ pub type AppError = rsb_engine::EngineError;
 
 /// Returns `error` and its causes in one line, without causes that the preceding text contains.
 pub fn error_chain(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |mut said, cause| {
-        if !said.contains(&cause) {
-            if !said.is_empty() {
-                said.push_str(": ");
+    error.chain().map(ToString::to_string).fold(String::new(), |mut text, cause| {
+        if !text.contains(&cause) {
+            if !text.is_empty() {
+                text.push_str(": ");
             }
-            said.push_str(&cause);
+            text.push_str(&cause);
         }
-        said
+        text
     })
 }
 

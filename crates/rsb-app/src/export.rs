@@ -56,16 +56,10 @@ pub fn parquet(store: &Store, path: Option<&Path>) -> Result<(), AppError> {
 
     let path = output_file(path, "Parquet")?;
     let cannot = || format!("cannot write {}", path.display());
-    let file = output::create(path).map_err(output_error)?;
-    let mut sink = ParquetSink::new(std::io::BufWriter::new(file)).with_context(cannot)?;
+    let file = output::OutputFile::create(path).map_err(output_error)?;
+    let mut sink = ParquetSink::new(file).with_context(cannot)?;
     write_all(store, &mut sink).with_context(cannot)?;
-    let file = sink
-        .finish()
-        .with_context(cannot)?
-        .into_inner()
-        .context("the last rows could not be written")?;
-    file.sync_all().with_context(cannot)?;
-    Ok(())
+    sink.finish().with_context(cannot)?.finish().map_err(output_error)
 }
 
 /// Returns an error, because this build does not write the format.

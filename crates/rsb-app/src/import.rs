@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use rsb_engine::Listener;
+use rsb_gate::Directories;
 use rsb_model::{BenchmarkResult, Outcome, Run};
 use rsb_store::import::{self, Format};
 use rsb_store::{MergedFile, Store, new_run_id};
@@ -96,8 +97,8 @@ fn unpack(path: &Path, _: &Path) -> Result<(), AppError> {
 /// Maximum number of failed cases that are named.
 const SHOWN: usize = 20;
 
-/// Returns a line for each failed case, with its reason.
-pub fn failures(run: &Run) -> Vec<String> {
+/// Returns a line for each failed case of `run`, a run in `directories`, with its reason.
+pub fn failures(run: &Run, directories: &Directories) -> Vec<String> {
     let failed: Vec<&BenchmarkResult> =
         run.benchmarks.iter().filter(|case| case.outcome == Outcome::Failed).collect();
     let mut lines = Vec::new();
@@ -107,7 +108,8 @@ pub fn failures(run: &Run) -> Vec<String> {
     }
     let more = failed.len().saturating_sub(SHOWN);
     if more > 0 {
-        lines.push(format!("and {more} more; `rusty-stack-bench report {}` shows all", run.run_id));
+        let report = directories.command(&format!("report {}", run.run_id));
+        lines.push(format!("and {more} more; `{report}` shows all"));
     }
     lines
 }
@@ -127,7 +129,8 @@ mod tests {
             broken.join(", ")
         );
         std::fs::write(&path, text).unwrap();
-        let lines = failures(&import::import(&path, None).unwrap());
+        let run = import::import(&path, None).unwrap();
+        let lines = failures(&run, &Directories::new(None, None, None));
         assert_eq!(lines.len(), SHOWN + 1);
         assert!(lines[0].starts_with("failed: cpu_performance/hyperfine/c0: "), "{lines:?}");
         assert!(

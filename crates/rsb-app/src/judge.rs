@@ -9,12 +9,13 @@ use rsb_engine::{Event, Listener};
 use rsb_gate::gate::{Judge, JudgedSides, SideName};
 use rsb_gate::policy;
 use rsb_gate::revisions::RevisionTree;
+use rsb_gate::suggest::shell_quote;
 use rsb_model::record::ThresholdCheck;
 use rsb_model::{ComparisonResult, Environment, Fingerprint, Run};
 use rsb_stats::accept::AcceptList;
 use rsb_store::{Baseline, Baselines, output};
 
-use crate::next_step::{self, VerdictRequest, shell_quote};
+use crate::next_step::{self, VerdictRequest};
 use crate::project::{self, ProjectAtRevision};
 use crate::{AppError, Exit, ProjectContext, ProjectPaths};
 
@@ -117,6 +118,7 @@ pub fn advice(
 pub fn request(
     judge: &Judge,
     paths: &ProjectPaths,
+    options: &JudgeOptions,
     baseline: &[String],
     current: &[String],
 ) -> VerdictRequest {
@@ -128,7 +130,8 @@ pub fn request(
     VerdictRequest {
         run,
         accept,
-        places: next_step::arguments_of(paths),
+        threshold: options.threshold,
+        paths: paths.clone(),
         ..VerdictRequest::default()
     }
 }

@@ -3,7 +3,6 @@
 use rsb_catalog::plan::{self, Machine};
 use rsb_catalog::{frameworks, suites};
 use rsb_device::DeviceInfo;
-use rsb_device::device::no_counters;
 use rsb_engine::measure;
 use rsb_model::{BackendId, Reason};
 use rsb_probe::{ProbeOptions, telemetry};
@@ -50,10 +49,7 @@ fn no_compiler(backends: &[BackendId]) -> Option<Reason> {
 /// addition to a device.
 fn missing_equipment(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Option<Reason> {
     if benchmark.info().needs_counters {
-        return match devices.first()? {
-            first if first.device.is_cpu() => measure::has_counters().err(),
-            first => Some(no_counters(first)),
-        };
+        return measure::has_counters().err();
     }
     let first = devices.first().filter(|first| !first.device.is_cpu())?;
     let (backend, fewest) = (first.device.backend, benchmark.info().fewest_gpus);
@@ -94,7 +90,7 @@ fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> Case
         RunsOn::Any | RunsOn::GpusAndHost(_) => true,
         RunsOn::GpusAndSensors => backend != BackendId::Cpu || !machine.sensors.is_empty(),
         RunsOn::Gpus => backend != BackendId::Cpu,
-        RunsOn::Host(_) => backend == BackendId::Cpu,
+        RunsOn::Cpu | RunsOn::Host(_) => backend == BackendId::Cpu,
     };
     let missing = match benchmark.info().runs_on.tools() {
         _ if !fits => Some(plan::unfit(benchmark, backend)),

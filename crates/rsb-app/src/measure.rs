@@ -123,11 +123,11 @@ pub fn plan(selection: &Selection, machine: &Machine, config: &Config) -> Result
 
 /// Returns the settings of a component from the configuration, overridden by flags.
 fn of_component(component: &ComponentSection, args: &MeasureOptions) -> ComponentSettings {
-    let said = component.settings();
+    let configured = component.settings();
     ComponentSettings {
-        limit: said.limit.filter(|_| args.timeout.is_none()),
-        runs: said.runs.filter(|_| args.runs.is_none()),
-        warmup: said.warmup.filter(|_| args.warmup.is_none()),
+        limit: configured.limit.filter(|_| args.timeout.is_none()),
+        runs: configured.runs.filter(|_| args.runs.is_none()),
+        warmup: configured.warmup.filter(|_| args.warmup.is_none()),
     }
 }
 
@@ -189,7 +189,7 @@ pub fn measure(
         suite,
         settings,
         store,
-        machine::environment(),
+        machine::environment_for(plan),
         &workers,
         &mut with_log(&results, listener),
     )

@@ -253,11 +253,11 @@ fn with_size(row: &ModelRow, more: Value) -> Value {
 }
 
 /// Returns why `row` does not accept the requested number of positions.
-fn wrong_sequence(row: &ModelRow, asked: Option<u64>) -> Option<Reason> {
-    let Some(own) = row.shape.length else { return models::wrong_length(row, asked?, 0) };
-    let asked = asked.filter(|asked| *asked != own)?;
+fn wrong_sequence(row: &ModelRow, requested: Option<u64>) -> Option<Reason> {
+    let Some(own) = row.shape.length else { return models::wrong_length(row, requested?, 0) };
+    let requested = requested.filter(|requested| *requested != own)?;
     let why = format!("{} has a fixed length of {own}", row.name);
-    Some(Reason::new(format!("{asked} positions"), why, "omit --sequence"))
+    Some(Reason::new(format!("{requested} positions"), why, "omit --sequence"))
 }
 
 /// One model, and its memory in the requested precisions.
@@ -329,7 +329,7 @@ impl ModelSheet {
             row.active_parameters
                 .map(|active| format!("per token    {active} ({})", shown_count(active))),
         );
-        lines.extend(row.published.as_ref().map(|said| format!("published    {said}")));
+        lines.extend(row.published.as_ref().map(|published| format!("published    {published}")));
         lines.extend(row.source.as_ref().map(|source| format!("source       {source}")));
         lines.push(format!("\nmemory for batch {}, {} positions:", self.batch, self.length));
         lines.push(format!(
@@ -409,14 +409,14 @@ fn figures_text(figures: &ModelFigures) -> String {
         ("later ", figures.tpot_ms, "ms"),
         ("memory ", figures.memory_peak_mb, "MB"),
     ];
-    let said = parts
+    let values = parts
         .into_iter()
         .filter_map(|(name, value, unit)| Some(format!("{name}{}", format_quantity(value?, unit))));
     let missing = figures
         .missing
         .iter()
         .filter_map(|case| Some(format!("{}: {}", case.outcome, case.reason.as_ref()?)));
-    said.chain(missing).collect::<Vec<_>>().join(", ")
+    values.chain(missing).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
-//! Suggests the next command after a verdict. Pure.
+//! Suggests the next command after a verdict. No I/O.
 
 use std::time::Duration;
 
+use rsb_catalog::plan;
 use rsb_gate::gate::JudgedSides;
+use rsb_gate::suggest::shell_quote;
 use rsb_model::record::{AlertState, Comparison, ComparisonNoteCode, TrackedAlert};
-use rsb_model::{ComparisonResult, ReasonCode, Verdict};
+use rsb_model::{CaseId, ComparisonResult, ReasonCode, Verdict};
 use rsb_report::comparison::by_importance;
+use rsb_report::label::split_id;
 use rsb_report::number::format_count;
 
 use crate::ProjectPaths;
@@ -31,8 +34,13 @@ pub struct VerdictRequest {
     pub run: Option<String>,
     /// Further arguments of `baseline accept`, if the baseline is saved and the run is stored.
     pub accept: Option<String>,
-    /// Arguments for the named directories and files, which every suggested command needs.
-    pub places: String,
+    /// The named threshold in percent.
+    pub threshold: Option<f64>,
+    /// The named directories and files, which every suggested command needs.
+    pub paths: ProjectPaths,
+    /// Arguments of `gate --against` and `bisect` that describe another project's benchmarks. They
+    /// end the command, because those for cargo must be last.
+    pub project: String,
 }
 
 impl VerdictRequest {
@@ -42,8 +50,18 @@ impl VerdictRequest {
         format!("--budget {}m", minutes.max(10))
     }
 
+    /// Returns the flag for the named threshold, after a space.
+    fn threshold_argument(&self) -> String {
+        self.threshold.map_or_else(String::new, |percent| format!(" --threshold {percent}"))
+    }
+
     fn hint(&self, purpose: &str, arguments: &str) -> String {
-        hint(purpose, &format!("{arguments}{}", self.places))
+        hint(purpose, &format!("{arguments}{}", self.paths.arguments()))
+    }
+
+    /// Formats a hint whose command measures the benchmarks of the project again.
+    fn hint_again(&self, purpose: &str, arguments: &str) -> String {
+        hint(purpose, &format!("{arguments}{}{}", self.paths.arguments(), self.project))
     }
 }
 
@@ -90,18 +108,20 @@ fn after_regression(
                 "doctor",
             ));
         }
-        // Only times and instructions can be bisected.
+        // Only times can be bisected, and in other projects instructions.
         (Some(good), Some(bad))
-            if worst.confidence_interval.is_some() || worst.metric == "instructions" =>
+            if worst.confidence_interval.is_some()
+                || (worst.metric == "instructions"
+                    && !plan::is_built_in(split_id(&worst.id).0)) =>
         {
-            let [good, bad] = [good, bad].map(|commit| shell_quote(short(commit)));
+            // `--decide-by` and `--threshold` exclude each other.
             let by = if worst.metric == "instructions" && request.budget.is_some() {
-                " --decide-by instructions"
+                " --decide-by instructions".to_owned()
             } else {
-                ""
+                request.threshold_argument()
             };
-            let command = format!("bisect {good} {bad} --case {case}{by}");
-            hints.push(request.hint("find the commit", &command));
+            let command = bisect(good, bad, worst.id.as_str(), &by, &request.paths);
+            hints.push(hint("find the commit", &format!("{command}{}", request.project)));
         }
         _ => {}
     }
@@ -110,6 +130,7 @@ fn after_regression(
             .run
             .as_ref()
             .map_or_else(String::new, |run| format!(" --from {}", shell_quote(run)));
+        let more = format!("{more}{}", request.threshold_argument());
         let command = format!("baseline accept {case} --because \"REASON\"{from}{more}");
         let slower = result.comparisons.iter().filter(|row| is_worse(row)).count();
         let purpose = match slower {
@@ -145,7 +166,8 @@ fn after_no_verdict(
             if let (Some((_, factors)), Some(again)) =
                 (row.reason.split_once("--across "), &request.again)
             {
-                hints.push(request.hint("compare anyway", &format!("{again} --across {factors}")));
+                let command = format!("{again} --across {factors}");
+                hints.push(request.hint_again("compare anyway", &command));
             }
             hints.push(request.hint("save this run as the baseline of this machine", &save));
             hints
@@ -163,7 +185,7 @@ fn after_no_verdict(
             );
             let again = request.again.as_ref();
             again
-                .map(|again| request.hint(&purpose, &format!("{again} {}", request.longer())))
+                .map(|again| request.hint_again(&purpose, &format!("{again} {}", request.longer())))
                 .into_iter()
                 .collect()
         }
@@ -172,21 +194,63 @@ fn after_no_verdict(
         }
         ReasonCode::Missing => {
             vec![
-                request.hint("measure the missing cases", "run"),
+                request.hint("measure the missing cases", measure(sides)),
                 request.hint("or drop them, if they were removed on purpose", &save),
             ]
         }
-        code if code.can_be_remeasured() => vec![after_noise(result, sides, request)],
+        code if code.can_be_remeasured() => {
+            let own = after_noise_of_own_benchmark(row, sides, request);
+            vec![own.unwrap_or_else(|| after_noise(result, sides, request))]
+        }
         // The reason already includes the cure.
         _ => Vec::new(),
     }
 }
 
+/// Returns the subcommand that measures the cases of the baseline again.
+fn measure(sides: &JudgedSides) -> &str {
+    sides.measure.as_deref().unwrap_or("run")
+}
+
+/// Returns the hint for an undecided case of a user-defined benchmark if more replicates of the run
+/// do not help: this program does not have the benchmark, or they did not decide. The program of
+/// the baseline cannot be measured next to this one, because a command is part of neither.
+fn after_noise_of_own_benchmark(
+    row: &Comparison,
+    sides: &JudgedSides,
+    request: &VerdictRequest,
+) -> Option<String> {
+    let name = split_id(&row.id).0;
+    if name.is_empty() || request.budget.is_some() || plan::is_built_in(name) {
+        return None;
+    }
+    if !plan::has_benchmark(name) {
+        return Some(format!(
+            "this program has no benchmark `{name}`: name its file with --custom, or measure both \
+             sides again with the program that measured them"
+        ));
+    }
+    if request.paths.custom.is_none() || !request.is_remeasured {
+        return None;
+    }
+    let revision = match (&sides.baseline, &sides.current) {
+        (Some(good), Some(bad)) if good != bad || sides.is_dirty => short(good),
+        (None, Some(_)) if sides.is_dirty => "HEAD",
+        _ => return None,
+    };
+    let threshold = request.threshold_argument();
+    Some(request.hint(
+        "measure both trees in turns; if they must be built, add --build CMD",
+        &format!("gate --against {}{threshold}", shell_quote(revision)),
+    ))
+}
+
 fn after_noise(result: &ComparisonResult, sides: &JudgedSides, request: &VerdictRequest) -> String {
     if let (Some(load), Some(again), Some(_)) = (&sides.load, &request.again, request.budget) {
-        return request.hint(
+        let wait = if again.contains(" --wait-for-quiet ") { "" } else { " --wait-for-quiet 10m" };
+        return request.hint_again(
             &format!("{load}: measure longer, while other programs are idle"),
-            &format!("{again} {} --wait-for-quiet 10m", request.longer()),
+            &format!("{again} {}{wait}", request.longer()),
         );
     }
     let load = sides
@@ -196,18 +260,18 @@ fn after_noise(result: &ComparisonResult, sides: &JudgedSides, request: &Verdict
     let is_lone = result.notes.iter().any(|note| {
         note.code == ComparisonNoteCode::Evidence && note.text.contains("one process of a side")
     });
-    match &request.again {
-        Some(again) if !request.is_remeasured => request
-            .hint(&format!("{load}measure undecided cases again"), &format!("{again} --budget 3m")),
-        Some(again) if !is_lone => {
-            request.hint(&format!("{load}measure longer"), &format!("{again} {}", request.longer()))
+    let measure = measure(sides);
+    let (purpose, command) = match &request.again {
+        Some(again) if !request.is_remeasured => {
+            ("measure undecided cases again", format!("{again} --budget 3m"))
         }
-        _ if is_lone => {
-            request.hint(&format!("{load}measure replicates of both sides"), "run --replicates 3")
+        Some(again) if !is_lone || request.budget.is_some() => {
+            ("measure longer", format!("{again} {}", request.longer()))
         }
-        _ => request
-            .hint(&format!("{load}measure more replicates of both sides"), "run --replicates 10"),
-    }
+        _ if is_lone => ("measure replicates of both sides", format!("{measure} --replicates 3")),
+        _ => ("measure more replicates of both sides", format!("{measure} --replicates 10")),
+    };
+    request.hint_again(&format!("{load}{purpose}"), &command)
 }
 
 /// Returns the first undecided row with the most common reason.
@@ -222,7 +286,7 @@ fn most_common(result: &ComparisonResult) -> Option<&Comparison> {
 }
 
 /// Returns hints for the first of `alerts` that is new and a change for the worse.
-pub fn after_changes(alerts: &[TrackedAlert], places: &str) -> Vec<String> {
+pub fn after_changes(alerts: &[TrackedAlert], paths: &ProjectPaths) -> Vec<String> {
     let is_new =
         |alert: &&TrackedAlert| alert.state == AlertState::New && alert.direction == "worse";
     let Some(alert) = alerts.iter().find(is_new) else { return Vec::new() };
@@ -232,40 +296,29 @@ pub fn after_changes(alerts: &[TrackedAlert], places: &str) -> Vec<String> {
     if let ([Some(good), Some(bad)], Some(worst)) = (commits, alert.moves.first())
         && good != bad
     {
-        let [good, bad] = [good, bad].map(|commit| shell_quote(short(commit)));
-        hints.push(hint(
-            "find the commit",
-            &format!("bisect {good} {bad} --case {}{places}", shell_quote(&worst.id)),
-        ));
+        hints.push(hint("find the commit", &bisect(good, bad, &worst.id, "", paths)));
     }
-    let command = format!("trend ack {} --because \"REASON\"{places}", shell_quote(&alert.id));
+    let (id, places) = (shell_quote(&alert.id), paths.arguments());
+    let command = format!("trend ack {id} --because \"REASON\"{places}");
     hints.push(hint("acknowledge it, if it is expected", &command));
     hints
 }
 
-/// Returns the arguments that name `paths` again.
-pub fn arguments_of(paths: &ProjectPaths) -> String {
-    let mut arguments = String::new();
-    for (flag, path) in paths.named() {
-        arguments.extend([" ", flag, " ", &shell_quote(&path.display().to_string())]);
-    }
-    arguments
+/// Returns the subcommand that bisects the case `id`, with further arguments `more`. It names the
+/// file of `--custom` only if the case is not built in, because it then measures that file only.
+fn bisect(good: &str, bad: &str, id: &str, more: &str, paths: &ProjectPaths) -> String {
+    let parsed = id.parse::<CaseId>().ok();
+    let is_built_in = parsed.is_some_and(|id| plan::is_built_in(split_id(&id).0));
+    let custom = paths.custom.clone().filter(|_| !is_built_in);
+    let places = ProjectPaths { custom, ..paths.clone() }.arguments();
+    let [good, bad] = [good, bad].map(|commit| shell_quote(short(commit)));
+    format!("bisect {good} {bad} --case {}{more}{places}", shell_quote(id))
 }
 
 /// Shortens a full hash; the name of a revision is returned as is.
 fn short(revision: &str) -> &str {
     let is_hash = revision.len() >= 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
     revision.get(..ABBREVIATED).filter(|_| is_hash).unwrap_or(revision)
-}
-
-/// Quotes `word` for a shell if necessary.
-pub fn shell_quote(word: &str) -> String {
-    if !word.is_empty()
-        && word.chars().all(|c| c.is_ascii_alphanumeric() || "_./:=@%+,-^".contains(c))
-    {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -338,6 +391,16 @@ mod tests {
                  cpu_performance/gemm/cpu:0/f32/64x64x64 --because \"REASON\" --from x --baseline \
                  b",
             ]
+        );
+        let counted = Comparison {
+            metric: "instructions".into(),
+            confidence_interval: None,
+            ..row(Verdict::Regressed, ReasonCode::AboveThreshold, "")
+        };
+        assert_eq!(
+            first_hint(&result(&[counted]), &of_commits('a', 'b')),
+            None,
+            "`bisect` counts no instructions of built-in benchmarks"
         );
         assert!(
             first_hint(&slower, &of_commits('a', 'a'))
@@ -467,8 +530,9 @@ mod tests {
         }))
         .unwrap();
         let better = TrackedAlert { direction: "better".to_owned(), ..alert.clone() };
+        let paths = ProjectPaths { results_dir: Some("r".into()), ..ProjectPaths::default() };
         assert_eq!(
-            after_changes(&[better.clone(), alert], " --results-dir r"),
+            after_changes(&[better.clone(), alert], &paths),
             [
                 "find the commit:\n  rusty-stack-bench bisect aaaaaaaaaaaa bbbbbbbbbbbb --case x \
                  --results-dir r",
@@ -476,7 +540,7 @@ mod tests {
                  --because \"REASON\" --results-dir r",
             ]
         );
-        assert!(after_changes(&[better], "").is_empty());
+        assert!(after_changes(&[better], &paths).is_empty());
     }
 
     fn point(commit: &str) -> serde_json::Value {
@@ -485,20 +549,58 @@ mod tests {
 
     #[test]
     fn named_places_are_named_again() {
-        let places =
+        let paths =
             ProjectPaths { baselines_dir: Some("my baselines".into()), ..ProjectPaths::default() };
-        let request = VerdictRequest { places: arguments_of(&places), ..VerdictRequest::default() };
+        let request = VerdictRequest { paths, ..VerdictRequest::default() };
         let missing = result(&[row(Verdict::Inconclusive, ReasonCode::Missing, "")]);
-        let found = hints(&missing, &JudgedSides::default(), &request);
+        let sides = JudgedSides { measure: Some("run gemm".into()), ..JudgedSides::default() };
+        let found = hints(&missing, &sides, &request);
         assert!(
-            found[0].ends_with("\n  rusty-stack-bench run --baselines-dir 'my baselines'"),
+            found[0].ends_with("\n  rusty-stack-bench run gemm --baselines-dir 'my baselines'"),
             "{found:?}"
         );
     }
 
     #[test]
-    fn words_are_quoted_for_a_shell_only_if_needed() {
-        assert_eq!(shell_quote("cpu_performance/gemm/cpu:0/f32"), "cpu_performance/gemm/cpu:0/f32");
-        assert_eq!(shell_quote("it's (one)"), r"'it'\''s (one)'");
+    fn a_case_is_bisected_and_accepted_as_it_was_judged() {
+        let slower = result(&[row(Verdict::Regressed, ReasonCode::AboveThreshold, "")]);
+        let request = VerdictRequest {
+            accept: Some(String::new()),
+            threshold: Some(2.5),
+            paths: ProjectPaths { custom: Some("mine.toml".into()), ..ProjectPaths::default() },
+            project: " -- -p one".into(),
+            ..VerdictRequest::default()
+        };
+        assert_eq!(
+            hints(&slower, &of_commits('a', 'b'), &request),
+            [
+                "find the commit:\n  rusty-stack-bench bisect aaaaaaaaaaaa bbbbbbbbbbbb --case \
+                 cpu_performance/gemm/cpu:0/f32/64x64x64 --threshold 2.5 -- -p one",
+                "if it is intended, accept it:\n  rusty-stack-bench baseline accept \
+                 cpu_performance/gemm/cpu:0/f32/64x64x64 --because \"REASON\" --threshold 2.5 \
+                 --custom mine.toml",
+            ],
+            "a built-in case is not in the file of --custom"
+        );
+        assert_eq!(
+            bisect("good", "bad", "cpu_performance/mine/cpu:0/n=1", "", &request.paths),
+            "bisect good bad --case cpu_performance/mine/cpu:0/n=1 --custom mine.toml"
+        );
+    }
+
+    #[test]
+    fn a_benchmark_that_cannot_be_remeasured_has_no_hint_to_remeasure_it() {
+        let mut noisy = row(Verdict::Inconclusive, ReasonCode::TooNoisy, "");
+        noisy.id = "cpu_performance/no-such-benchmark/cpu:0/n=1".parse().unwrap();
+        let request = VerdictRequest {
+            again: Some("gate".into()),
+            is_remeasured: true,
+            ..VerdictRequest::default()
+        };
+        let found = hints(&result(&[noisy]), &JudgedSides::default(), &request);
+        assert!(
+            found.len() == 1 && found[0].starts_with("this program has no benchmark"),
+            "{found:?}"
+        );
     }
 }

@@ -9,6 +9,7 @@ use rsb_engine::{Event, Listener};
 use rsb_gate::PolicyPath;
 use rsb_gate::gate::{self, Judge};
 use rsb_gate::revisions::RevisionTree;
+use rsb_gate::suggest::shell_quote;
 use rsb_gate::{Directories, policy};
 use rsb_model::Run;
 use rsb_stats::Policy;
@@ -35,15 +36,25 @@ pub struct ProjectPaths {
 }
 
 impl ProjectPaths {
-    /// Returns the named paths with their flags, without user-defined benchmarks.
+    /// Returns the named paths with their flags.
     pub fn named(&self) -> Vec<(&'static str, &Path)> {
         let all = [
             ("--results-dir", &self.results_dir),
             ("--baselines-dir", &self.baselines_dir),
             ("--policy", &self.policy),
             ("--config", &self.config),
+            ("--custom", &self.custom),
         ];
         all.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))).collect()
+    }
+
+    /// Returns the arguments that name the paths again, each after a space.
+    pub fn arguments(&self) -> String {
+        let mut arguments = String::new();
+        for (flag, path) in self.named() {
+            arguments.extend([" ", flag, " ", &shell_quote(&path.display().to_string())]);
+        }
+        arguments
     }
 }
 
@@ -148,11 +159,13 @@ pub(crate) fn tell_notices(store: &Store, listener: &mut Listener<'_>) {
 fn directories(paths: &ProjectPaths, config: &Config) -> Directories {
     let choose =
         |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
-    Directories::new(
+    let mut directories = Directories::new(
         choose(&paths.results_dir, &config.run.results_dir),
         choose(&paths.baselines_dir, &config.run.baselines_dir),
         choose(&paths.policy, &config.run.policy),
-    )
+    );
+    directories.arguments = paths.arguments();
+    directories
 }
 
 /// Registers the benchmarks in the file of `--custom`.
@@ -209,11 +222,7 @@ pub fn open_at(
         Some(path) if is_in_repository(&tree, path)? => {
             read_named(&tree, revision, path, "--config")?
         }
-        Some(path) => {
-            let bytes = rsb_store::read_bytes(path).map_err(AppError::usage)?;
-            String::from_utf8(bytes)
-                .map_err(|_| AppError::usage(anyhow::anyhow!("{} is not UTF-8", path.display())))?
-        }
+        Some(path) => Config::read_text(path).map_err(AppError::usage)?,
         None => tree.read(path).map_err(AppError::usage)?.unwrap_or_default(),
     };
     let config = Config::of_text(&text, path).map_err(AppError::usage)?;

@@ -73,9 +73,9 @@ pub fn recommend(
     // If several runs measured a case, the first counts.
     runs.sort_by_key(is_disturbed);
     runs.extend(of_roofs(&store, &runs)?);
-    let asked =
+    let query =
         RecommendRequest { goal, model, own: &own, prices: prices.as_ref(), is_predicting: true };
-    let document = model_results::recommend(&runs, asked);
+    let document = model_results::recommend(&runs, query);
     if document.models.is_empty() {
         return Err(AppError::usage(match model {
             Some(name) => not_there(name, &own),
@@ -88,11 +88,11 @@ pub fn recommend(
 
 /// Formats `document` for people: all candidates of the measured models or of the requested one.
 pub fn text(document: &RecommendDocument, request: AdviceRequest<'_>, style: Style) -> String {
-    let (asked, others): (Vec<_>, Vec<_>) = document.models.iter().partition(|advice| {
+    let (shown, others): (Vec<_>, Vec<_>) = document.models.iter().partition(|advice| {
         request.model.is_some()
             || advice.candidates.iter().any(|one| one.basis == ModelBasis::Measured)
     });
-    let mut text: Vec<String> = asked
+    let mut text: Vec<String> = shown
         .into_iter()
         .map(|advice| lines(advice, request.goal, document.currency.as_deref()))
         .collect();

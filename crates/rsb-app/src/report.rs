@@ -84,11 +84,11 @@ pub enum ReportForm {
 }
 
 impl ReportForm {
-    /// Returns the formats in `asked`, each once, in the order of the help.
-    pub fn expand(asked: &[Self]) -> Vec<ReportFormat> {
-        let is_asked =
-            |form: &ReportFormat| asked.contains(&Self::All) || asked.contains(&Self::One(*form));
-        ReportFormat::ALL.into_iter().filter(is_asked).collect()
+    /// Returns the formats in `forms`, each once, in the order of the help.
+    pub fn expand(forms: &[Self]) -> Vec<ReportFormat> {
+        let is_among =
+            |form: &ReportFormat| forms.contains(&Self::All) || forms.contains(&Self::One(*form));
+        ReportFormat::ALL.into_iter().filter(is_among).collect()
     }
 }
 
@@ -104,16 +104,16 @@ pub fn check_pdf() -> Result<(), AppError> {
 ///
 /// # Errors
 /// If it cannot.
-pub fn can_write(asked: &[ReportForm]) -> Result<(), AppError> {
-    if asked.contains(&ReportForm::One(ReportFormat::Pdf)) {
+pub fn can_write(requested: &[ReportForm]) -> Result<(), AppError> {
+    if requested.contains(&ReportForm::One(ReportFormat::Pdf)) {
         check_pdf()?;
     }
     Ok(())
 }
 
 /// Returns the requested formats that this build can write, and notes the missing ones.
-pub fn forms(asked: &[ReportForm], listener: &mut Listener<'_>) -> Vec<ReportFormat> {
-    let mut forms = ReportForm::expand(asked);
+pub fn forms(requested: &[ReportForm], listener: &mut Listener<'_>) -> Vec<ReportFormat> {
+    let mut forms = ReportForm::expand(requested);
     if forms.contains(&ReportFormat::Pdf)
         && let Err(why) = pdf::worker()
     {

@@ -4,16 +4,18 @@
 use std::path::Path;
 
 use rsb_report::number::format_count;
-use rsb_store::address::is_address;
-use rsb_store::{MergedFile, Store};
+use rsb_store::address::{is_address, is_malformed, without_password};
+use rsb_store::{MergedFile, Store, StoreError};
 
 use crate::{AppError, error_chain};
 
 /// Copies the runs of `from` that `to` lacks, and reports to `say` which are left out.
 ///
 /// # Errors
-/// If one of them cannot be read or written.
+/// If one of them cannot be read or written, or an address is malformed.
 pub fn copy(from: &str, to: &str, say: &mut dyn FnMut(&str)) -> Result<CopyCounts, AppError> {
+    check_address(from)?;
+    check_address(to)?;
     Ok(match (is_address(from), is_address(to)) {
         (false, false) => {
             let from = existing_dir(from)?;
@@ -44,26 +46,36 @@ pub struct CopyCounts {
 }
 
 fn existing(dir: &str) -> Result<Store, AppError> {
-    Store::open_for_writing(Path::new(dir)).map_err(AppError::usage)
+    Store::open_for_writing(Path::new(dir)).map_err(|error| AppError::usage(error.of_argument()))
 }
 
-/// Returns `dir` if it exists: a source is never created. The error does not repeat text that may
-/// contain a password.
+/// Refuses `text` if it is a malformed address, so that no directory is created with its name.
+fn check_address(text: &str) -> Result<(), AppError> {
+    if is_malformed(text) && !Path::new(text).is_dir() {
+        return Err(AppError::usage(anyhow::anyhow!(
+            "`{}` is neither a directory nor a PostgreSQL address; name a results directory, or \
+             postgres://USER@HOST/DATABASE",
+            without_password(text)
+        )));
+    }
+    Ok(())
+}
+
+/// Returns `dir` if it exists: a source is never created.
 fn existing_dir(dir: &str) -> Result<std::path::PathBuf, AppError> {
     let path = Path::new(dir);
     if path.is_dir() {
         return Ok(path.to_owned());
     }
-    let shown = if dir.contains("://") || dir.contains("password") { "that" } else { dir };
     Err(AppError::usage(anyhow::anyhow!(
-        "`{shown}` is not a directory; name a results directory, or postgres://USER@HOST/DATABASE"
+        "`{dir}` is not a directory; name a results directory, or postgres://USER@HOST/DATABASE"
     )))
 }
 
 /// Copies the runs of `dir` to `store`.
 fn take_in(store: &Store, dir: &Path, say: &mut dyn FnMut(&str)) -> Result<CopyCounts, AppError> {
     let mut counts = CopyCounts::default();
-    store.merge(dir, |file| match file {
+    let merged = store.merge(dir, |file| match file {
         MergedFile::Taken { .. } => counts.copied += 1,
         MergedFile::Duplicate { .. } => counts.known += 1,
         MergedFile::ClockWentBack { .. } => {}
@@ -75,7 +87,8 @@ fn take_in(store: &Store, dir: &Path, say: &mut dyn FnMut(&str)) -> Result<CopyC
             counts.left_out += 1;
             say(&format!("left out: {error}"));
         }
-    })?;
+    });
+    merged.map_err(StoreError::of_argument)?;
     Ok(counts)
 }
 

@@ -181,11 +181,11 @@ const SHOWN: usize = 5;
 /// complete.
 fn select_series(query: &TrendQuery, all: Vec<Series>) -> Result<Vec<Series>, AppError> {
     let metric = query.metric.as_deref().filter(|name| *name != "all");
-    let (asked, others): (Vec<Series>, Vec<Series>) = all.into_iter().partition(|series| {
+    let (matching, others): (Vec<Series>, Vec<Series>) = all.into_iter().partition(|series| {
         query.filter.fits(&series.id) && metric.is_none_or(|name| name == series.metric)
     });
-    if !asked.is_empty() || others.is_empty() {
-        return Ok(asked);
+    if !matching.is_empty() || others.is_empty() {
+        return Ok(matching);
     }
     let more = others.len().saturating_sub(SHOWN);
     let there = others.iter().take(SHOWN).map(describe_series).collect::<Vec<_>>().join(", ");
@@ -227,16 +227,12 @@ pub fn write_parquet(
     document: &TrendDocument,
     series: &[Series],
 ) -> Result<(), AppError> {
-    use std::io::Write as _;
-
     use anyhow::Context as _;
 
-    let file = rsb_store::output::create(path).map_err(crate::output_error)?;
-    let written =
-        rsb_store::parquet_file::write_trends(document, series, std::io::BufWriter::new(file));
-    let mut written = written.with_context(|| format!("cannot write {}", path.display()))?;
-    written.flush().with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(())
+    let file = rsb_store::output::OutputFile::create(path).map_err(crate::output_error)?;
+    let written = rsb_store::parquet_file::write_trends(document, series, file);
+    let file = written.with_context(|| format!("cannot write {}", path.display()))?;
+    file.finish().map_err(crate::output_error)
 }
 
 /// Returns an error, because this build has no Parquet.

@@ -36,6 +36,7 @@ mod tests {
         ];
         Environment {
             gpus: vec![Gpu { driver: Some("amdgpu 6.10.5".into()), ..Gpu::default() }],
+            drivers: [("vulkan:0".to_owned(), "radv 25.0.3".to_owned())].into(),
             rocm: Some("7.2.4".into()),
             cuda: Some("12.8.1".into()),
             python: Some("3.11.7".into()),
@@ -62,7 +63,7 @@ mod tests {
                 benchmark: "memory-bandwidth",
                 device: "vulkan:0",
                 params: &[],
-                expected: &["driver"],
+                expected: &["driver", "vulkan"],
             },
             Row {
                 benchmark: "kernel-compilation",

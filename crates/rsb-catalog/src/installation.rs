@@ -132,7 +132,9 @@ pub fn document(run: &Run) -> PerformanceBaseline {
             .map_or_else(|| cpu.map(|cpu| cpu.usable_cores), |gpu| gpu.compute_units),
         unknown: BTreeMap::new(),
         comparison: None,
+        software_changes: Vec::new(),
         baseline_file: None,
+        baseline_run_id: None,
     };
     document.unknown = unknown(&document, run, is_cpu);
     document
@@ -302,11 +304,11 @@ fn why_not_in_rocm(info: &InstallationInfo, file: &str) -> String {
 
 /// Returns the reason of a case whose id contains `part`, if there is one.
 fn why_not_measured(run: &Run, metric: &str, part: &str) -> String {
-    let told = run
+    let skipped = run
         .benchmarks
         .iter()
         .find(|case| case.reason.is_some() && case.benchmark_id.as_str().contains(part));
-    let why = told.and_then(|case| case.reason.as_ref()).map(ToString::to_string);
+    let why = skipped.and_then(|case| case.reason.as_ref()).map(ToString::to_string);
     why.unwrap_or_else(|| format!("no case measured {metric}"))
 }
 

@@ -160,8 +160,8 @@ impl<'a> SelectedAxes<'a> {
                 (_, None) => {}
             }
         }
-        let asked = Self { axes, wish };
-        let wrong = asked
+        let selection = Self { axes, wish };
+        let wrong = selection
             .values(WORKLOAD)
             .into_iter()
             .find(|name| component.workloads().iter().all(|one| one.name != *name))
@@ -171,7 +171,7 @@ impl<'a> SelectedAxes<'a> {
                 let names: Vec<&str> = component.workloads().iter().map(|one| one.name).collect();
                 Err(invalid(WORKLOAD, &wrong, format!("one of {}", names.join(", "))))
             }
-            None => Ok(asked),
+            None => Ok(selection),
         }
     }
 
@@ -182,9 +182,9 @@ impl<'a> SelectedAxes<'a> {
 
     /// Returns the numbers of an axis, or `usual` if the user gave none.
     fn numbers(&self, name: &str, usual: &[u64]) -> Vec<u64> {
-        let asked: Vec<u64> =
+        let given: Vec<u64> =
             self.values(name).iter().filter_map(|text| text.parse().ok()).collect();
-        if asked.is_empty() { usual.to_vec() } else { asked }
+        if given.is_empty() { usual.to_vec() } else { given }
     }
 
     /// Returns the named models, or one of each selected family and size.
@@ -298,8 +298,8 @@ impl<'a> SelectedAxes<'a> {
     fn own_params(&self, workload: &Workload) -> Vec<Params> {
         let mut found = vec![Params::new()];
         for axis in workload.axes.iter().filter(|axis| !COMMON.contains(&axis.name)) {
-            let asked = self.values(axis.name);
-            let values = if asked.is_empty() { axis.default.into_iter().collect() } else { asked };
+            let given = self.values(axis.name);
+            let values = if given.is_empty() { axis.default.into_iter().collect() } else { given };
             found = found
                 .iter()
                 .flat_map(|known| values.iter().map(|value| known.clone().with(axis.name, *value)))

@@ -4,12 +4,12 @@
 mod auto;
 mod components;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rsb_device::DeviceInfo;
 use rsb_model::{
     BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceType, Note, Outcome, Params, Reason,
-    RunDevice, Suite,
+    RunDevice, Suite, factor,
 };
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
@@ -65,6 +65,19 @@ impl Plan {
     pub fn run_devices(&self) -> Vec<RunDevice> {
         self.devices.iter().map(DeviceInfo::record).collect()
     }
+
+    /// Returns the drivers of the Vulkan and OpenCL devices, by device.
+    pub fn drivers(&self) -> BTreeMap<String, String> {
+        let mut drivers = BTreeMap::new();
+        for device in &self.devices {
+            if factor::DRIVER_LIBRARIES.contains(&device.device.backend.as_str())
+                && let Some(driver) = &device.driver
+            {
+                drivers.insert(device.device.to_string(), driver.clone());
+            }
+        }
+        drivers
+    }
 }
 
 /// Error in the arguments of a selection.
@@ -118,6 +131,18 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         .filter(|(similarity, _)| *similarity > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, known)| known)
+}
+
+/// Returns whether this program has a benchmark or component called `name`.
+pub fn has_benchmark(name: &str) -> bool {
+    rsb_workloads::find(name).is_some() || frameworks::find(name).is_some()
+}
+
+/// Returns whether `name` is a benchmark or component that comes with this program. User-defined
+/// benchmarks do not.
+pub fn is_built_in(name: &str) -> bool {
+    has_benchmark(name)
+        && rsb_workloads::registered_benchmarks().iter().all(|own| own.name() != name)
 }
 
 /// Axis that selects a GPU in benchmarks of sensors.
@@ -205,15 +230,15 @@ fn select_benchmarks(selection: &Selection) -> Result<Vec<SelectedBenchmark>, Pl
             let benchmark = find_benchmark(&entry.benchmark)?;
             // In entries of a built-in suite, a requested axis replaces the values of the entries
             // that have it.
-            let asked = if compared.is_some() {
+            let requested = if compared.is_some() {
                 own_axes(benchmark, &selection.axes)
             } else {
                 selection.axes.clone()
             };
             let kept = entry.axes.iter().filter(|(axis, _)| {
-                compared.is_none() || asked.iter().all(|(name, _)| name != axis)
+                compared.is_none() || requested.iter().all(|(name, _)| name != axis)
             });
-            let axes = kept.chain(&asked).cloned().collect();
+            let axes = kept.chain(&requested).cloned().collect();
             selected.push(SelectedBenchmark { benchmark, axes });
         }
         return Ok(selected);
@@ -317,8 +342,9 @@ fn with_sensors(
     machine: &Machine,
 ) -> Vec<(String, Vec<String>)> {
     let mut axes = wanted.axes.clone();
-    let is_asked = axes.iter().any(|(name, _)| name == GPU_AXIS);
-    if wanted.benchmark.info().runs_on == RunsOn::GpusAndSensors && is_host(device) && !is_asked {
+    let has_gpu_axis = axes.iter().any(|(name, _)| name == GPU_AXIS);
+    let reads_sensors = wanted.benchmark.info().runs_on == RunsOn::GpusAndSensors;
+    if reads_sensors && is_host(device) && !has_gpu_axis {
         axes.push((GPU_AXIS.to_owned(), unreached_gpus(machine)));
     }
     axes
@@ -348,12 +374,12 @@ fn places<'m>(
 ) -> Vec<&'m DeviceInfo> {
     let gpus = devices.iter().copied().filter(|device| !is_host(device));
     match benchmark.info().runs_on {
-        RunsOn::Any | RunsOn::Gpus => devices.to_vec(),
+        RunsOn::Any | RunsOn::Gpus | RunsOn::Cpu => devices.to_vec(),
         RunsOn::Host(tools) => hosts(selection, machine, tools),
         RunsOn::GpusAndHost(tools) => gpus.chain(hosts(selection, machine, tools)).collect(),
         RunsOn::GpusAndSensors => {
-            let is_asked = selection.axes.iter().any(|(name, _)| name == GPU_AXIS);
-            if !is_asked && unreached_gpus(machine).is_empty() {
+            let has_gpu_axis = selection.axes.iter().any(|(name, _)| name == GPU_AXIS);
+            if !has_gpu_axis && unreached_gpus(machine).is_empty() {
                 return gpus.collect();
             }
             gpus.chain(hosts(selection, machine, &[BackendId::Rocm])).collect()
@@ -368,10 +394,10 @@ fn hosts<'m>(
     tools: &[BackendId],
 ) -> Vec<&'m DeviceInfo> {
     let has_host = !selection.names.is_empty() || selection.suite.uses_host_tools();
-    let is_asked = selection
+    let is_requested = selection
         .backend
         .is_none_or(|backend| backend == BackendId::Cpu || tools.contains(&backend));
-    if !has_host || !is_asked {
+    if !has_host || !is_requested {
         return Vec::new();
     }
     machine.devices.iter().filter(|device| is_host(device)).collect()
@@ -382,14 +408,15 @@ fn hosts<'m>(
 /// backend is missing. A missing backend has a separate entry ([`missing_devices`]).
 fn unsupported_entry(
     benchmark: &dyn Benchmark,
-    asked: Option<BackendId>,
+    requested: Option<BackendId>,
     machine: &Machine,
 ) -> Option<(Case, Reason)> {
-    let backend = match (asked, machine.missing.first()) {
-        (Some(asked), _) if machine.missing.iter().any(|(backend, _)| *backend == asked) => {
-            return None;
-        }
-        (Some(asked), _) => asked,
+    let is_for_cpu = benchmark.info().runs_on == RunsOn::Cpu;
+    let is_missing =
+        |requested: BackendId| machine.missing.iter().any(|(backend, _)| *backend == requested);
+    let backend = match (requested, machine.missing.first()) {
+        (Some(requested), _) if !is_for_cpu && is_missing(requested) => return None,
+        (Some(requested), _) => requested,
         (None, Some((backend, reason))) => {
             return Some(absent_here(benchmark, *backend, reason, machine));
         }
@@ -401,6 +428,7 @@ fn unsupported_entry(
 /// Returns the reason why `benchmark` has no cases on devices of `backend`.
 pub fn unfit(benchmark: &dyn Benchmark, backend: BackendId) -> Reason {
     let (place, cure) = match benchmark.info().runs_on {
+        RunsOn::Cpu => ("the CPU", "leave --backend out, or choose cpu"),
         RunsOn::Host(_) => ("the host", "leave --backend out, or choose cpu"),
         RunsOn::Any | RunsOn::Gpus => ("GPUs", "choose a GPU backend, such as --backend rocm"),
         RunsOn::GpusAndHost(_) => {
@@ -466,7 +494,11 @@ fn missing_devices(
         .flat_map(|(backend, reason)| match selection.backend {
             Some(_) => wanted
                 .iter()
-                .filter(|wanted| !matches!(wanted.benchmark.info().runs_on, RunsOn::Host(tools) if tools.contains(backend)))
+                .filter(|wanted| match wanted.benchmark.info().runs_on {
+                    RunsOn::Cpu => false,
+                    RunsOn::Host(tools) => !tools.contains(backend),
+                    _ => true,
+                })
                 .map(|wanted| absent_here(wanted.benchmark, *backend, reason, machine))
                 .collect::<Vec<_>>(),
             None => vec![absent(ALL, *backend, reason)],
@@ -480,7 +512,7 @@ fn is_selected_backend(
     wanted: &[SelectedBenchmark],
 ) -> bool {
     match selection.backend {
-        Some(asked) => asked == backend,
+        Some(requested) => requested == backend,
         None => {
             !wanted.is_empty()
                 && backend != BackendId::Cpu

@@ -19,9 +19,10 @@ pub fn benchmarks(suite: Suite) -> Vec<&'static str> {
 fn is_in_suite(runs_on: RunsOn, suite: Suite) -> bool {
     match suite {
         Suite::Component | Suite::Custom | Suite::HardwareAcceleration => false,
-        Suite::CpuPerformance => runs_on == RunsOn::Any,
-        // Benchmarks of host tools do not use a GPU and take too long for a quick run.
-        Suite::GpuPerformance | Suite::Quick => !matches!(runs_on, RunsOn::Host(_)),
+        Suite::CpuPerformance => matches!(runs_on, RunsOn::Any | RunsOn::Cpu),
+        Suite::GpuPerformance => !matches!(runs_on, RunsOn::Cpu | RunsOn::Host(_)),
+        // Benchmarks of host tools take too long for a quick run.
+        Suite::Quick => !matches!(runs_on, RunsOn::Host(_)),
         Suite::PreInstallation | Suite::Full => true,
     }
 }

@@ -52,13 +52,13 @@ mod counters {
     use crate::counters::refusal_reason;
 
     pub(super) fn count_with_perf<T>(work: impl FnOnce() -> T) -> Result<(T, u64), Reason> {
-        let said =
+        let refusal =
             |error: io::Error| refusal_reason("instruction counters", "instructions", &error);
-        let mut counters = of_every_thread(&Hardware::INSTRUCTIONS).map_err(said)?;
-        counters.iter_mut().try_for_each(Counter::enable).map_err(said)?;
+        let mut counters = of_every_thread(&Hardware::INSTRUCTIONS).map_err(refusal)?;
+        counters.iter_mut().try_for_each(Counter::enable).map_err(refusal)?;
         let worked = work();
-        counters.iter_mut().try_for_each(Counter::disable).map_err(said)?;
-        Ok((worked, total(&mut counters).map_err(said)?))
+        counters.iter_mut().try_for_each(Counter::disable).map_err(refusal)?;
+        Ok((worked, total(&mut counters).map_err(refusal)?))
     }
 
     /// Opens a counter for each current thread. It also counts threads started by that thread

@@ -38,11 +38,10 @@ impl Memory {
     /// Allocates `bytes` zeros with every page resident. Returns `None` if there is not enough
     /// memory.
     pub(super) fn new_zeroed(bytes: usize) -> Option<Self> {
-        #[cfg(target_os = "linux")]
-        if bytes >= HUGE_PAGE {
-            return Self::map_huge_pages(bytes);
-        }
-        let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { PAGE };
+        if bytes < HUGE_PAGE { Self::allocate(bytes, PAGE) } else { Self::new_large(bytes) }
+    }
+
+    fn allocate(bytes: usize, align: usize) -> Option<Self> {
         let layout =
             Layout::from_size_align(bytes.max(1).checked_next_multiple_of(PAGE)?, align).ok()?;
         // SAFETY: the layout has at least one page.
@@ -57,7 +56,7 @@ impl Memory {
     /// Implements [`Memory::new_zeroed`] for large blocks. Fresh pages from the system are already
     /// zero; writing them again would take as long.
     #[cfg(target_os = "linux")]
-    fn map_huge_pages(bytes: usize) -> Option<Self> {
+    fn new_large(bytes: usize) -> Option<Self> {
         use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
         let used = bytes.checked_next_multiple_of(PAGE)?;
         let whole = used.checked_add(HUGE_PAGE)?;
@@ -91,6 +90,11 @@ impl Memory {
             }
         }
         Some(memory)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn new_large(bytes: usize) -> Option<Self> {
+        Self::allocate(bytes, HUGE_PAGE)
     }
 
     /// Returns the address of the first byte.

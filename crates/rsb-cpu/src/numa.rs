@@ -90,9 +90,9 @@ impl Place {
     /// # Errors
     /// If the node has less free memory; the kernel could kill a process that exceeds it.
     pub(super) fn has_room(&self, bytes: u64) -> Result<(), DeviceError> {
-        let told = fs::read_to_string(Path::new(NODES).join(format!("node{}/meminfo", self.node)))
+        let text = fs::read_to_string(Path::new(NODES).join(format!("node{}/meminfo", self.node)))
             .unwrap_or_default();
-        match free(&told).filter(|&free| bytes > free) {
+        match free(&text).filter(|&free| bytes > free) {
             None => Ok(()),
             Some(free) => Err(DeviceError::Failed(Reason::new(
                 format!("{} of memory", rounded_bytes(bytes)),

@@ -168,11 +168,11 @@ impl CompilerQuery {
 /// it. Names the first release that supports the architecture, if known.
 pub fn compiles(
     program: &Path,
-    asked: CompilerQuery,
+    query: CompilerQuery,
     arch: &str,
     limit: Duration,
 ) -> Result<(), Reason> {
-    let CompilerQuery { backend, name, release } = asked;
+    let CompilerQuery { backend, name, release } = query;
     let ended =
         format!("the compiler of {backend} does not support {arch}: its process ended early");
     let answered = parse_answer(

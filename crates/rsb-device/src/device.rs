@@ -60,7 +60,7 @@ pub struct DeviceInfo {
     /// identifies one GPU seen through two runtimes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci_address: Option<String>,
-    /// Driver, if a backend may have several for one GPU: `radv`, `rusticl`.
+    /// Driver and its version, if a backend may have several for one GPU: `radv 25.0.3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// Target architecture of kernels, such as `gfx90a`, if it has a name.

@@ -4,8 +4,9 @@
 use std::process::Command;
 
 /// Variables that let a process influence a later step of GitHub Actions or the startup of a shell,
-/// and tokens.
-const CHANNELS: [&str; 9] = [
+/// and tokens; `BENCHMARKS_TOKEN` is that of the job which `init --ci gitlab` writes, and
+/// `RSB_STORE` may contain a password.
+const CHANNELS: [&str; 13] = [
     "GITHUB_OUTPUT",
     "GITHUB_ENV",
     "GITHUB_PATH",
@@ -13,6 +14,10 @@ const CHANNELS: [&str; 9] = [
     "GITHUB_STEP_SUMMARY",
     "GITHUB_TOKEN",
     "GH_TOKEN",
+    "GITLAB_TOKEN",
+    "BENCHMARKS_TOKEN",
+    "CI_REPOSITORY_URL",
+    "RSB_STORE",
     "BASH_ENV",
     "ENV",
 ];
@@ -22,11 +27,17 @@ pub fn isolate(command: &mut Command) {
     for name in CHANNELS {
         command.env_remove(name);
     }
-    for (name, _) in
-        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ACTIONS_"))
-    {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_ci(&name.to_string_lossy())) {
         command.env_remove(name);
     }
+}
+
+/// Returns whether a variable gives access to a run of GitHub Actions, or is a secret of a job of
+/// GitLab, such as `CI_JOB_TOKEN`.
+fn is_of_ci(name: &str) -> bool {
+    let is_secret = |word: &str| ["TOKEN", "PASSWORD", "JWT"].contains(&word);
+    name.starts_with("ACTIONS_")
+        || name.strip_prefix("CI_").is_some_and(|rest| rest.split('_').any(is_secret))
 }
 
 /// Guard that kills all processes left behind by the code under test when it is dropped.
@@ -80,4 +91,24 @@ fn parent_of(pid: i32) -> Option<u32> {
     // The command name, in parentheses, may contain any character.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_ci_systems_are_recognized() {
+        for (name, expected) in [
+            ("ACTIONS_RUNTIME_TOKEN", true),
+            ("CI_JOB_TOKEN", true),
+            ("CI_JOB_JWT_V2", true),
+            ("CI_REGISTRY_PASSWORD", true),
+            ("CI_PROJECT_DIR", false),
+            ("CI", false),
+            ("CARGO_REGISTRY_TOKEN", false),
+        ] {
+            assert_eq!(is_of_ci(name), expected, "{name}");
+        }
+    }
 }

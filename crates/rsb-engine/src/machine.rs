@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rsb_catalog::plan::Plan;
 use rsb_catalog::selection::Machine;
 use rsb_device::{Absence, DeviceInfo};
 use rsb_model::{BackendId, Environment, Reason};
@@ -56,10 +57,10 @@ fn every_backend(
     let known = rsb_catalog::backends::backends().into_iter().map(|backend| backend.id());
     let known: Vec<BackendId> = known.filter(|id| is_wanted(*id)).collect();
     std::thread::scope(|scope| {
-        let asked: Vec<_> =
+        let threads: Vec<_> =
             known.into_iter().map(|id| (id, scope.spawn(move || devices_of(id)))).collect();
         let mut answers = Vec::new();
-        for (id, thread) in asked {
+        for (id, thread) in threads {
             let found = thread.join().unwrap_or_else(|_| {
                 let what = format!("devices of {id}");
                 Err(Reason::new(what, "the query panicked", "report this as a bug").into())
@@ -81,4 +82,9 @@ pub fn environment() -> Environment {
     environment.git = rsb_probe::git(Path::new("."));
     environment.state = Some(rsb_probe::state());
     environment
+}
+
+/// Returns the same as [`environment`], with the drivers of the devices of `plan`.
+pub fn environment_for(plan: &Plan) -> Environment {
+    Environment { drivers: plan.drivers(), ..environment() }
 }

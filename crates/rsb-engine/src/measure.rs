@@ -174,11 +174,11 @@ fn count_and_profile(
             _ => return RunStatus::Interrupted,
         }
     }
-    let told = [
+    let summaries = [
         counting.map(|counting| counting.summary()),
         profiling.map(|profiling| profiling.summary()),
     ];
-    told.into_iter().flatten().for_each(|summary| listener(&Event::note(summary)));
+    summaries.into_iter().flatten().for_each(|summary| listener(&Event::note(summary)));
     RunStatus::Complete
 }
 

@@ -11,6 +11,9 @@ pub struct Directories {
     pub baselines: PathBuf,
     /// The policy of the gate.
     pub policy: PolicyPath,
+    /// Arguments that name the files and directories of the current call again, such as
+    /// ` --results-dir runs --custom mine.toml`; empty if it names none.
+    pub arguments: String,
 }
 
 /// File of the policy.
@@ -36,6 +39,16 @@ impl PolicyPath {
     pub fn path(&self) -> &Path {
         match self {
             Self::Named(path) | Self::Default(path) | Self::AtRevision { path, .. } => path,
+        }
+    }
+
+    /// Describes the policy for messages: its file, or the built-in policy if there is none.
+    pub fn describe(&self) -> String {
+        let path = self.path().display();
+        if self.is_wanted() {
+            path.to_string()
+        } else {
+            format!("the built-in policy (there is no {path})")
         }
     }
 
@@ -74,6 +87,11 @@ impl Directories {
         let baselines = baselines.unwrap_or_else(|| "baselines".into());
         let policy = policy
             .map_or_else(|| PolicyPath::Default(baselines.join("policy.toml")), PolicyPath::Named);
-        Self { results: results.unwrap_or_else(|| "benchmark_results".into()), baselines, policy }
+        Self {
+            results: results.unwrap_or_else(|| "benchmark_results".into()),
+            baselines,
+            policy,
+            arguments: String::new(),
+        }
     }
 }

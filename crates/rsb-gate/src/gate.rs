@@ -17,6 +17,8 @@ use std::time::Duration;
 use itertools::Itertools as _;
 use rsb_model::{ComparisonResult, Run};
 
+use crate::suggest::measure_again;
+
 pub use history::against_history;
 pub use interleaved::{MeasureLimits, SidePrograms, Sides};
 pub use judge::{
@@ -60,6 +62,8 @@ pub struct JudgedSides {
     /// Load while the current side was measured, if higher than a benchmark itself causes: `load
     /// 7.0 on 2 CPUs`.
     pub load: Option<String>,
+    /// Subcommand that measures the cases of the baseline again; `None` without a stored baseline.
+    pub measure: Option<String>,
 }
 
 impl JudgedSides {
@@ -75,6 +79,7 @@ impl JudgedSides {
             ),
             is_dirty: git.into_iter().any(|git| git.dirty),
             load: current.iter().find_map(load),
+            measure: baseline.last().map(measure_again),
         }
     }
 }

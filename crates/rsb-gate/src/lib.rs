@@ -9,5 +9,6 @@ pub mod gate;
 pub mod harness;
 pub mod policy;
 pub mod revisions;
+pub mod suggest;
 
 pub use directories::{Directories, PolicyPath};

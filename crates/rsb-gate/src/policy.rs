@@ -49,7 +49,7 @@ pub fn load(
         listener(&Event::note(format!("{} ignores the cases {cases}", path.display())));
     }
     with_thresholds(file, thresholds, percent)
-        .map_err(|error| EngineError::usage(anyhow!("{}: {error}", path.display())))
+        .map_err(|error| EngineError::usage(anyhow!("{}: {error}", directories.policy.describe())))
 }
 
 fn with_thresholds(
@@ -86,15 +86,16 @@ pub fn check(
     heard: ControlSet,
     directories: &Directories,
 ) -> Result<(), EngineError> {
-    let path = directories.policy.path().display();
+    let described = directories.policy.describe();
     patterns::check(&policy.patterns(), ids)
-        .map_err(|error| EngineError::usage(anyhow!("{path}: {error}")))?;
+        .map_err(|error| EngineError::usage(anyhow!("{described}: {error}")))?;
     let mut judged = ids.iter().filter(|id| !policy.ignores_case(id)).peekable();
     let all_control = judged.peek().is_some() && judged.all(|id| policy.is_control(id));
     if heard == ControlSet::Heard && all_control {
         return Err(EngineError::usage(anyhow!(
-            "{path}: every judged case belongs to the control set (`control.cases`), so nothing is \
-             left to judge: measure other cases too, or reduce the control set"
+            "{described}: every judged case belongs to the control set (`control.cases`), so \
+             nothing is left to judge: measure other cases too, or set a smaller control set in {}",
+            directories.policy.path().display()
         )));
     }
     Ok(())

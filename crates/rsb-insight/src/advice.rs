@@ -88,10 +88,10 @@ fn cases(count: usize) -> String {
 
 /// Joins the findings; only the first ones are written out.
 fn evidence(found: &[String]) -> String {
-    let told = found.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    let shown = found.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
     match found.len().saturating_sub(NAMED) {
-        0 => told,
-        more => format!("{told}; and {more} more"),
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
     }
 }
 
@@ -203,7 +203,7 @@ fn slow_link(run: &Run) -> Option<Recommendation> {
         }
     }
     let slow = best.into_values().filter(|(percent, ..)| *percent < SLOW_LINK_PERCENT);
-    let told: Vec<String> = slow
+    let findings: Vec<String> = slow
         .filter_map(|(percent, result, fields)| {
             let (rate, link) = fields.number("bandwidth_gb_s").zip(fields.number("link_gb_s"))?;
             Some(format!(
@@ -212,10 +212,10 @@ fn slow_link(run: &Run) -> Option<Recommendation> {
             ))
         })
         .collect();
-    (!told.is_empty()).then(|| {
+    (!findings.is_empty()).then(|| {
         let action = "check the link under load with `rusty-stack-bench doctor`, use the slot next \
                       to the CPU, and check risers";
-        advise(action, evidence(&told))
+        advise(action, evidence(&findings))
     })
 }
 
@@ -268,12 +268,12 @@ fn low_occupancy(run: &Run) -> Option<Recommendation> {
         found.push((percent, text));
     }
     found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let told: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
-    (!told.is_empty()).then(|| {
+    let findings: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
+    (!findings.is_empty()).then(|| {
         let action =
             "try blocks of another size, fewer registers or less shared memory, so that more waves \
              hide the latency";
-        advise(action, evidence(&told))
+        advise(action, evidence(&findings))
     })
 }
 

@@ -69,12 +69,12 @@ pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     let drifts = drifts(input.trends).filter(|(_, alert)| alert.direction == "worse");
     let worst =
         worse.map(|alert| alert.severity).chain(drifts.map(|(_, alert)| alert.severity)).max();
-    let asks = [&noisy, &missing, &unmeasured].into_iter().any(|items| !items.is_empty());
+    let is_unclear = [&noisy, &missing, &unmeasured].into_iter().any(|items| !items.is_empty());
     let status = match worst {
         Some(Severity::Critical) => OverallStatus::Critical,
         Some(Severity::Warning) => OverallStatus::Warning,
         // Without any run, nothing is known.
-        _ if asks || input.latest.is_none() => OverallStatus::Warning,
+        _ if is_unclear || input.latest.is_none() => OverallStatus::Warning,
         _ => OverallStatus::Healthy,
     };
     HealthDocument {
@@ -108,7 +108,7 @@ fn items_of_direction(input: &HealthInput<'_>, direction: &str) -> Vec<HealthIte
 }
 
 fn alert_items(alert: &TrackedAlert) -> Vec<HealthItem> {
-    let said = match (alert.state, &alert.because) {
+    let note = match (alert.state, &alert.because) {
         (AlertState::New, _) => String::new(),
         (state, Some(because)) => format!(", {}: {because}", state.as_str()),
         (state, None) => format!(", {}", state.as_str()),
@@ -126,7 +126,7 @@ fn alert_items(alert: &TrackedAlert) -> Vec<HealthItem> {
             metric: Some(one.metric.clone()),
             percent: Some(one.change_percent),
             alert: Some(alert.id.clone()),
-            evidence: format!("since run {at}{commit}{suspected}{said}"),
+            evidence: format!("since run {at}{commit}{suspected}{note}"),
         });
     }
     items

@@ -29,6 +29,9 @@ pub struct Environment {
     /// GPUs that could not be read, or only in part. `gpus` contains the part that was read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unread_gpus: Vec<UnreadGpu>,
+    /// Drivers of the planned Vulkan and OpenCL devices, by device: `vulkan:0` is `radv 25.0.3`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub drivers: BTreeMap<String, String>,
     /// Version of the ROCm installation that programs on this machine would use.
     pub rocm: Option<String>,
     /// All ROCm installations, the one that programs would use first.

@@ -22,6 +22,14 @@ pub const ROCM: &str = "rocm";
 pub const CUDA: &str = "cuda";
 /// Version of Python.
 pub const PYTHON: &str = "python";
+/// Version of the driver library of a Vulkan device: `radv 25.0`.
+pub const VULKAN: &str = "vulkan";
+/// Version of the driver library of an OpenCL device.
+pub const OPENCL: &str = "opencl";
+/// Version of the driver library of a device on Intel's OpenCL platform.
+pub const ONEAPI: &str = "oneapi";
+/// Names of the driver libraries, which are also the names of their backends.
+pub const DRIVER_LIBRARIES: [&str; 3] = [VULKAN, OPENCL, ONEAPI];
 /// Name that represents all installed ML frameworks in a declaration.
 pub const ALL_FRAMEWORKS: &str = "frameworks";
 
@@ -31,7 +39,9 @@ pub const fn of_device(device: CaseDevice) -> &'static [&'static str] {
     match device.backend() {
         Some(BackendId::Rocm) => &[DRIVER, ROCM],
         Some(BackendId::Cuda) => &[DRIVER, CUDA],
-        Some(BackendId::Vulkan | BackendId::Opencl | BackendId::Oneapi) => &[DRIVER],
+        Some(BackendId::Vulkan) => &[DRIVER, VULKAN],
+        Some(BackendId::Opencl) => &[DRIVER, OPENCL],
+        Some(BackendId::Oneapi) => &[DRIVER, ONEAPI],
         Some(BackendId::Cpu) | None => &[],
     }
 }
@@ -50,6 +60,9 @@ pub fn versions<'a>(
             DRIVER => driver(environment, device),
             ROCM => environment.rocm.as_deref(),
             CUDA => environment.cuda.as_deref(),
+            VULKAN | OPENCL | ONEAPI => {
+                environment.drivers.get(&device.to_string()).map(String::as_str)
+            }
             PYTHON => environment.python.as_deref(),
             ALL_FRAMEWORKS => {
                 let all = environment.frameworks.iter();
@@ -78,14 +91,14 @@ fn driver(environment: &Environment, device: CaseDevice) -> Option<&str> {
     drivers.find(|driver| driver.starts_with(kernel_module)).or(first)
 }
 
-/// Returns the factors in which two results of a case differ, except those named in `across`. A
-/// factor that only one side has does not count.
+/// Returns the factors in which two results of a case differ, except those named in `across`, of
+/// which [`DRIVER`] includes the driver libraries. A factor that only one side has does not count.
 pub fn differences(baseline: &Factors, current: &Factors, across: &[String]) -> Vec<Difference> {
     let mut found = Vec::new();
     for (name, before) in baseline {
         if let Some(now) = current.get(name)
             && before != now
-            && !across.contains(name)
+            && !is_allowed(name, across)
         {
             found.push(Difference {
                 field: name.clone(),
@@ -95,6 +108,11 @@ pub fn differences(baseline: &Factors, current: &Factors, across: &[String]) -> 
         }
     }
     found
+}
+
+fn is_allowed(factor: &str, across: &[String]) -> bool {
+    let is_library = DRIVER_LIBRARIES.contains(&factor);
+    across.iter().any(|name| name == factor || (is_library && name == DRIVER))
 }
 
 #[cfg(test)]
@@ -116,6 +134,7 @@ mod tests {
             rocm: Some("7.2.4".into()),
             cuda: Some("12.8.1".into()),
             python: Some("3.11.7".into()),
+            drivers: [("vulkan:0".into(), "radv 25.0.3".into())].into(),
             frameworks: [
                 ("torch".into(), "2.9.1+rocm7.2".into()),
                 ("numpy".into(), "2.3.4".into()),
@@ -139,7 +158,11 @@ mod tests {
             Row { backend: BackendId::Cpu, expected: &[] },
             Row { backend: BackendId::Rocm, expected: &["driver amdgpu 6.10", "rocm 7.2"] },
             Row { backend: BackendId::Cuda, expected: &["cuda 12.8", "driver nvidia 570.86"] },
-            Row { backend: BackendId::Vulkan, expected: &["driver amdgpu 6.10"] },
+            Row {
+                backend: BackendId::Vulkan,
+                expected: &["driver amdgpu 6.10", "vulkan radv 25.0"],
+            },
+            Row { backend: BackendId::Opencl, expected: &["driver amdgpu 6.10"] },
         ] {
             let device = on(backend);
             assert_eq!(
@@ -187,5 +210,16 @@ mod tests {
             let fields: Vec<&str> = found.iter().map(|each| each.field.as_str()).collect();
             assert_eq!(fields, expected, "{now:?} across {across:?}");
         }
+    }
+
+    #[test]
+    fn across_driver_includes_the_driver_library() {
+        let of = |version: &str| Factors::from([("vulkan".to_owned(), version.to_owned())]);
+        let count = |across: &[&str]| {
+            let across: Vec<String> = across.iter().map(|&name| name.to_owned()).collect();
+            differences(&of("radv 25.0"), &of("radv 25.1"), &across).len()
+        };
+        assert_eq!((count(&[]), count(&["rocm"]), count(&["opencl"])), (1, 1, 1));
+        assert_eq!((count(&["vulkan"]), count(&["driver"])), (0, 0));
     }
 }

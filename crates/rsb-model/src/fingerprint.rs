@@ -59,6 +59,10 @@ impl Fingerprint {
         if let Some(cuda) = &environment.cuda {
             factors.insert("cuda".to_owned(), major_minor(cuda));
         }
+        for (device, driver) in &environment.drivers {
+            let backend = device.split(':').next().unwrap_or(device);
+            factors.entry(backend.to_owned()).or_insert_with(|| major_minor(driver));
+        }
         let python = environment.python.as_deref();
         factors.insert("python".to_owned(), or_unknown(python.map(major_minor)));
         for (name, version) in &environment.frameworks {
@@ -172,6 +176,51 @@ fn or_unknown(value: Option<String>) -> String {
     value.unwrap_or_else(|| UNKNOWN.to_owned())
 }
 
+/// Returns the differences in software between two machines, with full versions. Unlike factors,
+/// they include the operating system, the kernel, and the components of ROCm if both machines have
+/// it. A value that one side lacks is `none`.
+pub fn software_differences(baseline: &Environment, current: &Environment) -> Vec<Difference> {
+    let mut found = differing(&full_versions(baseline), &full_versions(current));
+    let (before, now) = (rocm_components(baseline), rocm_components(current));
+    if !before.is_empty() && !now.is_empty() {
+        found.extend(differing(&before, &now));
+    }
+    found
+}
+
+/// Returns the full versions of the software of a machine, by name.
+fn full_versions(environment: &Environment) -> BTreeMap<String, String> {
+    let drivers = environment.gpus.iter().filter_map(|gpu| gpu.driver.as_deref());
+    let drivers = drivers.sorted_unstable().dedup().join(", ");
+    let known = [
+        ("os", environment.os.clone()),
+        ("kernel", environment.kernel.clone()),
+        ("driver", Some(drivers).filter(|drivers| !drivers.is_empty())),
+        ("rocm", environment.rocm.clone()),
+        ("cuda", environment.cuda.clone()),
+        ("python", environment.python.clone()),
+    ];
+    let mut versions = environment.frameworks.clone();
+    versions.extend(environment.drivers.clone());
+    for (name, version) in known {
+        if let Some(version) = version {
+            versions.insert(name.to_owned(), version);
+        }
+    }
+    versions
+}
+
+/// Returns the versions of the components of the ROCm installation that programs would use, as
+/// `rocm hip`.
+fn rocm_components(environment: &Environment) -> BTreeMap<String, String> {
+    let components = environment.rocm_installations.first().map(|rocm| &rocm.components);
+    components
+        .into_iter()
+        .flatten()
+        .map(|(name, version)| (format!("rocm {name}"), version.clone()))
+        .collect()
+}
+
 fn differing(
     baseline: &BTreeMap<String, String>,
     current: &BTreeMap<String, String>,
@@ -220,7 +269,7 @@ fn slugify(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::Cache;
+    use crate::environment::{Cache, RocmInstallation};
 
     fn machine() -> Environment {
         Environment {
@@ -271,7 +320,49 @@ mod tests {
     fn software_leaves_the_directory_of_a_baseline() {
         let mut after = machine();
         after.rocm = Some("8.0.0".into());
+        after.drivers.insert("vulkan:0".into(), "radv 25.0.3".into());
         assert_eq!(Fingerprint::of(&machine()).slug(), Fingerprint::of(&after).slug());
+        assert_eq!(Fingerprint::of(&after).factors["vulkan"], "radv 25.0");
+    }
+
+    #[test]
+    fn software_differences_have_full_versions() {
+        let before = machine();
+        assert!(software_differences(&before, &before).is_empty());
+        let mut after = machine();
+        after.kernel = Some("6.1.0-19".into());
+        after.gpus[0].driver = Some("amdgpu 6.10.6".into());
+        after.python = None;
+        after.frameworks.insert("torch".into(), "2.9.1+rocm7.2".into());
+        assert_eq!(
+            described(&before, &after),
+            [
+                "driver amdgpu 6.10.5 → amdgpu 6.10.6",
+                "kernel 6.1.0-18 → 6.1.0-19",
+                "python 3.11.7 → none",
+                "torch none → 2.9.1+rocm7.2",
+            ]
+        );
+    }
+
+    #[test]
+    fn components_of_rocm_differ_only_between_two_installations() {
+        let with = |hip: &str| Environment {
+            rocm_installations: vec![RocmInstallation {
+                components: [("hip".to_owned(), hip.to_owned())].into(),
+                ..RocmInstallation::default()
+            }],
+            ..machine()
+        };
+        assert_eq!(described(&with("7.2.1"), &with("7.2.2")), ["rocm hip 7.2.1 → 7.2.2"]);
+        assert_eq!(described(&machine(), &with("7.2.1")), Vec::<String>::new());
+    }
+
+    fn described(before: &Environment, after: &Environment) -> Vec<String> {
+        software_differences(before, after)
+            .iter()
+            .map(|each| format!("{} {} → {}", each.field, each.baseline, each.current))
+            .collect()
     }
 
     type Change = fn(&mut Environment);

@@ -26,8 +26,8 @@ pub const SLOWDOWN: &str = "RSB_TEST_SLOWDOWN";
 
 /// Returns `time_ns` of the case `id`, multiplied by the factor of a slowdown in the form of
 /// [`SLOWDOWN`] if its pattern matches the id.
-pub fn apply_slowdown(id: &CaseId, time_ns: f64, said: &str) -> f64 {
-    let named = said.rsplit_once('=').filter(|(part, _)| id.as_str().contains(part));
+pub fn apply_slowdown(id: &CaseId, time_ns: f64, rule: &str) -> f64 {
+    let named = rule.rsplit_once('=').filter(|(part, _)| id.as_str().contains(part));
     time_ns * named.and_then(|(_, factor)| factor.parse::<f64>().ok()).unwrap_or(1.0)
 }
 

@@ -141,7 +141,7 @@ impl Run {
 
     /// Returns the distinct texts under the metadata key `key` of all cases, with the number of
     /// cases that contain each.
-    pub fn said_of_cases(&self, key: &str) -> Vec<(String, usize)> {
+    pub fn texts_of_cases(&self, key: &str) -> Vec<(String, usize)> {
         let mut counts: Vec<(String, usize)> = Vec::new();
         for result in &self.benchmarks {
             let Some(value) = result.metadata.get(key) else { continue };
@@ -160,7 +160,7 @@ impl Run {
     /// Returns one summary per kind of note on the cases.
     pub fn case_notes(&self) -> Vec<CaseNote> {
         let mut kinds: Vec<CaseNote> = Vec::new();
-        for (text, cases) in self.said_of_cases("notes") {
+        for (text, cases) in self.texts_of_cases("notes") {
             match kinds.iter_mut().find(|known| kind_of_note(&known.worst) == kind_of_note(&text)) {
                 Some(known) => {
                     if first_figure(&text) > first_figure(&known.worst) {

@@ -19,7 +19,7 @@ pub struct RunDevice {
     /// PCI address, if the backend reports it. Devices with the same address are the same GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci_address: Option<String>,
-    /// Driver name, for backends that can have several drivers for one GPU.
+    /// Driver name and version, for backends that can have several drivers for one GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
 }

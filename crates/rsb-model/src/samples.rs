@@ -1,5 +1,7 @@
 //! Raw timing samples, before any statistics.
 
+use std::ops::RangeInclusive;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,9 @@ pub struct Samples {
 /// Largest number of iterations per sample: 2^53, the largest count that is exact as a double.
 pub const MOST_ITERATIONS: u64 = 1 << 53;
 
+/// Possible times per iteration, in nanoseconds. The ratio of any two of them is finite.
+const TIMES_NS: RangeInclusive<f64> = 1e-150..=1e150;
+
 /// Reasons why samples are invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SamplesError {
@@ -31,8 +36,8 @@ pub enum SamplesError {
     },
     /// A sample has an impossible time.
     #[error(
-        "sample {index} is {time_ns} ns over {iters} iterations; a time must be finite and above \
-         zero"
+        "sample {index} is {time_ns:?} ns over {iters} iterations; a time per iteration must be \
+         from {:?} to {:?} ns", TIMES_NS.start(), TIMES_NS.end()
     )]
     Impossible {
         /// Index of the sample.
@@ -80,8 +85,8 @@ impl Samples {
     /// Returns the time per iteration of each sample, in nanoseconds.
     ///
     /// # Errors
-    /// If there are no samples, the lists differ in length, a time is NaN, infinite, zero or
-    /// negative, or a sample has more iterations than [`MOST_ITERATIONS`].
+    /// If there are no samples, the lists differ in length, a time per iteration is not a number
+    /// from 1e-150 to 1e150 ns, or a sample has more iterations than [`MOST_ITERATIONS`].
     pub fn per_iteration(&self) -> Result<Vec<f64>, SamplesError> {
         if self.iters.len() != self.times_ns.len() {
             return Err(SamplesError::Lengths {
@@ -98,7 +103,7 @@ impl Samples {
                 return Err(SamplesError::Uncounted { index, iters });
             }
             let time = time_ns / iters as f64;
-            if !time.is_finite() || time <= 0.0 {
+            if !TIMES_NS.contains(&time) {
                 return Err(SamplesError::Impossible { index, iters, time_ns });
             }
             times.push(time);
@@ -235,6 +240,8 @@ mod tests {
             (vec![1], vec![-1.0]),
             (vec![0], vec![1.0]),
             (vec![1], vec![0.0]),
+            (vec![1], vec![1e-310]),
+            (vec![1], vec![1e300]),
         ] {
             assert!(matches!(
                 samples(&iters, &times).per_iteration(),

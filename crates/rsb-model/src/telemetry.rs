@@ -118,8 +118,8 @@ fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
         let (from, to) = (usize::saturating_sub(begins, 1), begins + share.len());
         begins = to;
         // The change of a counter refers to the time since the previous sample.
-        let (told, reasons) = throttling(samples.get(from..to).unwrap_or_default());
-        told.map(|_| reasons.join(", ")).into()
+        let (throttled, reasons) = throttling(samples.get(from..to).unwrap_or_default());
+        throttled.map(|_| reasons.join(", ")).into()
     });
     add_column(&mut series, "throttle_reasons", held_back.collect());
     series
@@ -207,20 +207,20 @@ impl GpuTelemetry {
 /// sample and the counters that grew between samples.
 fn throttling(samples: &[GpuSample]) -> (Option<bool>, Vec<String>) {
     let states = samples.iter().filter_map(|sample| sample.throttle_reasons.as_ref());
-    let mut told = states.clone().next().is_some();
+    let mut is_known = states.clone().next().is_some();
     let mut reasons: Vec<&String> = states.flatten().collect();
     for pair in samples.windows(2) {
         let [before, after] = pair else { continue };
         for (reason, count) in &after.throttle_counters {
             let Some(earlier) = before.throttle_counters.get(reason) else { continue };
-            told = true;
+            is_known = true;
             if count > earlier {
                 reasons.push(reason);
             }
         }
     }
     (
-        told.then_some(!reasons.is_empty()),
+        is_known.then_some(!reasons.is_empty()),
         reasons.into_iter().sorted_unstable().dedup().collect_vec().into_iter().cloned().collect(),
     )
 }

@@ -82,8 +82,8 @@ fn second_level_by_cuda(address: &str) -> Option<u64> {
             return None;
         }
         // SAFETY: as above.
-        let asked = unsafe { attribute_of(&raw mut size, attribute::L2_CACHE_SIZE, device) };
-        (asked == error::SUCCESS && size > 0).then(|| u64::from(size.unsigned_abs()))
+        let status = unsafe { attribute_of(&raw mut size, attribute::L2_CACHE_SIZE, device) };
+        (status == error::SUCCESS && size > 0).then(|| u64::from(size.unsigned_abs()))
     })
 }
 

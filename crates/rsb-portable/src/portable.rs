@@ -11,7 +11,7 @@ mod tensor;
 
 pub(crate) use checks::{
     Storage, check_buffers, check_patience, check_size, copy, defect, flush_bytes, on_cpu,
-    unsupported_error,
+    unsupported_error, version_in,
 };
 
 use rsb_model::{DeviceType, Dtype};

@@ -26,14 +26,14 @@ fn titles(chart: &Chart) -> [&str; 2] {
     [if x.is_empty() { "x" } else { x }, if y.is_empty() { "y" } else { y }]
 }
 
-/// Formats `value` as its axis does: the label of a row, or the number formatted by `told`.
-fn coordinate(axis: &Axis, value: f64, told: impl Fn(f64) -> String) -> String {
+/// Formats `value` as its axis does: the label of a row, or the number formatted by `format`.
+fn coordinate(axis: &Axis, value: f64, format: impl Fn(f64) -> String) -> String {
     match axis.scale {
         AxisScale::Rows => {
             let label = axis.labels.iter().find(|label| (label.at - value).abs() < 0.5);
             label.map(|label| label.text.clone()).unwrap_or_default()
         }
-        AxisScale::Linear | AxisScale::Log => told(value),
+        AxisScale::Linear | AxisScale::Log => format(value),
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn text(shown: &[&Comparison], style: Style) -> String {
         format!("{}\n{}\n", style.paint(Tone::Strong, HEADING), style.wrap(ABOUT, 0).trim_end());
     for (case, lines) in &blocks {
         out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, &clean(case))));
-        out.extend(lines.iter().map(|(about, said)| format!("  {about:widest$}  {said}\n")));
+        out.extend(lines.iter().map(|(about, text)| format!("  {about:widest$}  {text}\n")));
     }
     out.push('\n');
     out
@@ -43,7 +43,7 @@ pub(crate) fn markdown(shown: &[&Comparison]) -> String {
     let mut out = format!("### {HEADING}\n\n{ABOUT}\n\n");
     for (case, lines) in blocks {
         out.push_str(&format!("- {}\n", escape(&case)));
-        out.extend(lines.iter().map(|(about, said)| format!("  - {about}: {}\n", escape(said))));
+        out.extend(lines.iter().map(|(about, text)| format!("  - {about}: {}\n", escape(text))));
     }
     out.push('\n');
     out

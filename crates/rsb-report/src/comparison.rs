@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
+use itertools::Itertools as _;
 use rsb_model::record::{ChangeStatus, Comparison};
 use rsb_model::{Better, CaseId, ComparisonResult, ReasonCode, Verdict};
 
@@ -307,7 +308,7 @@ fn describe_regressions(result: &ComparisonResult, all: &str) -> String {
         let metric =
             if worst.metric == TIME { String::new() } else { format!(" {}", worst.metric) };
         let name = format!("{}{metric}", short(worst.id.as_str()));
-        parts.push(format!("the worst is {}{}", clean(&name), change_told(worst)));
+        parts.push(format!("the worst is {}{}", clean(&name), change_note(worst)));
     }
     let missed = result.threshold_checks.iter().filter(|check| check.passed == Some(false)).count();
     if missed > 0 {
@@ -338,7 +339,7 @@ pub(crate) fn regressions(result: &ComparisonResult) -> Vec<&Comparison> {
 }
 
 /// Formats a change: ` (+12.3 %)`, or ` (10 % after 0 %)` if the baseline is zero.
-pub fn change_told(comparison: &Comparison) -> String {
+pub fn change_note(comparison: &Comparison) -> String {
     let unit = &comparison.unit;
     match (comparison.difference_percent, comparison.baseline_value, comparison.current_value) {
         (Some(percent), ..) => format!(" ({})", format_percent(percent)),
@@ -412,7 +413,20 @@ fn without_parentheses(text: &str) -> String {
 /// Formats the heading: `RUN against BASELINE, threshold 10 %`.
 pub fn head(result: &ComparisonResult) -> String {
     let (now, before) = (clean(&result.current_run_id), clean(&result.baseline_run_id));
-    format!("{now} against {before}, threshold {}", format_threshold(result.threshold_percent))
+    format!("{now} against {before}, {}", thresholds(result))
+}
+
+/// Formats the thresholds of the rows with a change: `threshold 2 %`, or `thresholds 2 % to 10 %`
+/// if they differ. Without such a row, formats the default threshold.
+pub(crate) fn thresholds(result: &ComparisonResult) -> String {
+    let changed = result.comparisons.iter().filter(|row| row.difference_percent.is_some());
+    let (low, high) = changed
+        .map(|row| row.threshold_percent)
+        .minmax_by(f64::total_cmp)
+        .into_option()
+        .unwrap_or((result.threshold_percent, result.threshold_percent));
+    let [low, high] = [low, high].map(format_threshold);
+    if low == high { format!("threshold {low}") } else { format!("thresholds {low} to {high}") }
 }
 
 const TITLE: &str = "Comparison";
@@ -527,9 +541,23 @@ mod tests {
     use rsb_model::record::Comparison;
     use rsb_model::{ReasonCode, Verdict};
 
-    use super::{Detail, detectable, text, verdict_sentence};
+    use super::{Detail, detectable, head, text, verdict_sentence};
     use crate::sample;
     use crate::style::Style;
+
+    #[test]
+    fn the_heading_names_the_thresholds_that_were_used() {
+        let mut result = sample::comparison();
+        for row in &mut result.comparisons {
+            row.threshold_percent = 2.0;
+        }
+        assert!(head(&result).ends_with(" against main, threshold 2 %"), "{}", head(&result));
+        // Computed from a fraction, as the gate does.
+        result.comparisons[0].threshold_percent = 100.0 * (7.0 / 100.0);
+        assert!(head(&result).ends_with(", thresholds 2 % to 7 %"), "{}", head(&result));
+        result.comparisons.clear();
+        assert!(head(&result).ends_with(", threshold 10 %"), "{}", head(&result));
+    }
 
     #[test]
     fn the_worst_is_what_regressed_whatever_else_changed_more() {

@@ -155,6 +155,8 @@ fn software(environment: &Environment) -> Vec<(String, Option<String>)> {
     if environment.cuda.is_some() {
         lines.push(entry("CUDA toolkit", environment.cuda.clone()));
     }
+    let drivers = environment.drivers.iter();
+    lines.extend(drivers.map(|(device, driver)| entry(device, Some(driver.clone()))));
     lines.extend([
         entry("Python", or_none(&environment.python)),
         entry("frameworks", Some(frameworks)),

@@ -130,9 +130,9 @@ pub fn sentence(page: &HealthDocument) -> String {
         (page.missing.len(), "missing"),
         (page.unmeasured.len(), "not measured recently"),
     ];
-    let mut told = count_words(&counts);
-    if told.is_empty() {
-        told.push_str("nothing needs attention");
+    let mut words = count_words(&counts);
+    if words.is_empty() {
+        words.push_str("nothing needs attention");
     }
-    format!("{runs} of {machine}, the last on {}: {told}.", latest.timestamp.strftime("%Y-%m-%d"))
+    format!("{runs} of {machine}, the last on {}: {words}.", latest.timestamp.strftime("%Y-%m-%d"))
 }

@@ -1,5 +1,6 @@
 //! Peak performance of a machine with its installed software, for a terminal.
 
+use rsb_model::fingerprint::Difference;
 use rsb_model::record::PerformanceBaseline;
 use rsb_model::shape::rounded_bytes;
 
@@ -49,4 +50,19 @@ pub fn text(document: &PerformanceBaseline, style: Style) -> String {
         }
     }
     table.text(style)
+}
+
+/// Formats the software that changed since the previously saved run, one line per part; empty if
+/// nothing changed.
+pub fn software_changes(document: &PerformanceBaseline, style: Style) -> String {
+    let Some(comparison) = &document.comparison else { return String::new() };
+    if document.software_changes.is_empty() {
+        return String::new();
+    }
+    let since = &comparison.baseline_run_id;
+    let mut out = style.wrap(&format!("Software that changed since run {since}:"), 0);
+    for Difference { field, baseline, current } in &document.software_changes {
+        out.push_str(&style.wrap(&format!("{field}: {baseline} → {current}"), 2));
+    }
+    out
 }

@@ -81,9 +81,9 @@ pub fn count_words(counts: &[(usize, &str)]) -> String {
         .join(", ")
 }
 
-/// Formats a percentage setting as it was written: `10 %`, `2.5 %`.
+/// Formats a percentage setting as it was written: `10 %`, `2.5 %`. Rounding errors are removed.
 pub fn format_threshold(percent: f64) -> String {
-    format!("{percent} %")
+    format!("{} %", (percent * 1e9).round() / 1e9)
 }
 
 /// Formats a time to the minute: `2026-11-21 09:03 UTC`.

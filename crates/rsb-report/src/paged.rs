@@ -78,11 +78,11 @@ impl RowBudget<'_> {
     fn fit_block(&mut self, block: Block) -> Vec<Block> {
         match block {
             Block::Table(mut table) => {
-                let said = self
+                let note = self
                     .take(&mut table.rows, "row is", "rows are")
-                    .map(|said| Block::paragraph(&said));
+                    .map(|note| Block::paragraph(&note));
                 let table = Some(table).filter(|table| !table.rows.is_empty()).map(Block::Table);
-                table.into_iter().chain(said).collect()
+                table.into_iter().chain(note).collect()
             }
             Block::List { items } => vec![Block::List { items: self.fit_items(items) }],
             Block::Tiles { tiles } => {
@@ -100,8 +100,8 @@ impl RowBudget<'_> {
     }
 
     fn fit_items(&mut self, mut items: Vec<ListItem>) -> Vec<ListItem> {
-        let said = self.take(&mut items, "more is", "more are");
-        items.extend(said.map(|said| ListItem::of(&said)));
+        let note = self.take(&mut items, "more is", "more are");
+        items.extend(note.map(|note| ListItem::of(&note)));
         items
     }
 

@@ -113,9 +113,9 @@ fn table(run: &Run) -> Table {
     let mut last = "";
     for result in run.benchmarks.iter().filter(|result| result.outcome != Outcome::Skipped) {
         let benchmark = benchmark_of(result);
-        let said = if benchmark == last { "" } else { benchmark };
+        let shown = if benchmark == last { "" } else { benchmark };
         last = benchmark;
-        let mut cells = vec![Cell::from(said), Cell::from(names.case(&result.benchmark_id))];
+        let mut cells = vec![Cell::from(shown), Cell::from(names.case(&result.benchmark_id))];
         cells.extend(figures(result));
         table.push(cells);
     }

@@ -192,14 +192,14 @@ fn common(change: &CommonChange) -> String {
     )
 }
 
-/// Returns whether a change of `series` for which `tells` holds is part of a common change.
+/// Returns whether a change of `series` for which `matches` holds is part of a common change.
 fn is_common(
     document: &TrendDocument,
     series: &SeriesTrend,
-    tells: impl Fn(&CommonMember) -> bool,
+    matches: impl Fn(&CommonMember) -> bool,
 ) -> bool {
     let mut members = document.common_changes.iter().flat_map(|change| &change.series);
-    members.any(|one| one.id == series.id && one.metric == series.metric && tells(one))
+    members.any(|one| one.id == series.id && one.metric == series.metric && matches(one))
 }
 
 fn climb(series: &SeriesTrend, ramp: &Ramp) -> String {

@@ -114,7 +114,11 @@ fn absent_text(run: &Run, absent: &[BackendId], style: Style) -> String {
     let text = if has_gpu {
         format!("not used here: {absent}; --verbose shows why")
     } else {
-        format!("no GPU stack found: {absent}; `rusty-stack-bench doctor` explains")
+        // A driver that runs on the CPU, such as llvmpipe, is a device of its backend but no GPU.
+        format!(
+            "no GPU found through {absent} (drivers that run on the CPU do not count); \
+             `rusty-stack-bench doctor` and `list` explain"
+        )
     };
     style.wrap(&text, 2)
 }
@@ -165,8 +169,8 @@ mod tests {
         let text = brief(&run, Style::PLAIN);
         assert_eq!(
             text,
-            "Skipped\n  no GPU stack found: rocm, cuda, vulkan; `rusty-stack-bench doctor` \
-             explains\n\n"
+            "Skipped\n  no GPU found through rocm, cuda, vulkan (drivers that run on the CPU do \
+             not count);\n  `rusty-stack-bench doctor` and `list` explain\n\n"
         );
         assert!(super::text(&run, Style::PLAIN).contains("no library of cuda"));
     }

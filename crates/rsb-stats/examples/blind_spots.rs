@@ -243,8 +243,8 @@ fn ever_regressed_percent(spread: f64, change: f64) -> f64 {
                     threshold: 0.1,
                 })
             });
-            let told = compare(&each.collect::<Vec<_>>(), ErrorRates::USUAL);
-            let Some(first) = told.first() else { continue };
+            let conclusions = compare(&each.collect::<Vec<_>>(), ErrorRates::USUAL);
+            let Some(first) = conclusions.first() else { continue };
             is_regressed = first.verdict == Verdict::Regressed;
             // Condition under which the program continues to measure: see `remeasure`.
             let is_open = first.verdict == Verdict::Inconclusive

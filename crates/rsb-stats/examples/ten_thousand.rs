@@ -51,9 +51,9 @@ fn main() {
         let began = Instant::now();
         let sides = (std::slice::from_ref(&baseline), std::slice::from_ref(&current));
         let result = gate(sides.0, sides.1, &Policy::default(), &[], Timestamp::UNIX_EPOCH);
-        let (took, told) = (began.elapsed(), result.comparisons.len());
+        let (took, cases) = (began.elapsed(), result.comparisons.len());
         println!(
-            "{told} cases, {changed} of them slower: {} regressed, in {took:.2?}",
+            "{cases} cases, {changed} of them slower: {} regressed, in {took:.2?}",
             result.summary.total_degraded
         );
     }

@@ -123,8 +123,8 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Case
     // noise model is chosen with the data that it is then applied to: among many cases this costs
     // hardly anything; for few cases alpha is halved for the two models tried.
     let few = if pairs.len() < FREE_CHOICE { 2.0 } else { 1.0 };
-    let asked = if is_paired { LOOKS } else { few };
-    let rates = ErrorRates { alpha: rates.alpha / asked, ..rates };
+    let looks = if is_paired { LOOKS } else { few };
+    let rates = ErrorRates { alpha: rates.alpha / looks, ..rates };
     let shift = Shift { variance: shift.variance + run_variance::run_variance(pairs), ..shift };
     let [normal, least] = [NoiseModel::Normal, NoiseModel::Minimum]
         .map(|law| Estimates::of(pairs, law, rates.alpha, shift));

@@ -316,15 +316,15 @@ fn is_blank(results: &[&rsb_model::BenchmarkResult]) -> bool {
 
 /// Judges all pairs together and returns the comparisons in the order of `rows`.
 fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
-    let asked: Vec<control::ControlQuestion<'_>> = rows
+    let questions: Vec<control::ControlQuestion<'_>> = rows
         .iter()
         .filter_map(|row| match row {
             Row::Asked { id, pair, .. } => Some((id, pair)),
             Row::Ready(_) => None,
         })
         .collect();
-    let pairs = asked.len();
-    let mut answers = control::judge(&asked, policy).into_iter();
+    let pairs = questions.len();
+    let mut answers = control::judge(&questions, policy).into_iter();
     rows.into_iter()
         .filter_map(|row| match row {
             Row::Ready(comparison) => Some(comparison),

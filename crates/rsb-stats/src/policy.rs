@@ -52,7 +52,7 @@ const OWN_THRESHOLDS: &[(&str, f64)] = &[("instructions", 2.0)];
 pub struct Policy {
     default_threshold: Option<f64>,
     /// Threshold of a single invocation, which replaces the default.
-    asked_threshold: Option<f64>,
+    requested_threshold: Option<f64>,
     overrides: Vec<Override>,
     floors: BTreeMap<String, f64>,
     ignored_cases: Vec<String>,
@@ -224,7 +224,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             default_threshold: None,
-            asked_threshold: None,
+            requested_threshold: None,
             overrides: Vec::new(),
             floors: DEFAULT_FLOORS
                 .iter()
@@ -275,7 +275,7 @@ impl Policy {
     /// # Errors
     /// If it is not a finite number above zero.
     pub fn ask_threshold(&mut self, key: &str, percent: f64) -> Result<(), PolicyError> {
-        self.asked_threshold = Some(checked_threshold(key, percent)?);
+        self.requested_threshold = Some(checked_threshold(key, percent)?);
         Ok(())
     }
 
@@ -389,7 +389,7 @@ impl Policy {
 
     /// Returns the threshold in percent for cases that no override matches.
     pub fn threshold_percent(&self) -> f64 {
-        self.asked_threshold.unwrap_or_else(|| self.own_threshold_percent())
+        self.requested_threshold.unwrap_or_else(|| self.own_threshold_percent())
     }
 
     /// Returns the same threshold, without the one set for a single invocation.
@@ -406,8 +406,8 @@ impl Policy {
             entry.metric.as_deref().map_or(own.is_none(), |wanted| wanted == metric)
                 && entry.id.as_deref().is_none_or(|pattern| glob::matches(pattern, id))
         });
-        let said = fitting.map(|entry| entry.percent);
-        said.or(own).unwrap_or_else(|| self.threshold_percent())
+        let percent = fitting.map(|entry| entry.percent);
+        percent.or(own).unwrap_or_else(|| self.threshold_percent())
     }
 
     /// Returns the largest change of `metric`, in its unit, that does not count.

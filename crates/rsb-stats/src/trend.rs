@@ -125,9 +125,9 @@ impl<'a> Analysis<'a> {
             best = BestShape::Levels;
         } else if !changes.confirmed.is_empty() {
             let tame = change_point::without_outliers(&values, settings);
-            let (told, has_levels) =
+            let (shape, has_levels) =
                 shape::best_shape(&values, &tame, &changes.confirmed, settings.min_size, margin);
-            best = told;
+            best = shape;
             climb = matches!(best, BestShape::Climb { .. }).then_some(best);
             if !has_levels {
                 // A steady climb is a trend, not a series of steps.

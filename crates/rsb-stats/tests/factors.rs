@@ -32,9 +32,10 @@ fn a_factor_matters_only_to_the_cases_that_have_it_on_both_sides() {
         across: &'static [&'static str],
         differs: Option<&'static str>,
     }
-    let (cpu, gpu, torch) = (
+    let (cpu, gpu, vulkan, torch) = (
         "cpu_performance/gemm/cpu:0/f32",
         "gpu_performance/gemm/rocm:0/f32",
+        "gpu_performance/gemm/vulkan:0/f32",
         "component_specific/pytorch/cpu:0/matmul/f32",
     );
     for Row { id, before, after, across, differs } in [
@@ -71,6 +72,20 @@ fn a_factor_matters_only_to_the_cases_that_have_it_on_both_sides() {
             after: None,
             across: &[],
             differs: Some("rocm (7.1 before, 7.2 now)"),
+        },
+        Row {
+            id: vulkan,
+            before: Some(&[("driver", "amdgpu 6.10"), ("vulkan", "radv 25.0")]),
+            after: Some(&[("driver", "amdgpu 6.10"), ("vulkan", "radv 25.1")]),
+            across: &[],
+            differs: Some("vulkan (radv 25.0 before, radv 25.1 now) differs"),
+        },
+        Row {
+            id: vulkan,
+            before: Some(&[("driver", "amdgpu 6.10"), ("vulkan", "radv 25.0")]),
+            after: Some(&[("driver", "amdgpu 6.12"), ("vulkan", "radv 25.1")]),
+            across: &["driver"],
+            differs: None,
         },
         Row {
             id: torch,

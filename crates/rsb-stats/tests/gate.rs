@@ -527,6 +527,22 @@ fn instructions_are_compared_by_value_where_one_thing_counted_them() {
 }
 
 #[test]
+fn instructions_that_the_budget_left_uncounted_are_not_measured() {
+    use rsb_model::record::INSTRUCTIONS_NOT_COUNTED;
+    use rsb_model::{Obstacle, Reason};
+    let fields = Fields::new().with("instructions", 1000.0);
+    let counted = BenchmarkResult { results: vec![fields], ..times(1.0) };
+    let cure = "allow more time with `--budget`";
+    let reason = Reason::new("instructions", "the budget ran out", cure).of(Obstacle::NotReached);
+    let mut uncounted = times(1.0);
+    uncounted.metadata.insert(INSTRUCTIONS_NOT_COUNTED.into(), serde_json::json!(reason));
+    let result = compared(vec![counted], vec![uncounted], &Policy::default());
+    let row = &result.comparisons[1];
+    check(row, Verdict::Inconclusive, ReasonCode::NotMeasured);
+    assert!(row.reason.contains(cure), "{}", row.reason);
+}
+
+#[test]
 fn results_without_samples_are_compared_by_a_common_metric() {
     let rate = |value: f64| {
         run("one", vec![valued("serve", Fields::new().with("tokens_per_second", value))])

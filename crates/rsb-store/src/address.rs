@@ -1,27 +1,110 @@
 //! PostgreSQL addresses: detecting them, and displaying them without passwords. Part of every
 //! build.
 
+/// Schemes of PostgreSQL addresses, in lowercase.
+const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
+
+/// Shown instead of the parts of an address that may contain a password.
+const HIDDEN: &str = "…";
+
 /// Returns whether `text` is meant as a PostgreSQL address.
 pub fn is_address(text: &str) -> bool {
-    let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-    scheme.is_some_and(|scheme| ["postgres", "postgresql"].contains(&scheme.as_str()))
+    text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme))
 }
 
-/// Returns `address` without its password and without its options, which may contain one too.
+/// Returns whether `text` looks like an address that [`is_address`] rejects, such as one with a
+/// single slash or without its scheme, and not like a directory.
+pub fn is_malformed(text: &str) -> bool {
+    !is_address(text) && (text.contains(":/") || without_password(text) != text)
+}
+
+/// Returns `address`, which may be malformed, without its password and without its options, which
+/// may contain one too. Other text is returned unchanged.
 pub fn without_password(address: &str) -> String {
-    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let (scheme, rest) = split_scheme(address);
+    if scheme.is_empty() {
+        return without_scheme(address);
+    }
     // An unencoded password may contain any of `/?@`, so only the text after the last `@` is shown
     // as the host.
     let main = match rest.split_once('?') {
+        Some((_, options)) if options.contains('=') && options.contains('@') => {
+            return format!("{scheme}{HIDDEN}");
+        }
         Some((main, options)) if options.contains('=') => main,
         _ => rest,
     };
     match main.rsplit_once('@') {
-        Some((user, host)) => {
-            let user = user.split_once(':').map_or(user, |(user, _)| user);
-            format!("{scheme}://{user}@{host}")
+        Some((user, host)) if scheme.ends_with("://") => {
+            let user = user.split([':', '%']).next().unwrap_or_default();
+            format!("{scheme}{user}@{host}")
         }
-        None => format!("{scheme}://{main}"),
+        Some((_, host)) => format!("{scheme}{HIDDEN}@{host}"),
+        // If the host is missing, the user and the password take the place of a host and its port.
+        None => match main.split_once(':') {
+            Some((host, port)) if !begins_with_port(port) => format!("{scheme}{host}:{HIDDEN}"),
+            _ => format!("{scheme}{main}"),
+        },
+    }
+}
+
+/// Returns `text`, such as an error message, with each address in it as [`without_password`]
+/// returns it. An address ends at white space.
+pub fn without_passwords(text: &str) -> String {
+    text.split_inclusive(char::is_whitespace).map(without_password_in_word).collect()
+}
+
+fn is_scheme(scheme: &str) -> bool {
+    SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known))
+}
+
+/// Splits `address` after its scheme and the slashes that follow. The scheme is empty unless it is
+/// one of PostgreSQL.
+fn split_scheme(address: &str) -> (&str, &str) {
+    match address.split_once(':') {
+        Some((scheme, rest)) if is_scheme(scheme) => {
+            address.split_at(address.len() - rest.trim_start_matches('/').len())
+        }
+        _ => ("", address),
+    }
+}
+
+/// Hides the password of an address whose scheme is missing or misspelled, or that is written as
+/// `host=HOST password=PASSWORD`.
+fn without_scheme(text: &str) -> String {
+    let has_password = text.to_ascii_lowercase().contains("password") && text.contains('=');
+    if has_password || text.contains(":/") {
+        return HIDDEN.to_owned();
+    }
+    match text.rsplit_once('@') {
+        Some((user, host)) if user.contains(':') => format!("{HIDDEN}@{host}"),
+        _ => text.to_owned(),
+    }
+}
+
+/// Returns whether `text` up to its first slash is a port.
+fn begins_with_port(text: &str) -> bool {
+    let port = text.split_once('/').map_or(text, |(port, _)| port);
+    port.parse::<u16>().is_ok()
+}
+
+/// Hides the password of an address in `word`, which may be quoted or follow `--store=`.
+fn without_password_in_word(word: &str) -> String {
+    const PASSWORD: &str = "password=";
+    let is_around = |c: char| c.is_whitespace() || "`'\"),;.:".contains(c);
+    let (body, end) = word.split_at(word.trim_end_matches(is_around).len());
+    if let Some((before, after)) = body.split_once(':') {
+        let begin = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric()).len();
+        let scheme = before[begin..].to_ascii_lowercase();
+        let has_login = after.rsplit_once('@').is_some_and(|(login, _)| login.contains(':'));
+        let is_other = after.starts_with("//") && !scheme.starts_with("http") && has_login;
+        if scheme.starts_with("postgre") || is_other {
+            return format!("{}{}{end}", &body[..begin], without_password(&body[begin..]));
+        }
+    }
+    match body.to_ascii_lowercase().find(PASSWORD) {
+        Some(at) => format!("{}{HIDDEN}{end}", &body[..at + PASSWORD.len()]),
+        None => word.to_owned(),
     }
 }
 
@@ -36,10 +119,15 @@ mod tests {
             ("postgres://me:p@ss@host/db", "postgres://me@host/db"),
             ("postgres://host/db?password=secret", "postgres://host/db"),
             ("postgres://host?password=secret", "postgres://host"),
+            ("postgres://host/db?password=sec@ret", "postgres://…"),
+            ("postgres://me:se?cr=et@host/db", "postgres://…"),
             ("postgres://me:se/cr?et@host/db", "postgres://me@host/db"),
+            ("postgres://me:secret/db", "postgres://me:…"),
+            ("postgres://me%3Asecret@host/db", "postgres://me@host/db"),
             ("postgres://host", "postgres://host"),
+            ("PostgreSQL://host:5432/db", "PostgreSQL://host:5432/db"),
         ] {
-            assert!(is_address(address));
+            assert!(is_address(address) && !is_malformed(address), "{address}");
             assert_eq!(without_password(address), shown);
         }
         assert!(
@@ -47,5 +135,53 @@ mod tests {
                 && !is_address("benchmark_results")
                 && !is_address("http://host")
         );
+    }
+
+    #[test]
+    fn a_malformed_address_never_shows_its_password() {
+        for (address, shown) in [
+            ("postgres:/me:secret@host/db", "postgres:/…@host/db"),
+            ("postgres:///me:secret@host/db", "postgres:///…@host/db"),
+            ("postgres:/me:secret", "postgres:/me:…"),
+            ("postgres:secret@host/db", "postgres:…@host/db"),
+            ("postgress://me:secret@host/db", "…"),
+            ("psql:/me:secret@host/db", "…"),
+            ("me:secret@host/db", "…@host/db"),
+            ("host=host user=me password = secret", "…"),
+        ] {
+            assert_eq!(without_password(address), shown);
+            // Only a third slash is left to the parser of addresses.
+            assert_eq!(is_malformed(address), !address.contains("postgres://"), "{address}");
+        }
+        for directory in ["benchmark_results", "/data/a:b", "results@home", "password-study"] {
+            assert_eq!(without_password(directory), directory);
+            assert!(!is_malformed(directory), "{directory}");
+        }
+    }
+
+    #[test]
+    fn a_message_never_shows_the_password_of_an_address() {
+        for (text, shown) in [
+            (
+                "error: unexpected argument 'postgres:/me:secret@host/db' found\n\nUsage: x\n",
+                "error: unexpected argument 'postgres:/…@host/db' found\n\nUsage: x\n",
+            ),
+            (
+                "cannot write `postgres://me:secret@host/db`: full",
+                "cannot write `postgres://me@host/db`: full",
+            ),
+            ("--store=postgres://host/db?password=secret, and", "--store=postgres://host/db, and"),
+            ("use ssh://me:secret@host.", "use …."),
+            ("PGPASSWORD=secret\n", "PGPASSWORD=…\n"),
+        ] {
+            assert_eq!(without_passwords(text), shown);
+        }
+        for plain in [
+            "write postgres://USER@HOST/DATABASE",
+            "fetch ssh://git@example.org/a.git, at http://127.0.0.1:8080/case?name=a@b",
+            "rocm:0 – `--features postgres`: in a:b@c  ü\n",
+        ] {
+            assert_eq!(without_passwords(plain), plain);
+        }
     }
 }

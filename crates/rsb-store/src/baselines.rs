@@ -22,7 +22,7 @@ use crate::compact::compact_run;
 use crate::error::{ReadError, StoreError};
 use crate::read::Document;
 use crate::seal::sealed_text;
-use crate::{files, read};
+use crate::{files, input, read, temporary};
 
 pub use accepted::{Accepted, OF_ANOTHER_PROGRAM};
 
@@ -211,6 +211,7 @@ impl Baseline {
     /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), StoreError> {
         let text = sealed_text(self).map_err(|error| StoreError::write(path, error.into()))?;
+        temporary::remove_leftovers_of(path);
         files::write_atomically(path, &text).map_err(StoreError::of_baselines)
     }
 
@@ -297,12 +298,12 @@ impl Wire {
     /// Checks that the fingerprint is that of the machine. A fingerprint written by an earlier
     /// version may lack properties.
     fn check(&self, path: &Path) -> Result<(), ReadError> {
-        let Some(told) = &self.fingerprint else { return Ok(()) };
+        let Some(kept) = &self.fingerprint else { return Ok(()) };
         let own = Fingerprint::of(&self.environment);
-        let fields = [(&told.hardware, &own.hardware), (&told.factors, &own.factors)];
+        let fields = [(&kept.hardware, &own.hardware), (&kept.factors, &own.factors)];
         let mut all = fields
             .into_iter()
-            .flat_map(|(told, own)| told.iter().map(move |(name, value)| (name, value, own)));
+            .flat_map(|(kept, own)| kept.iter().map(move |(name, value)| (name, value, own)));
         match all.find(|(name, value, own)| own.get(*name) != Some(value)) {
             None => Ok(()),
             Some((name, value, _)) => Err(ReadError::Misplaced {
@@ -410,10 +411,10 @@ impl Baselines {
         Ok(baseline)
     }
 
-    /// Loads the baseline that `name` refers to: a path, `slug/name`, or a name. If several
-    /// machines have a baseline with this name, the one of `fingerprint` is loaded. If that machine
-    /// has none but exactly one other does, that one is loaded, so that the gate can report how the
-    /// machines differ.
+    /// Loads the baseline that `name` refers to: a path, `slug/name`, or a name, each with or
+    /// without `.json`. If several machines have a baseline with this name, the one of
+    /// `fingerprint` is loaded. If that machine has none but exactly one other does, that one is
+    /// loaded, so that the gate can report how the machines differ.
     ///
     /// # Errors
     /// If no baseline or several baselines match, or the file cannot be read.
@@ -434,12 +435,32 @@ impl Baselines {
         name: &str,
         fingerprint: Option<&Fingerprint>,
     ) -> Result<PathBuf, StoreError> {
-        let path = Path::new(name);
-        if path.is_file() {
-            return Ok(path.to_owned());
+        let found = self.find_as_written(name, fingerprint);
+        let is_unknown = matches!(found, Err(StoreError::UnknownBaseline { .. }));
+        match name.strip_suffix(".json") {
+            // A name may itself end in `.json`, so the whole text comes first.
+            Some(bare) if is_unknown => self.find_as_written(bare, fingerprint),
+            _ => found,
         }
-        let unknown =
-            || StoreError::UnknownBaseline { name: name.to_owned(), dir: self.dir.clone() };
+    }
+
+    fn find_as_written(
+        &self,
+        name: &str,
+        fingerprint: Option<&Fingerprint>,
+    ) -> Result<PathBuf, StoreError> {
+        if input::names_file(Path::new(name)) {
+            return Ok(name.into());
+        }
+        let with_ending = PathBuf::from(format!("{name}.json"));
+        if name.contains('/') && with_ending.is_file() {
+            return Ok(with_ending);
+        }
+        let unknown = || StoreError::UnknownBaseline {
+            name: name.to_owned(),
+            dir: self.dir.clone(),
+            nearest: self.nearest(name),
+        };
         let (slug, stem) =
             name.split_once('/').map_or((None, name), |(slug, stem)| (Some(slug), stem));
         files::check_name(stem).map_err(|_| unknown())?;
@@ -458,6 +479,24 @@ impl Baselines {
                 choices: several.iter().map(|(slug, name, _)| format!("{slug}/{name}")).collect(),
             }),
         }
+    }
+
+    /// Returns the names of at most three baselines, the most similar to `name` first. If `name`
+    /// has a slug, so have they.
+    fn nearest(&self, name: &str) -> Vec<String> {
+        let has_slug = name.contains('/');
+        let mut known: Vec<String> = self
+            .files()
+            .into_iter()
+            .map(|(slug, file, _)| if has_slug { format!("{slug}/{file}") } else { file })
+            .collect();
+        known.sort_unstable();
+        known.dedup();
+        known.sort_by(|a, b| {
+            strsim::jaro_winkler(name, b).total_cmp(&strsim::jaro_winkler(name, a))
+        });
+        known.truncate(3);
+        known
     }
 
     /// Lists all baselines by machine and name. An unreadable one is listed with the reason.

@@ -20,13 +20,13 @@ pub enum StoreProblem {
     /// SQLite finds the database damaged.
     #[error(
         "the index `{}` is damaged: {}; `store repair` rebuilds it",
-        path.display(), said.join("; ")
+        path.display(), messages.join("; ")
     )]
     Damaged {
         /// The database.
         path: PathBuf,
         /// Messages from SQLite.
-        said: Vec<String>,
+        messages: Vec<String>,
     },
     /// The index disagrees with the file of a run.
     #[error(
@@ -84,8 +84,8 @@ impl StoreCheck {
 pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
     let mut found = StoreCheck::default();
     let database = results_dir.join(DATABASE);
-    if let Some(said) = damage(results_dir) {
-        found.problems.push(StoreProblem::Damaged { path: database, said });
+    if let Some(messages) = damage(results_dir) {
+        found.problems.push(StoreProblem::Damaged { path: database, messages });
         // Opening the database would repair it without a request; only the files are checked.
         found.check_files(files::documents_in(&results_dir.join(RUNS)));
         return Ok(found);
@@ -169,8 +169,8 @@ fn damage(results_dir: &Path) -> Option<Vec<String>> {
     if !path.exists() {
         return None;
     }
-    let said = ask(&path).unwrap_or_else(|error| vec![error.to_string()]);
-    Some(said).filter(|said| !said.is_empty())
+    let messages = ask(&path).unwrap_or_else(|error| vec![error.to_string()]);
+    Some(messages).filter(|messages| !messages.is_empty())
 }
 
 /// Opens the database in `path` as immutable if SQLite cannot create the files that a database in
@@ -204,23 +204,23 @@ fn ask(path: &Path) -> rusqlite::Result<Vec<String>> {
         None => Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
     };
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    let mut said: Vec<String> = connection
+    let mut messages: Vec<String> = connection
         .prepare("PRAGMA integrity_check")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    said.retain(|line| line != "ok");
+    messages.retain(|line| line != "ok");
     if version == SCHEMA_VERSION {
         let missing = crate::index::TABLES
             .iter()
             .filter(|table| !connection.table_exists(None, **table).unwrap_or(false));
-        said.extend(missing.map(|table| format!("the table {table} is missing")));
+        messages.extend(missing.map(|table| format!("the table {table} is missing")));
         let dangling = "SELECT 'a row of ' || \"table\" || ' refers to a missing row of ' || \
                         parent FROM pragma_foreign_key_check LIMIT 10";
         let dangling: rusqlite::Result<Vec<String>> =
             connection.prepare(dangling)?.query_map([], |row| row.get(0))?.collect();
-        said.extend(dangling?);
+        messages.extend(dangling?);
     }
-    Ok(said)
+    Ok(messages)
 }
 
 /// Returns the first difference between the rows of a file and those in the index.

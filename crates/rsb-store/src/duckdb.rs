@@ -237,8 +237,8 @@ fn answer(connection: &DuckdbConnection, sql: &str) -> Result<SqlAnswer, QueryFa
     )?;
     let readable: Vec<String> = columns.iter().map(|(name, form)| form.sql(name)).collect();
     let (mut rows, mut size, mut is_whole) = (Vec::new(), AnswerSize::default(), true);
-    let asked = format!("SELECT {} FROM {ANSWER} LIMIT {}", readable.join(", "), MOST_ROWS + 1);
-    connection.rows(&asked, |row| {
+    let query = format!("SELECT {} FROM {ANSWER} LIMIT {}", readable.join(", "), MOST_ROWS + 1);
+    connection.rows(&query, |row| {
         let row: Vec<Value> =
             row.into_iter().zip(&columns).map(|(value, (_, form))| form.cell(value)).collect();
         is_whole = size.has_room_for(&row);

@@ -48,8 +48,7 @@ pub enum StoreError {
     /// The database was written by a later program.
     #[error(
         "`{}` has schema version {found}, newer than {known}, the newest that this program reads; \
-         update \
-         rusty-stack-bench, or use another directory with --results-dir",
+         update rusty-stack-bench, or use another results directory",
         path.display()
     )]
     NewerDatabase {
@@ -92,15 +91,18 @@ pub enum StoreError {
     },
     /// No baseline has this name.
     #[error(
-        "there is no baseline `{name}` in `{}`; `rusty-stack-bench baseline list` lists them, \
+        "there is no baseline `{name}` in `{}`{}; `rusty-stack-bench baseline list` lists them, \
          `rusty-stack-bench baseline save` saves one",
-        dir.display()
+        dir.display(),
+        list_nearest(nearest)
     )]
     UnknownBaseline {
         /// The name given.
         name: String,
         /// Directory searched.
         dir: PathBuf,
+        /// Names of the most similar baselines, the most similar first.
+        nearest: Vec<String>,
     },
     /// Several machines have a baseline with this name, and this machine has none.
     #[error("several machines have a baseline `{name}`; name one of {}", choices.join(", "))]
@@ -118,19 +120,33 @@ pub enum StoreError {
     },
 }
 
+fn list_nearest(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("; nearest: {}", names.join(", ")) }
+}
+
 impl StoreError {
     /// Returns the error for `source` at `path`, with the cure that fits its kind.
     pub fn write(path: &Path, source: io::Error) -> Self {
-        let cure = cure(source.kind(), "--results-dir");
+        let cure = cure(source.kind(), Some("--results-dir"));
         Self::Write { path: path.to_owned(), source, cure }
     }
 
     /// Returns the same error with a cure for the baselines directory, which has a different flag.
     #[must_use]
     pub fn of_baselines(self) -> Self {
+        self.of_directory(Some("--baselines-dir"))
+    }
+
+    /// Returns the same error with a cure for a directory that was named without a flag.
+    #[must_use]
+    pub fn of_argument(self) -> Self {
+        self.of_directory(None)
+    }
+
+    fn of_directory(self, flag: Option<&str>) -> Self {
         match self {
             Self::Write { path, source, .. } => {
-                let cure = cure(source.kind(), "--baselines-dir");
+                let cure = cure(source.kind(), flag);
                 Self::Write { path, source, cure }
             }
             other => other,
@@ -138,8 +154,8 @@ impl StoreError {
     }
 }
 
-/// Returns the remedy for a failed write; `flag` selects another directory.
-fn cure(kind: io::ErrorKind, flag: &str) -> String {
+/// Returns the remedy for a failed write; `flag` selects another directory, if there is one.
+fn cure(kind: io::ErrorKind, flag: Option<&str>) -> String {
     let first = match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or ",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -150,7 +166,8 @@ fn cure(kind: io::ErrorKind, flag: &str) -> String {
         }
         _ => "",
     };
-    format!("{first}choose another directory with {flag}")
+    let with = flag.map(|flag| format!(" with {flag}")).unwrap_or_default();
+    format!("{first}choose another directory{with}")
 }
 
 /// Error from reading a file.

@@ -4,7 +4,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::UNIX_EPOCH;
 
 use rsb_model::shown::short_hash;
@@ -12,6 +11,7 @@ use rustix::fs::OFlags;
 
 use crate::error::{ReadError, StoreError};
 use crate::output::{self, OutputError};
+use crate::temporary;
 
 pub(crate) const RUNS: &str = "runs";
 pub(crate) const PROFILES: &str = "profiles";
@@ -20,14 +20,11 @@ pub(crate) const DATABASE: &str = "benchmarks.db";
 /// Suffix of journal file names.
 pub const JOURNAL_SUFFIX: &str = ".partial.jsonl";
 
-/// Counter that distinguishes temporary files of threads in one process.
-static COUNTER: AtomicU64 = AtomicU64::new(0);
-
 /// Writes `text` to a temporary file in the same directory, then renames it to `path`.
 pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), StoreError> {
     let dir = path.parent().unwrap_or(Path::new("."));
     create_dir(dir)?;
-    let temporary = temporary(path);
+    let temporary = temporary::path_beside(path);
     let written = write_durably(&temporary, text).and_then(|()| fs::rename(&temporary, path));
     if let Err(source) = written {
         // The temporary file may not exist; only the first error matters.
@@ -36,13 +33,6 @@ pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), StoreError
     }
     sync_dir(dir);
     Ok(())
-}
-
-/// Returns a name next to `path` that no other write on this machine uses.
-pub(crate) fn temporary(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-    path.with_file_name(format!(".{name}.{}.{count}.tmp", std::process::id()))
 }
 
 /// Creates a file that must not exist yet. A link counts as existing even if its target does not.

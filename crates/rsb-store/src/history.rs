@@ -197,9 +197,9 @@ impl Store {
                 newest.into_iter().map(|run| (run.number, run)).collect();
             let mut points = connection.prepare_cached(POINTS)?;
             let mut all: BTreeMap<SeriesKey, (Option<Better>, Vec<IndexedPoint>)> = BTreeMap::new();
-            for asked in select_series(connection, filter, &slugs)? {
-                let found = points.query_map(params![asked.series, since], indexed_point)?;
-                let (_, known) = all.entry(asked.key).or_insert((asked.better, Vec::new()));
+            for row in select_series(connection, filter, &slugs)? {
+                let found = points.query_map(params![row.series, since], indexed_point)?;
+                let (_, known) = all.entry(row.key).or_insert((row.better, Vec::new()));
                 for point in found {
                     known.extend(Some(point?).filter(|point| runs.contains_key(&point.run)));
                 }

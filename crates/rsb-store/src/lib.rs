@@ -47,6 +47,7 @@ pub mod shared;
 pub mod store;
 #[cfg(test)]
 mod store_tests;
+mod temporary;
 #[cfg(test)]
 mod testing;
 pub mod trend_input;
@@ -61,7 +62,7 @@ pub use criterion_dir::read_criterion_dir;
 pub use error::{ReadError, StoreError, StoreNotice, notes};
 pub use files::JOURNAL_SUFFIX;
 pub use history::{Fingerprints, HistoryFilter, HistoryRow, Series, SeriesFilter, SeriesPoint};
-pub use input::{open, read_text};
+pub use input::{names_file, open, read_text};
 pub use journal::{Journal, begins_as_run_id, new_run_id, progress_of};
 pub use line::{KnownCase, LinePoint, SeriesName};
 pub use merge::{MergedFile, TakenRun};

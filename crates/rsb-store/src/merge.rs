@@ -74,21 +74,21 @@ impl Store {
     ///
     /// # Errors
     /// If this store cannot be written, or the index cannot be read.
-    pub fn merge(&self, dir: &Path, mut told: impl FnMut(MergedFile)) -> Result<(), StoreError> {
+    pub fn merge(&self, dir: &Path, mut report: impl FnMut(MergedFile)) -> Result<(), StoreError> {
         let nested = dir.join(RUNS);
         let files = files::documents_in(if nested.is_dir() { &nested } else { dir });
         let mut heads = Vec::new();
         for path in files {
             match head(path) {
                 Ok(head) => heads.push(head),
-                Err(error) => told(MergedFile::Unreadable(error)),
+                Err(error) => report(MergedFile::Unreadable(error)),
             }
         }
-        clock_jumps(&mut heads).into_iter().for_each(&mut told);
+        clock_jumps(&mut heads).into_iter().for_each(&mut report);
         heads.sort_by(|a, b| (a.started, &a.run_id).cmp(&(b.started, &b.run_id)));
         let mut added: HashMap<Timestamp, Vec<PathBuf>> = HashMap::new();
         let outcome = heads.into_iter().try_for_each(|head| {
-            told(self.merge_one(&head.path, &mut added)?);
+            report(self.merge_one(&head.path, &mut added)?);
             Ok(())
         });
         self.refresh()?;

@@ -3,13 +3,13 @@
 //! anywhere.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::input;
+use crate::{input, temporary};
 
 /// Error from writing a file.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +64,109 @@ impl OutputError {
     }
 }
 
-/// Writes `text` to `path`, ending with exactly one newline.
+/// A file that is being written. It appears at its path whole, replacing an existing file, or not
+/// at all. Pipes, devices and the streams of this process are written directly.
+#[derive(Debug)]
+pub struct OutputFile {
+    out: BufWriter<File>,
+    path: PathBuf,
+    /// File next to `path` that is written; `None` if `path` itself is.
+    temporary: Option<PathBuf>,
+}
+
+impl OutputFile {
+    /// Begins to write to `path`.
+    ///
+    /// # Errors
+    /// If `path` is a link or cannot be written.
+    pub fn create(path: &Path) -> Result<Self, OutputError> {
+        temporary::remove_leftovers_of(path);
+        Self::begin(path)
+    }
+
+    fn begin(path: &Path) -> Result<Self, OutputError> {
+        refuse_link(path)?;
+        if is_stream(path) {
+            return Self::begin_directly(path);
+        }
+        let permissions = match fs::metadata(path) {
+            Ok(data) if !data.is_file() => return Self::begin_directly(path),
+            Ok(data) => {
+                // A file that cannot be written is not replaced either.
+                let opened = OpenOptions::new().write(true).open(path);
+                opened.map_err(|source| OutputError::io(path, source))?;
+                Some(data.permissions())
+            }
+            Err(_) => None,
+        };
+        let temporary = temporary::path_beside(path);
+        let file = match File::create_new(&temporary) {
+            Ok(file) => file,
+            // The file may be writable although its directory is not.
+            Err(error)
+                if error.kind() == io::ErrorKind::PermissionDenied && permissions.is_some() =>
+            {
+                return Self::begin_directly(path);
+            }
+            Err(source) => return Err(OutputError::io(path, source)),
+        };
+        if let Some(permissions) = permissions {
+            // Some file systems have no permissions.
+            let _ = file.set_permissions(permissions);
+        }
+        let out = BufWriter::new(file);
+        Ok(Self { out, path: path.to_owned(), temporary: Some(temporary) })
+    }
+
+    fn begin_directly(path: &Path) -> Result<Self, OutputError> {
+        Ok(Self { out: BufWriter::new(create(path)?), path: path.to_owned(), temporary: None })
+    }
+
+    /// Puts the complete file in place. Without this call, the output is discarded.
+    ///
+    /// # Errors
+    /// If the rest cannot be written, or the file cannot be renamed.
+    pub fn finish(mut self) -> Result<(), OutputError> {
+        let finished = self.sync().and_then(|()| self.put_in_place());
+        finished.map_err(|source| OutputError::io(&self.path, source))
+    }
+
+    /// Waits until the data is on the disk: some file systems report only then that it is full.
+    fn sync(&mut self) -> io::Result<()> {
+        self.out.flush()?;
+        if self.temporary.is_some() { self.out.get_ref().sync_all() } else { Ok(()) }
+    }
+
+    fn put_in_place(&mut self) -> io::Result<()> {
+        self.out.flush()?;
+        if let Some(temporary) = &self.temporary {
+            fs::rename(temporary, &self.path)?;
+            self.temporary = None;
+        }
+        Ok(())
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            // If this fails, the next output to the same path removes it.
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+/// Writes `text` to `path` as an [`OutputFile`], ending with exactly one newline.
 ///
 /// # Errors
 /// If `path` is a link or cannot be written.
@@ -72,7 +174,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), OutputError> {
     write_parts(path, &[text.trim_end_matches('\n').as_bytes(), b"\n"])
 }
 
-/// Writes `bytes` to `path` unchanged.
+/// Writes `bytes` to `path` unchanged, as an [`OutputFile`].
 ///
 /// # Errors
 /// As `write`.
@@ -81,12 +183,16 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
 }
 
 fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), OutputError> {
-    let mut file = create(path)?;
+    // Neither searches for leftovers nor waits for the disk, because a directory may receive
+    // thousands of files.
+    let mut file = OutputFile::begin(path)?;
     let written = parts.iter().try_for_each(|part| file.write_all(part));
-    written.map_err(|source| OutputError::io(path, source))
+    let finished = written.and_then(|()| file.put_in_place());
+    finished.map_err(|source| OutputError::io(path, source))
 }
 
-/// Creates `path`, or truncates it.
+/// Creates `path`, or truncates it. The file is incomplete until its last byte is written, so use
+/// [`OutputFile`] unless it is read while it grows, as a log is.
 ///
 /// # Errors
 /// If `path` is a link or cannot be written.
@@ -161,8 +267,9 @@ fn is_stream(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
     use std::os::fd::AsRawFd;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
     fn no_link_is_followed_and_none_is_replaced() {
@@ -198,6 +305,41 @@ mod tests {
             assert!(!matches!(error, OutputError::Io { .. }), "{wrong}: {error}");
         }
         assert!(made.is_file() && check(Path::new("/dev/stdout")).is_err());
+    }
+
+    #[test]
+    fn a_file_is_replaced_once_it_is_complete_and_not_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let names = || fs::read_dir(dir.path()).unwrap().count();
+        let mut given_up = OutputFile::create(&path).unwrap();
+        given_up.write_all("x".repeat(100_000).as_bytes()).unwrap();
+        assert_eq!((path.exists(), names()), (false, 1));
+        drop(given_up);
+        assert_eq!(names(), 0, "output that fails, as on a full disk, must leave nothing");
+        write(&path, "one").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        let mut out = OutputFile::create(&path).unwrap();
+        out.write_all(b"two").unwrap();
+        out.flush().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
+        out.finish().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(names(), 1);
+    }
+
+    #[test]
+    fn devices_and_pipes_are_written_directly() {
+        write(Path::new("/dev/null"), "text").unwrap();
+        if Path::new("/dev/full").exists() {
+            let error = write(Path::new("/dev/full"), "text").unwrap_err();
+            assert!(matches!(error, OutputError::Io { .. }), "{error}");
+        }
+        let (mut from, to) = io::pipe().unwrap();
+        write(&Path::new("/proc/self/fd").join(to.as_raw_fd().to_string()), "text").unwrap();
+        drop(to);
+        assert_eq!(io::read_to_string(&mut from).unwrap(), "text\n");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use rsb_model::{Run, RunId};
 use sha2::{Digest, Sha256};
 
-use crate::{files, input};
+use crate::{files, input, temporary};
 
 const PROGRAMS: &str = "programs";
 const PROGRAM: &str = "program";
@@ -221,19 +221,28 @@ impl Programs {
         Ok(KeptProgram { file, path, since: Timestamp::try_from(since).unwrap_or_default() })
     }
 
-    /// Removes all programs except `newest` and the most recently used ones.
+    /// Removes all programs except `newest` and the most recently used ones, and what killed
+    /// processes left.
     fn keep_latest(&self, newest: &Path) -> io::Result<()> {
         let mut others: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.dir)?.flatten() {
             let dir = entry.path();
             let name = dir.file_name().and_then(|name| name.to_str());
             let is_ours = name.is_some_and(|name| is_hexadecimal(name, 64));
-            if !is_ours || dir == newest {
+            if !is_ours {
+                continue;
+            }
+            let is_left_over = entry.metadata().is_ok_and(|data| temporary::is_left_over(&data));
+            temporary::remove_leftovers(&dir);
+            if dir == newest {
                 continue;
             }
             let program = fs::symlink_metadata(dir.join(PROGRAM));
             if let Ok(used) = program.and_then(|data| data.modified()) {
                 others.push((used, dir));
+            } else if is_left_over {
+                // Fails unless it is empty: another process may be copying a program into it.
+                let _ = fs::remove_dir(&dir);
             }
         }
         others.sort_by(|a, b| b.cmp(a));
@@ -342,7 +351,7 @@ fn touch(program: &File) {
 
 /// Copies `program` to `path`, whole or not at all, if its hash is `hash`.
 fn copy(program: &Path, path: &Path, hash: &str) -> io::Result<()> {
-    let temporary = files::temporary(path);
+    let temporary = temporary::path_beside(path);
     let copied = (|| {
         let mut file =
             OpenOptions::new().create_new(true).write(true).mode(0o500).open(&temporary)?;
@@ -509,6 +518,26 @@ mod tests {
         let left: Vec<bool> = kept.iter().map(|run| programs.find(run).is_ok()).collect();
         let (last_but_one, rest) = (KEPT - 1, left.iter().filter(|is_left| **is_left).count());
         assert_eq!((rest, left[last_but_one], left[KEPT]), (KEPT, false, true), "{left:?}");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_when_a_program_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = Programs { dir: dir.path().join("programs") };
+        let (original, run) = program(dir.path(), "program");
+        keep(&programs, &original, &run).unwrap();
+        let own = programs.dir.join(run.program.as_deref().unwrap());
+        let other = programs.dir.join("a".repeat(64));
+        make_private(&other).unwrap();
+        let long_ago = SystemTime::now() - std::time::Duration::from_hours(2);
+        for place in [&own, &other] {
+            let copy = File::create(place.join(".program.7.0.tmp")).unwrap();
+            copy.set_modified(long_ago).unwrap();
+        }
+        File::open(&other).unwrap().set_modified(long_ago).unwrap();
+        keep(&programs, &original, &run).unwrap();
+        assert!(!own.join(".program.7.0.tmp").exists() && !other.exists());
+        assert!(programs.find(&run).is_ok());
     }
 
     #[test]

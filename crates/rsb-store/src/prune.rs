@@ -98,7 +98,7 @@ impl Store {
     pub fn delete(
         &self,
         runs: &[RunSummary],
-        mut told: impl FnMut(&RunSummary),
+        mut report: impl FnMut(&RunSummary),
     ) -> Result<(), StoreError> {
         // In a working tree the directory may be a link from another user.
         files::create_dir(&self.results_dir().join(files::RUNS))?;
@@ -112,7 +112,7 @@ impl Store {
                 fs::remove_dir_all(&profiles)
                     .map_err(|source| StoreError::write(&profiles, source))?;
             }
-            told(run);
+            report(run);
             Ok(())
         });
         drop(guard);

@@ -265,8 +265,8 @@ pub(crate) fn unreadable(
     let id = text("benchmark_id").and_then(|id| id.parse().ok());
     let id: CaseId =
         id.unwrap_or_else(|| CaseId::from_segments(&[UNREADABLE.to_owned(), index.to_string()]));
-    let said = text("benchmark_type").and_then(|kind| kind.parse().ok());
-    let kind = said.or_else(|| Some(id.parts()?.benchmark_type));
+    let recorded = text("benchmark_type").and_then(|kind| kind.parse().ok());
+    let kind = recorded.or_else(|| Some(id.parts()?.benchmark_type));
     BenchmarkResult {
         benchmark_type: kind.unwrap_or(BenchmarkType::CpuPerformance),
         timestamp: text("timestamp").and_then(|time| time.parse().ok()).unwrap_or(fallback),

@@ -50,7 +50,7 @@ pub(crate) fn check(bytes: &[u8]) -> Seal {
         |line: &&[u8]| line.starts_with(BEFORE.as_bytes()) && line.ends_with(AFTER.as_bytes());
     let line = text.get(start..end).filter(is_seal).filter(|_| text.first() == Some(&b'{'));
     let Some(line) = line else { return Seal::Missing };
-    let told = line.get(BEFORE.len()..BEFORE.len() + DIGITS).unwrap_or_default();
+    let checksum = line.get(BEFORE.len()..BEFORE.len() + DIGITS).unwrap_or_default();
     // If the checksum is on its own line, the preceding line break is removed with it; otherwise
     // the following space is.
     let to = if start > 1 { end } else { end + 1 };
@@ -58,7 +58,7 @@ pub(crate) fn check(bytes: &[u8]) -> Seal {
         return Seal::Broken;
     }
     let rest = [text.get(..1), text.get(to..)].map(Option::unwrap_or_default).concat();
-    if hash(&rest).as_bytes() == told { Seal::Whole } else { Seal::Broken }
+    if hash(&rest).as_bytes() == checksum { Seal::Whole } else { Seal::Broken }
 }
 
 pub(crate) fn hash(bytes: &[u8]) -> String {

@@ -52,7 +52,7 @@ pub enum SqlError {
     },
     /// The query exceeded its time limit.
     #[error(
-        "no answer within {} s; select less, or raise the limit with --timeout SECONDS",
+        "no answer within {} s; select less, or raise the limit, such as with --timeout 3m",
         limit.as_secs()
     )]
     TimedOut {
@@ -239,8 +239,8 @@ fn problem(connection: &Connection, error: rusqlite::Error, limit: Duration) -> 
                 SqlError::Refused { problem: "this statement does more".to_owned() }
             }
             rusqlite::Error::SqlInputError { msg, .. } => invalid(connection, msg.clone()),
-            rusqlite::Error::SqliteFailure(code, said) if code.code == ErrorCode::Unknown => {
-                invalid(connection, said.clone().unwrap_or_else(|| error.to_string()))
+            rusqlite::Error::SqliteFailure(code, message) if code.code == ErrorCode::Unknown => {
+                invalid(connection, message.clone().unwrap_or_else(|| error.to_string()))
             }
             _ => SqlError::Store(database_error(Path::new(DATABASE), error)),
         },

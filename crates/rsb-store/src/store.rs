@@ -14,7 +14,7 @@ use crate::index::{FromJson, Index, Parsed, database_error, is_corrupt};
 use crate::journal::{Journal, write_run};
 use crate::open::{open_index, rebuild};
 use crate::recovery::JournalProgress;
-use crate::{document, read, recovery};
+use crate::{document, input, read, recovery, temporary};
 
 /// A results directory.
 ///
@@ -81,13 +81,17 @@ pub struct ComparisonSummaryRow {
 }
 
 impl Store {
-    /// Opens `results_dir` for writing. Creates the directory if it is missing and recovers runs
-    /// that were cut off.
+    /// Opens `results_dir` for writing. Creates the directory if it is missing, recovers runs that
+    /// were cut off, and removes temporary files of killed processes.
     ///
     /// # Errors
     /// If the directory cannot be written, or its database was written by a later program.
     pub fn open_for_writing(results_dir: &Path) -> Result<Self, StoreError> {
-        files::create_dir(&results_dir.join(RUNS))?;
+        let runs = results_dir.join(RUNS);
+        files::create_dir(&runs)?;
+        for dir in [results_dir, &runs, &results_dir.join(COMPARISONS)] {
+            temporary::remove_leftovers(dir);
+        }
         Self::open(results_dir)
     }
 
@@ -348,8 +352,8 @@ impl Store {
     /// If no run or several runs match, or the file cannot be read.
     pub fn run(&self, text: &str) -> Result<Run, StoreError> {
         let path = Path::new(text);
-        if path.is_file() || path.extension().is_some_and(|end| end == "json") || text.contains('/')
-        {
+        let is_document = path.extension().is_some_and(|end| end == "json");
+        if input::names_file(path) || is_document || text.contains('/') {
             return Ok(read::read_run(path)?);
         }
         let found: Vec<(String, String)> = self.query(|connection| {

@@ -110,7 +110,7 @@ pub struct State {
     pub(crate) compares_next: bool,
     /// Exit code with which the program quits after the run, if requested.
     pub(crate) leaves_after_run: Option<u8>,
-    pub(crate) said: VecDeque<String>,
+    pub(crate) messages: VecDeque<String>,
     /// Message for the user, shown until the next key.
     pub(crate) notice: Option<String>,
     pub(crate) shown: DrawnPage,
@@ -135,7 +135,7 @@ impl State {
             run: None,
             compares_next: false,
             leaves_after_run: None,
-            said: VecDeque::new(),
+            messages: VecDeque::new(),
             notice: None,
             shown: DrawnPage::default(),
         }
@@ -225,12 +225,12 @@ impl State {
         }
         self.notice = Some(text.trim().to_owned());
         // Planning each offer repeats the same configuration note.
-        if self.said.back() == Some(&text) {
+        if self.messages.back() == Some(&text) {
             return;
         }
-        self.said.push_back(text);
-        if self.said.len() > MOST_SAID {
-            self.said.pop_front();
+        self.messages.push_back(text);
+        if self.messages.len() > MOST_SAID {
+            self.messages.pop_front();
         }
     }
 }

@@ -40,8 +40,8 @@ pub fn view(state: &State, frame: &mut Frame<'_>) -> DrawnPage {
 
 fn page(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     tabs(state, canvas, row(area, 0));
-    let said = status(state, canvas, Rect { y: area.y + 1, height: MOST_SAID, ..area });
-    let body = Rect { y: area.y + 1 + said, height: area.height - 2 - said, ..area };
+    let used = status(state, canvas, Rect { y: area.y + 1, height: MOST_SAID, ..area });
+    let body = Rect { y: area.y + 1 + used, height: area.height - 2 - used, ..area };
     match state.stage {
         _ if state.shows_run && state.run.is_some() => run::draw(state, canvas, body),
         stage if stage.offers_runs() => launch::draw(state, canvas, body),

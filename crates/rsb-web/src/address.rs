@@ -331,8 +331,8 @@ impl PageView {
             }
             Self::Search { find } => vec![("find", find.clone())],
             Self::Run { id } | Self::Charts { id } => vec![("id", id.clone())],
-            Self::Compare(asked) => asked.pairs(),
-            Self::Case(asked) => asked.pairs(),
+            Self::Compare(view) => view.pairs(),
+            Self::Case(view) => view.pairs(),
             Self::Overview | Self::Machines | Self::Baselines | Self::Doctor | Self::Live => {
                 Vec::new()
             }

@@ -14,12 +14,12 @@ pub(crate) fn document(source: &dyn PageSource, view: &PageView) -> SourceResult
         PageView::Runs(_) => list("runs", &*source.runs()?),
         PageView::Cases(_) => list("cases", &*source.cases()?),
         PageView::Run { id } | PageView::Charts { id } => json(&source.run(id)?.run),
-        PageView::Compare(asked) if asked.from.is_empty() || asked.to.is_empty() => {
+        PageView::Compare(query) if query.from.is_empty() || query.to.is_empty() => {
             return Err(SourceError::Senseless("name both sides: `from` and `to`".to_owned()));
         }
-        PageView::Compare(asked) => json(&source.compare(&asked.from, &asked.to)?.result),
-        PageView::Case(asked) => {
-            let history = history(source, asked)?;
+        PageView::Compare(query) => json(&source.compare(&query.from, &query.to)?.result),
+        PageView::Case(query) => {
+            let history = history(source, query)?;
             list("series", &history.iter().map(|history| &history.trend).collect::<Vec<_>>())
         }
         PageView::Machines => list("machines", &machines(source)?),

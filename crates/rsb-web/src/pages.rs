@@ -28,8 +28,8 @@ pub(crate) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
         PageView::Search { find } => listing::search(site, view, find),
         PageView::Run { id } => run::page(site, view, id),
         PageView::Charts { id } => run::every_chart(site, view, id),
-        PageView::Compare(asked) => compare::page(site, view, asked),
-        PageView::Case(asked) => case::page(site, view, asked),
+        PageView::Compare(query) => compare::page(site, view, query),
+        PageView::Case(query) => case::page(site, view, query),
         PageView::Machines => machines::page(site, view),
         PageView::Baselines => state::baselines(site, view),
         PageView::Doctor => state::doctor(site, view),
@@ -43,8 +43,8 @@ pub(crate) fn charts(site: &Site<'_>, view: &PageView, points: usize) -> SourceR
     match view {
         PageView::Run { id } => Ok(rsb_report::charts::all(&site.source().run(id)?.report())),
         PageView::Charts { id } => Ok(run::of_every_kind(&site.source().run(id)?.run)),
-        PageView::Compare(asked) => compare::charts(site, asked),
-        PageView::Case(asked) => case::charts(site, asked, points),
+        PageView::Compare(query) => compare::charts(site, query),
+        PageView::Case(query) => case::charts(site, query, points),
         PageView::Machines => machines::charts(site),
         _ => Ok(Vec::new()),
     }

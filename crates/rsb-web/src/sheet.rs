@@ -103,7 +103,7 @@ impl<'v> Sheet<'v> {
 fn has_document(view: &PageView) -> bool {
     match view {
         PageView::Search { .. } => false,
-        PageView::Compare(asked) => !asked.from.is_empty() && !asked.to.is_empty(),
+        PageView::Compare(query) => !query.from.is_empty() && !query.to.is_empty(),
         _ => true,
     }
 }

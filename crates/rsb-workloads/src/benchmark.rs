@@ -38,6 +38,8 @@ pub enum RunsOn {
     Any,
     /// GPUs only, through any backend.
     Gpus,
+    /// The CPU only, as itself and not through OpenCL or Vulkan.
+    Cpu,
     /// The host, with the tools of any of these backends; their devices are not needed.
     Host(&'static [BackendId]),
     /// GPUs; and the host, with the tools of any of these backends, for GPUs that are not present.
@@ -53,14 +55,14 @@ impl RunsOn {
         match self {
             Self::Any | Self::GpusAndHost(_) | Self::GpusAndSensors => true,
             Self::Gpus => !is_cpu,
-            Self::Host(_) => is_cpu,
+            Self::Cpu | Self::Host(_) => is_cpu,
         }
     }
 
     /// Returns the backends whose tools it uses on the host.
     pub const fn tools(self) -> &'static [BackendId] {
         match self {
-            Self::Any | Self::Gpus | Self::GpusAndSensors => &[],
+            Self::Any | Self::Gpus | Self::Cpu | Self::GpusAndSensors => &[],
             Self::Host(tools) | Self::GpusAndHost(tools) => tools,
         }
     }
@@ -70,6 +72,7 @@ impl RunsOn {
         match self {
             Self::Any => "GPUs, CPU",
             Self::Gpus => "GPUs",
+            Self::Cpu => "CPU",
             Self::Host(_) => "host",
             Self::GpusAndHost(_) | Self::GpusAndSensors => "GPUs, host",
         }

@@ -88,8 +88,8 @@ const OPERATION: &str = "operation";
 /// Returns whether the operation of `params` belongs to another grid than `grid`, and was combined
 /// with this one only by an override.
 fn is_of_another(params: &Params, grid: &Grid, grids: &[Grid]) -> bool {
-    let asked = params.text(OPERATION);
-    !has_operation(grid, asked) && grids.iter().any(|grid| has_operation(grid, asked))
+    let name = params.text(OPERATION);
+    !has_operation(grid, name) && grids.iter().any(|grid| has_operation(grid, name))
 }
 
 fn has_operation(grid: &Grid, operation: Option<&str>) -> bool {

@@ -176,15 +176,15 @@ impl CounterTool {
             // ignored.
             let _ = input.write_all(requests(case).as_bytes());
         }
-        let mut said = String::new();
+        let mut output = String::new();
         if let Some(mut errors) = child.stderr.take() {
-            let _ = errors.read_to_string(&mut said);
+            let _ = errors.read_to_string(&mut output);
         }
         let ended = child
             .wait()
             .map_err(|error| self.failure(counters, format!("cannot wait for it: {error}")))?;
         let rows = (self.read)(dir.path());
-        let last = said
+        let last = output
             .lines()
             .rfind(|line| !line.trim().is_empty())
             .unwrap_or("it printed nothing")
@@ -205,8 +205,8 @@ impl CounterTool {
 
 /// Returns the requests to the worker, one per line.
 fn requests(case: &Case) -> String {
-    let asked = [Request::Prepare { case: case.clone() }, Request::Sample { iters: LAUNCHES }];
-    let lines = asked.iter().filter_map(|request| serde_json::to_string(request).ok());
+    let requests = [Request::Prepare { case: case.clone() }, Request::Sample { iters: LAUNCHES }];
+    let lines = requests.iter().filter_map(|request| serde_json::to_string(request).ok());
     lines.map(|line| line + "\n").collect()
 }
 

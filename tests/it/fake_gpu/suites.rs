@@ -33,7 +33,7 @@ fn whole(runtime: Runtime, suite: &str, more: &[&str]) -> (Bench, Value) {
     (bench, document)
 }
 
-/// Benchmarks that never run on a fake GPU, or only on a CPU.
+/// Benchmarks that never run on a fake GPU, most of them because they run only on the CPU.
 const ELSEWHERE: [&str; 4] =
     ["cache-hit-rate", "memory-allocation", "memory-fragmentation", "smi-metrics"];
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use itertools::Itertools as _;
 use rsb_engine::Listener;
+use rsb_gate::suggest::shell_quote;
 use rsb_gate::{Directories, gate, revisions};
 use rsb_model::record::Comparison;
 use rsb_model::{ComparisonResult, Fingerprint, ReasonCode, Run, Timestamp, Verdict};
@@ -72,7 +73,7 @@ pub fn accept(
     let now = Timestamp::now();
     let result = rsb_stats::gate(&baseline.runs, std::slice::from_ref(&run), &policy, &[], now);
     let result = gate::as_gated(&store, result, [&path, directories.policy.path()]);
-    let regressed = choose(request.id, &result)?;
+    let regressed = choose(request, &result, directories)?;
     let ids = regressed.iter().map(|row| &row.id).sorted_unstable().dedup().collect_vec();
     for id in ids {
         baseline.replace(id, &run).map_err(AppError::no_verdict)?;
@@ -115,8 +116,13 @@ fn baseline_for(
     Ok((path, baseline))
 }
 
-/// Returns the regressed rows of the cases that `wanted` names: one id, or a pattern for several.
-fn choose<'a>(wanted: &str, result: &'a ComparisonResult) -> Result<Vec<&'a Comparison>, AppError> {
+/// Returns the regressed rows of the cases that `request` names by an id or a pattern.
+fn choose<'a>(
+    request: &AcceptRequest<'_>,
+    result: &'a ComparisonResult,
+    directories: &Directories,
+) -> Result<Vec<&'a Comparison>, AppError> {
+    let wanted = request.id;
     // A missed absolute target is reported by the policy; no baseline changes it.
     let mut named: Vec<&Comparison> = result
         .comparisons
@@ -140,10 +146,19 @@ fn choose<'a>(wanted: &str, result: &'a ComparisonResult) -> Result<Vec<&'a Comp
     };
     let (id, reason) = (&first.id, &first.reason);
     Err(match first.verdict {
-        Verdict::Inconclusive => AppError::no_verdict(anyhow!(
-            "{id} has no verdict, so there is nothing to accept: {reason}; `rusty-stack-bench gate \
-             --budget 3m` measures it again"
-        )),
+        Verdict::Inconclusive => {
+            let from = request
+                .from
+                .map_or_else(String::new, |run| format!(" --current {}", shell_quote(run)));
+            let name = request
+                .baseline
+                .map_or_else(String::new, |name| format!(" --baseline {}", shell_quote(name)));
+            let gate = directories.command(&format!("gate --budget 3m{from}{name}"));
+            AppError::no_verdict(anyhow!(
+                "{id} has no verdict, so there is nothing to accept: {reason}; `{gate}` measures \
+                 it again"
+            ))
+        }
         Verdict::NotComparable => AppError::no_verdict(anyhow!(
             "{id} cannot be compared, so there is nothing to accept: {reason}; save a baseline of \
              that machine"

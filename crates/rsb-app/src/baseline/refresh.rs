@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use itertools::Itertools as _;
-use rsb_catalog::frameworks;
 use rsb_catalog::plan::{self, Plan};
 use rsb_engine::measure::{self, Count, Settings};
 use rsb_engine::run::FinishedRun;
 use rsb_engine::{Event, Listener, machine};
 use rsb_gate::Directories;
+use rsb_gate::suggest::{measure_again, shell_quote};
 use rsb_model::{
     BenchmarkResult, CaseId, Environment, Fingerprint, Note, Outcome, Profile, Run, RunStatus,
     Suite, Timestamp,
@@ -22,9 +22,9 @@ use rsb_report::{GateFormat, Style};
 use rsb_stats::Policy;
 use rsb_store::{Baseline, Baselines, Store};
 
-use crate::AppError;
 use crate::config::Config;
 use crate::measure::{self as measuring, MeasureOptions};
+use crate::{AppError, ProjectContext};
 
 /// Returns the files of the baselines in `names`, or of all baselines of this machine.
 ///
@@ -46,9 +46,9 @@ pub fn baseline_files(
             .map(|info| info.path)
             .collect();
         if own.is_empty() {
+            let save = directories.command("baseline save");
             return Err(AppError::usage(anyhow!(
-                "no baseline was saved for this machine ({slug}); save one with `rusty-stack-bench \
-                 baseline save`"
+                "no baseline was saved for this machine ({slug}); save one with `{save}`"
             )));
         }
         return Ok(own);
@@ -123,7 +123,11 @@ impl Refresh {
         store: &Store,
         listener: &mut Listener<'_>,
     ) -> Result<Option<FinishedRun>, AppError> {
-        let mut new = measuring::measure(&self.plan, &self.suite, &self.settings, store, listener)?;
+        let cases = &self.plan.cases;
+        let mut devices = machine::here().devices;
+        devices.retain(|here| cases.iter().any(|case| case.device.device() == Some(here.device)));
+        let plan = Plan { devices, ..self.plan.clone() };
+        let mut new = measuring::measure(&plan, &self.suite, &self.settings, store, listener)?;
         std::mem::replace(&mut new.stored, Ok(PathBuf::new()))?;
         Ok((new.status != RunStatus::Interrupted).then_some(new))
     }
@@ -169,12 +173,12 @@ impl Refresh {
     /// If the configuration cannot be used.
     pub fn note_new_cases(
         &self,
-        config: &Config,
+        project: &ProjectContext,
         listener: &mut Listener<'_>,
     ) -> Result<(), AppError> {
         let Ok(suite) = self.suite.parse::<Suite>() else { return Ok(()) };
         let (mut selection, _) =
-            measuring::resolve(&[], Some(suite), &MeasureOptions::default(), config)?;
+            measuring::resolve(&[], Some(suite), &MeasureOptions::default(), &project.config)?;
         selection.profile = self.settings.profile;
         let Ok(today) = plan::plan(&selection, &machine::here()) else { return Ok(()) };
         let new = today
@@ -184,9 +188,12 @@ impl Refresh {
             .count();
         if new > 0 {
             let name = &self.suite;
+            let measure = self.old.runs.last().map_or_else(|| "run".to_owned(), measure_again);
+            let save = format!("baseline save {}", shell_quote(&self.old.name));
+            let [measure, save] = [measure, save].map(|next| project.directories.command(&next));
             listener(&Event::note(format!(
-                "the suite {name} has {} that this baseline lacks; `run --suite {name}`, then \
-                 `baseline save` adds them",
+                "the suite {name} has {} that this baseline lacks; `{measure}`, then `{save}` adds \
+                 them",
                 format_count(new, "case", "cases")
             )));
         }
@@ -220,10 +227,6 @@ impl Refresh {
     }
 }
 
-fn is_known(benchmark: &str) -> bool {
-    rsb_workloads::find(benchmark).is_some() || frameworks::find(benchmark).is_some()
-}
-
 /// Plans the cases of `runs` to measure again. Also returns the ids of cases that this program can
 /// no longer measure. Skipped cases keep their old reason.
 fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
@@ -237,7 +240,7 @@ fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
             (Some(case), Some(reason)) if result.outcome == Outcome::Skipped => {
                 plan.skipped.push((case, reason.clone()));
             }
-            (Some(case), _) if is_known(&case.benchmark) => plan.cases.push(case),
+            (Some(case), _) if plan::has_benchmark(&case.benchmark) => plan.cases.push(case),
             _ if result.outcome == Outcome::Skipped => {}
             _ => gone.push(result.benchmark_id.clone()),
         }

@@ -40,8 +40,8 @@ pub(super) fn worker() -> Result<PathBuf, Reason> {
         Reason::new(
             "PDF",
             format!("no `{WORKER}` next to this program: it was built without the feature `pdf`"),
-            "`cargo install --path . --features pdf` builds both; `--format html` works in every \
-             build and can be printed",
+            "`cargo install --path . --features pdf` builds both; `report --format html` works in \
+             every build and can be printed",
         )
     })
 }
@@ -62,14 +62,14 @@ pub(super) fn typeset(worker: &Path, document: String) -> anyhow::Result<Vec<u8>
     match answer.status {
         Some(status) if status.success() => Ok(answer.stdout),
         status => Err(anyhow!(
-            "no report as PDF: {}; `--format html` needs no other program",
+            "no report as PDF: {}; `report --format html` needs no other program",
             describe_end(&answer, status)
         )),
     }
 }
 
 fn describe_end(answer: &ChildAnswer, status: Option<ExitStatus>) -> String {
-    let said =
+    let line =
         answer.stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no output");
     match status {
         None => format!("`{WORKER}` was stopped after {} s", BOUNDS.time.as_secs()),
@@ -77,11 +77,11 @@ fn describe_end(answer: &ChildAnswer, status: Option<ExitStatus>) -> String {
             Some(signal) => {
                 let most = BOUNDS.memory_bytes >> 30;
                 format!(
-                    "`{WORKER}` was killed by signal {signal} ({said}); its memory limit is {most} \
+                    "`{WORKER}` was killed by signal {signal} ({line}); its memory limit is {most} \
                      GiB"
                 )
             }
-            None => format!("`{WORKER}` failed: {said}"),
+            None => format!("`{WORKER}` failed: {line}"),
         },
     }
 }

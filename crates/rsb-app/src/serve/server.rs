@@ -68,7 +68,7 @@ impl Server {
     /// a reason.
     pub fn bind(stored: &Arc<Stored>, options: &ServeOptions) -> Result<Self, AppError> {
         let first = StoreSource::open(stored, &mut |event| (stored.tell)(event))?;
-        let asked = options.listen.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        let listen = options.listen.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get).clamp(2, 8);
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder
@@ -78,11 +78,11 @@ impl Server {
             .build()
             .context("cannot start the server")?;
         // Invalid options are reported before the first request is possible.
-        Guard::new(options, asked)?;
+        Guard::new(options, listen)?;
         let listener = runtime
-            .block_on(TcpListener::bind(asked))
+            .block_on(TcpListener::bind(listen))
             .with_context(|| {
-                format!("cannot listen at {asked}: name another address with --listen")
+                format!("cannot listen at {listen}: name another address with --listen")
             })
             .map_err(AppError::usage)?;
         let address = listener.local_addr().context("cannot read the listening address")?;
@@ -108,7 +108,7 @@ impl Server {
     /// # Errors
     /// If no more connections can be accepted.
     pub fn run(self) -> Result<(), AppError> {
-        let _said_to_runs = rsb_engine::machine_lock::serving();
+        let _serving = rsb_engine::machine_lock::serving();
         self.runtime.block_on(serve(self.listener, self.shared))
     }
 }

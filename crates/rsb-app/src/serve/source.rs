@@ -132,7 +132,7 @@ impl StoreSource {
             Some(runs) => runs,
             None => vec![self.read(&self.id_of(from)?)?],
         };
-        if let Some(why) = gate::is_itself(&baseline, &current) {
+        if let Some(why) = gate::is_itself(&baseline, &current, &self.judge.directories) {
             return Err(SourceError::Senseless(why));
         }
         self.judge.check(&baseline, &current).map_err(|error| source_error(&error))?;

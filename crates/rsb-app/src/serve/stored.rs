@@ -116,7 +116,7 @@ impl<K: PartialEq, T, const MOST: usize> AnswerCache<K, T, MOST> {
         // A panic while the lock was held leaves only complete answers.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(_, made, _)| made == stamp);
-        if let Some(at) = known.iter().position(|(asked, ..)| *asked == key) {
+        if let Some(at) = known.iter().position(|(other, ..)| *other == key) {
             let found = known.remove(at);
             let answer = Arc::clone(&found.2);
             known.push(found);

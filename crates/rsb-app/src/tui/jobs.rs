@@ -50,8 +50,8 @@ impl JobWorker {
     }
 
     /// Runs commands until the sender is dropped.
-    pub(super) fn work(mut self, asked: &Receiver<Command>) {
-        for command in asked {
+    pub(super) fn work(mut self, commands: &Receiver<Command>) {
+        for command in commands {
             let done = catch_unwind(AssertUnwindSafe(|| self.perform(&command)));
             // The panic message itself is already on the page.
             let message = done.unwrap_or_else(|_| {
@@ -226,7 +226,7 @@ impl JobWorker {
     fn save_baseline(&self, run: &str) -> Result<Message, AppError> {
         let project = ProjectContext::open(&self.paths)?;
         let saved = baseline::save(&project, None, &[run.to_owned()], &mut self.listener())?;
-        self.say(&saved.text());
+        self.say(&saved.text(&project.directories));
         Ok(Message::Done)
     }
 

@@ -109,21 +109,21 @@ pub(super) fn give_back() {
 /// Makes a panic of this thread restore the terminal before its message. A panic of another thread
 /// is shown on the page, and the program continues.
 fn give_back_in_panics() {
-    let (drawing, told) = (thread::current().id(), std::panic::take_hook());
+    let (drawing, previous) = (thread::current().id(), std::panic::take_hook());
     std::panic::set_hook(Box::new(move |panic| {
         if thread::current().id() == drawing {
             give_back();
         }
-        told(panic);
+        previous(panic);
     }));
 }
 
 /// Reads the output of the program, line by line, until all writers are closed.
-pub(super) fn listen(said: PipeReader, mut hear: impl FnMut(String)) {
-    let mut said = BufReader::new(said);
+pub(super) fn listen(output: PipeReader, mut hear: impl FnMut(String)) {
+    let mut output = BufReader::new(output);
     loop {
         let mut line = Vec::new();
-        match std::io::Read::take(&mut said, LONGEST).read_until(b'\n', &mut line) {
+        match std::io::Read::take(&mut output, LONGEST).read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => return,
             Ok(_) => hear(String::from_utf8_lossy(&line).trim_end().to_owned()),
         }

@@ -61,14 +61,14 @@ pub struct SessionOptions {
 pub fn run(options: &SessionOptions, tell: fn(&Event)) -> Result<Exit, AppError> {
     let project = ProjectContext::open(&options.paths)?;
     let wanted = interface(options, &project.config)?;
-    let (mut screen, said) = Screen::take()?;
+    let (mut screen, output) = Screen::take()?;
     let (send, incoming) = channel();
-    let (ask, asked) = channel();
+    let (ask, commands) = channel();
     let worker = JobWorker::new(options.paths.clone(), project, tell, send.clone());
-    thread::spawn(move || worker.work(&asked));
+    thread::spawn(move || worker.work(&commands));
     let hear = send.clone();
     thread::spawn(move || {
-        screen::listen(said, |line| drop(hear.send(Incoming::Message(Message::Said(line)))));
+        screen::listen(output, |line| drop(hear.send(Incoming::Message(Message::Said(line)))));
     });
     let signal = send.clone();
     // Another handler (such as a test harness) may already be installed and then receives the
@@ -153,7 +153,7 @@ impl Session<'_> {
     /// ends.
     fn take(&mut self, message: Message) -> Result<Option<Exit>, AppError> {
         #[cfg(feature = "fault-injection")]
-        panic_if_asked(&message);
+        panic_if_requested(&message);
         for command in update(&mut self.state, message) {
             match command {
                 Command::Draw => self.pace.want(),
@@ -186,10 +186,10 @@ impl Session<'_> {
 
 /// Panics on purpose at the key `!`, to test that the terminal is restored.
 #[cfg(feature = "fault-injection")]
-fn panic_if_asked(message: &Message) {
-    let is_asked = matches!(message, Message::Key(Key::Char('!')))
+fn panic_if_requested(message: &Message) {
+    let is_requested = matches!(message, Message::Key(Key::Char('!')))
         && std::env::var_os("RSB_TEST_PANIC").is_some();
-    assert!(!is_asked, "RSB_TEST_PANIC is set");
+    assert!(!is_requested, "RSB_TEST_PANIC is set");
 }
 
 fn interface(options: &SessionOptions, config: &Config) -> Result<InterfaceSettings, AppError> {
@@ -214,11 +214,11 @@ fn interface(options: &SessionOptions, config: &Config) -> Result<InterfaceSetti
 }
 
 /// Returns the chosen palette, or the one that the terminal supports.
-fn palette(asked: PaletteChoice, variable: impl Fn(&str) -> Option<String>) -> Palette {
+fn palette(choice: PaletteChoice, variable: impl Fn(&str) -> Option<String>) -> Palette {
     if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         return Palette::Plain;
     }
-    match asked {
+    match choice {
         PaletteChoice::Ansi => Palette::Ansi,
         PaletteChoice::Indexed => Palette::Indexed,
         PaletteChoice::Truecolor => Palette::TrueColor,

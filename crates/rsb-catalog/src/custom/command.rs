@@ -267,13 +267,13 @@ impl CommandCase {
         if output.status.code() == Some(expected) {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = if said.trim().is_empty() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let more = if stderr.trim().is_empty() {
             String::new()
         } else {
-            format!("; it printed {}", excerpt(&said))
+            format!("; it printed {}", excerpt(&stderr))
         };
-        let why = format!("{role} ended with {}, but {expected} is expected{said}", output.status);
+        let why = format!("{role} ended with {}, but {expected} is expected{more}", output.status);
         Err(self.failure(why, "run it by hand to see more, or set `exit_code`"))
     }
 

@@ -86,7 +86,7 @@ pub(super) fn differing(before: &Path, after: &Path) -> Vec<String> {
 
 /// Returns the entries of a file by name; empty if it cannot be read.
 fn read_entries(path: &Path) -> BTreeMap<String, toml::Value> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = rsb_store::read_text(path).unwrap_or_default();
     let file: toml::Table = toml::from_str(&text).unwrap_or_default();
     let entries =
         file.get("benchmark").and_then(toml::Value::as_array).cloned().unwrap_or_default();

@@ -161,11 +161,11 @@ fn invalid(axis: &str, value: &str, form: &str) -> UsageError {
 fn points(
     workload: &Workload,
     grid: &str,
-    asked: &[(String, Vec<String>)],
+    requested: &[(String, Vec<String>)],
 ) -> Result<Vec<Params>, UsageError> {
     let mut points = vec![Params::new().with(WORKLOAD, workload.name)];
     for axis in workload.axes {
-        let wished: Vec<String> = asked
+        let wished: Vec<String> = requested
             .iter()
             .filter(|(name, _)| name == axis.name)
             .flat_map(|(_, values)| values.clone())

@@ -142,14 +142,14 @@ fn ask_once(program: &Path) -> Result<PythonEnvironment, Reason> {
 pub fn ask(program: &Path) -> Result<PythonEnvironment, Reason> {
     let mut command = Command::new(program);
     command.args(["-c", QUESTION]);
-    let said = timed_child::run(&mut command, Stderr::Keep, LIMIT)
+    let output = timed_child::run(&mut command, Stderr::Keep, LIMIT)
         .map_err(|error| broken_python(program, format!("it cannot be started: {error}")))?;
-    let answer = said.stdout.lines().find_map(|line| line.strip_prefix("rsb-answer:"));
+    let answer = output.stdout.lines().find_map(|line| line.strip_prefix("rsb-answer:"));
     let answer = answer.and_then(|line| serde_json::from_str(line).ok());
-    answer.ok_or_else(|| match said.status {
+    answer.ok_or_else(|| match output.status {
         None => broken_python(program, format!("it did not answer within {} s", LIMIT.as_secs())),
         Some(status) => {
-            let last = said
+            let last = output
                 .stderr
                 .lines()
                 .rev()

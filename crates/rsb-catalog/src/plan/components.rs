@@ -74,9 +74,9 @@ pub(super) fn add(
     }
     let places = places(selection, devices);
     if places.is_empty() {
-        let asked = selection.backend.map_or("auto", BackendId::as_str);
+        let name = selection.backend.map_or("auto", BackendId::as_str);
         let why = format!(
-            "frameworks run only on cpu, rocm and cuda, and --backend {asked} has no such device \
+            "frameworks run only on cpu, rocm and cuda, and --backend {name} has no such device \
              here"
         );
         plan.skipped.push(absent(

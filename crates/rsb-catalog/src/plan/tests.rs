@@ -176,6 +176,24 @@ fn what_needs_no_gpu_is_planned_on_the_host() {
 }
 
 #[test]
+fn what_runs_on_the_cpu_alone_has_no_cases_on_other_backends() {
+    let planned = |backend| {
+        let named = selection(&["memory-allocation"], Suite::Quick);
+        plan(&Selection { backend, ..named }, &machine()).unwrap()
+    };
+    for backend in [None, Some(BackendId::Cpu)] {
+        let found = planned(backend);
+        assert!(!found.cases.is_empty() && found.skipped.is_empty(), "{backend:?}: {found:?}");
+    }
+    for backend in [BackendId::Rocm, BackendId::Opencl] {
+        let found = planned(Some(backend));
+        let [(_, reason)] = found.skipped.as_slice() else { panic!("{backend}: {found:?}") };
+        assert!(found.cases.is_empty(), "{backend}: {found:?}");
+        assert!(reason.why.contains("only runs on the CPU"), "{backend}: {reason}");
+    }
+}
+
+#[test]
 fn what_is_not_for_the_backend_asked_for_says_so() {
     let on = |name: &str, backend| {
         let planned =

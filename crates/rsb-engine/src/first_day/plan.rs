@@ -25,9 +25,9 @@ pub(super) fn targets(
     selection: &Selection,
     machine: &Machine,
 ) -> Result<Vec<DeviceInfo>, PlanError> {
-    let asked =
+    let request =
         Selection { names: vec!["control".to_owned()], axes: Vec::new(), ..selection.clone() };
-    let chosen = plan(&asked, machine)?.devices;
+    let chosen = plan(&request, machine)?.devices;
     if !selection.devices.is_empty() {
         return Ok(chosen);
     }

@@ -131,10 +131,10 @@ fn finish(
 pub fn selections_of(suite: Suite, profile: Profile, machine: &Machine) -> Vec<Selection> {
     let is_of_gpus = !suite.wants(BackendId::Cpu, DeviceType::Cpu);
     let missing = machine.missing.iter().map(|(backend, _)| *backend);
-    let asked = missing
+    let named = missing
         .filter(|backend| is_of_gpus && rsb_catalog::backends::has_backend(*backend))
         .map(Some);
-    let backends = std::iter::once(None).chain(asked);
+    let backends = std::iter::once(None).chain(named);
     backends.map(|backend| Selection { backend, ..selection(suite, profile) }).collect()
 }
 

@@ -11,7 +11,7 @@ pub const VARIABLE: &str = rsb_model::protocol::SLOWDOWN;
 #[cfg(feature = "fault-injection")]
 pub(crate) fn slow_down(id: &CaseId, time_ns: f64) -> f64 {
     std::env::var(VARIABLE)
-        .map_or(time_ns, |said| rsb_model::protocol::apply_slowdown(id, time_ns, &said))
+        .map_or(time_ns, |rule| rsb_model::protocol::apply_slowdown(id, time_ns, &rule))
 }
 
 /// Returns `iters`, multiplied by the injected factor if one applies to the case. The extra
@@ -19,7 +19,7 @@ pub(crate) fn slow_down(id: &CaseId, time_ns: f64) -> f64 {
 #[cfg(feature = "fault-injection")]
 pub(crate) fn more_work(id: &CaseId, iters: u64) -> u64 {
     let slowed =
-        |said: String| rsb_model::protocol::apply_slowdown(id, iters as f64, &said).round() as u64;
+        |rule: String| rsb_model::protocol::apply_slowdown(id, iters as f64, &rule).round() as u64;
     std::env::var(VARIABLE).map_or(iters, slowed)
 }
 

@@ -422,11 +422,11 @@ pub(super) fn drive(
     ended.map_err(|payload| match payload.downcast::<WorkerError>() {
         Ok(problem) => *problem,
         Err(payload) => {
-            let said = payload
+            let message = payload
                 .downcast_ref::<String>()
                 .map(String::as_str)
                 .or_else(|| payload.downcast_ref::<&str>().copied());
-            let why = format!("Criterion failed: {}", said.unwrap_or("no reason given"));
+            let why = format!("Criterion failed: {}", message.unwrap_or("no reason given"));
             WorkerError::Failed(Reason::new(
                 format!("case {}", case.id),
                 why,

@@ -16,8 +16,8 @@ macro_rules! compiler {
         pub(crate) unsafe extern "C" fn $version(major: *mut c_int, minor: *mut c_int) -> c_int {
             let [first, second] = $numbers;
             // SAFETY: the caller provides space for one value each, or null.
-            let told = unsafe { put(major, first).and_then(|()| put(minor, second)) };
-            answer(|_| told.map_err(|_| result::INVALID_INPUT))
+            let written = unsafe { put(major, first).and_then(|()| put(minor, second)) };
+            answer(|_| written.map_err(|_| result::INVALID_INPUT))
         }
 
         #[unsafe(no_mangle)]

@@ -22,10 +22,10 @@ const VERSION: [std::ffi::c_int; 2] = [12, 8];
 
 /// Answers a driver call that needs no context; before `cuInit` it is refused.
 fn answer(call: impl FnOnce(&mut State) -> Result<(), Status>) -> CUresult {
-    let told = with(Vendor::Nvidia, |state| {
+    let outcome = with(Vendor::Nvidia, |state| {
         if state.cuda_is_ready { call(state) } else { Err(status::NOT_INITIALIZED) }
     });
-    match told {
+    match outcome {
         Ok(()) => status::SUCCESS,
         // The driver has no separate status for an invalid launch configuration.
         Err(status::INVALID_CONFIGURATION) => status::INVALID_VALUE,

@@ -56,13 +56,13 @@ impl State {
         };
         self.sound(gpu)?;
         let milliseconds = (to - from) / 1e6;
-        let told = match self.orders.as_ref().map_err(|_| status::NOT_INITIALIZED)?.lie() {
+        let elapsed = match self.orders.as_ref().map_err(|_| status::NOT_INITIALIZED)?.lie() {
             None => milliseconds,
             Some(ClockFault::Fast) => milliseconds / 1e6,
             Some(ClockFault::Backwards) => -milliseconds,
             Some(ClockFault::Nan) => f64::NAN,
             Some(ClockFault::Stopped) => 0.0,
         };
-        Ok(told as f32)
+        Ok(elapsed as f32)
     }
 }

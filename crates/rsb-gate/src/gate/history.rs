@@ -13,6 +13,7 @@ use rsb_store::{Baselines, RunSummary, read_run};
 use super::judge::{Judge, SideName};
 use super::latest::{latest, of_another_tree};
 use super::{Basis, JudgedSides, Judgment, MissingSide, notes};
+use crate::suggest::measure_again;
 
 /// Runs of the same code within this time are repeats of each other. Half a day joins repeats made
 /// on the same day, and keeps nightly runs of one commit apart, which are judged separately.
@@ -32,7 +33,7 @@ pub fn against_history(
     listener: &mut Listener<'_>,
 ) -> Result<Judgment, EngineError> {
     let known = judge.store.runs()?;
-    let current = if named.is_empty() { looks(judge, &known) } else { judge.sides(named) };
+    let current = if named.is_empty() { looks(judge, &known, runs) } else { judge.sides(named) };
     let mut current = match current {
         Ok(runs) => judge.place(SideName::Current, runs),
         Err(error) if error.kind == ErrorKind::NoVerdict => {
@@ -53,10 +54,11 @@ pub fn against_history(
     let before = before(&known, &slugs, &current, first, runs, judge.across(), listener);
     if before.is_empty() {
         let why = format!(
-            "no earlier run of this machine and the suite {} is stored in {}; each \
-             `rusty-stack-bench run` adds one, and a verdict needs {LEVEL}",
+            "no earlier run of this machine and the suite {} is stored in {}; each `{}` adds one, \
+             and a verdict needs {LEVEL}",
             first.suite,
-            judge.store.results_dir().display()
+            judge.store.results_dir().display(),
+            judge.directories.command(&measure_again(first))
         );
         return Ok(no_verdict(judge, &current, MissingSide::Baseline, why));
     }
@@ -80,10 +82,12 @@ fn no_verdict(judge: &Judge, current: &[Run], lack: MissingSide, why: String) ->
     }
 }
 
-/// Returns the latest run, together with earlier runs of the same code that it repeats.
-fn looks(judge: &Judge, known: &[RunSummary]) -> Result<Vec<Run>, EngineError> {
+/// Returns the latest run, together with earlier runs of the same code that it repeats. `runs` is
+/// the number of stored runs to judge it against.
+fn looks(judge: &Judge, known: &[RunSummary], runs: usize) -> Result<Vec<Run>, EngineError> {
     let latest = latest(&judge.store)?;
-    if let Some(why) = of_another_tree(&latest) {
+    let more = format!(" --against-history {runs}");
+    if let Some(why) = of_another_tree(&latest, &judge.directories, &more) {
         return Err(EngineError::no_verdict(anyhow!(why)));
     }
     let slugs = judge.store.slugs_of(&Fingerprint::of(&latest.environment))?;

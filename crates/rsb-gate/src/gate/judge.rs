@@ -17,6 +17,7 @@ use super::notes;
 use crate::Directories;
 use crate::directories::PolicyPath;
 use crate::policy::{self, ControlSet, Thresholds};
+use crate::suggest::measure_again;
 
 /// The loaded inputs of judging.
 pub struct Judge {
@@ -76,9 +77,9 @@ impl Judge {
 
     /// Fills in the machine set for `side` in runs that do not record one.
     pub fn place(&self, side: SideName, mut runs: Vec<Run>) -> Vec<Run> {
-        let told = self.environments.iter().find(|(of, _)| *of == side);
+        let known = self.environments.iter().find(|(of, _)| *of == side);
         for run in runs.iter_mut().filter(|run| run.environment.cpu.is_none()) {
-            if let Some((_, environment)) = told {
+            if let Some((_, environment)) = known {
                 run.environment =
                     Environment { git: run.environment.git.take(), ..environment.clone() };
             }
@@ -161,21 +162,23 @@ impl Judge {
         let run = self.store.before_latest(runs).map_err(EngineError::usage)?;
         run.map(|run| vec![run]).ok_or_else(|| {
             EngineError::usage(anyhow!(
-                "{} has no run {runs} before the latest one; `rusty-stack-bench history` lists \
-                 them",
-                self.store.results_dir().display()
+                "{} has no run {runs} before the latest one; `{}` lists them",
+                self.store.results_dir().display(),
+                self.directories.command("history")
             ))
         })
     }
 
     /// Reads an output directory of Criterion, a run file, a baseline file, a saved baseline by
-    /// name, a stored run by id, or `latest~N`.
+    /// name (see [`Baselines::find`]), a stored run by id, or `latest~N`.
     fn side(&self, text: &str) -> Result<Vec<Run>, EngineError> {
         let baselines = Baselines::new(&self.directories.baselines);
         let here = self.store.latest().ok().flatten().map(|run| Fingerprint::of(&run.environment));
-        let is_name = !text.contains(['/', '@'])
-            && Path::new(text).extension().is_none_or(|extension| extension != "json");
-        let saved = is_name.then(|| baselines.load(text, here.as_ref()));
+        let path = Path::new(text);
+        // A saved baseline has priority over a directory with its name.
+        let is_elsewhere =
+            text.contains('@') || (path.exists() && (text.contains('/') || !path.is_dir()));
+        let saved = (!is_elsewhere).then(|| baselines.load(text, here.as_ref()));
         if let Some(Ok(baseline)) = saved {
             return Ok(baseline.into_runs());
         }
@@ -185,12 +188,17 @@ impl Judge {
         if let Some((dir, name)) = criterion_dir(text) {
             return Ok(vec![read_criterion_dir(dir, name).map_err(EngineError::usage)?]);
         }
+        let no_baseline = saved.and_then(Result::err);
         if is_path(text) {
-            return read_file(Path::new(text));
+            return match no_baseline {
+                None => read_file(path),
+                Some(error) => Err(EngineError::usage(anyhow!(
+                    "`{text}` is neither a file nor a saved baseline ({error})"
+                ))),
+            };
         }
         self.store.run(text).map(|run| vec![run]).map_err(|no_run| {
-            let no_baseline = saved
-                .and_then(Result::err)
+            let no_baseline = no_baseline
                 .map(|error| format!(", nor a saved baseline ({error})"))
                 .unwrap_or_default();
             EngineError::usage(anyhow!(
@@ -255,7 +263,7 @@ impl Judge {
             return None;
         };
         let path = path.display();
-        let said = match text {
+        let origin = match text {
             Some(_) => {
                 format!("the policy is that of {revision} ({path}), not the one in this tree")
             }
@@ -263,7 +271,7 @@ impl Judge {
         };
         Some(ComparisonNote::new(
             ComparisonNoteCode::Policy,
-            format!("{said}; --policy names another"),
+            format!("{origin}; --policy names another"),
         ))
     }
 
@@ -313,11 +321,12 @@ impl Source {
 }
 
 /// Returns why `current` cannot be judged against `baseline` if a run is on both sides.
-pub fn is_itself(baseline: &[Run], current: &[Run]) -> Option<String> {
+pub fn is_itself(baseline: &[Run], current: &[Run], directories: &Directories) -> Option<String> {
     let run = current.iter().find(|run| baseline.iter().any(|other| other.run_id == run.run_id))?;
     Some(format!(
-        "the run {} is the baseline itself; measure another with `rusty-stack-bench run`",
-        run.run_id
+        "the run {} is the baseline itself; measure another with `{}`",
+        run.run_id,
+        directories.command(&measure_again(run))
     ))
 }
 
@@ -351,7 +360,7 @@ pub fn against_saved(
     let baseline =
         baselines.load(&run.suite, Some(&fingerprint)).map_err(|error| error.to_string())?;
     let (before, current) = (baseline.into_runs(), std::slice::from_ref(run));
-    if let Some(why) = is_itself(&before, current) {
+    if let Some(why) = is_itself(&before, current, directories) {
         return Err(why);
     }
     let result = rsb_stats::gate(&before, current, policy, &[], Timestamp::now());
@@ -400,12 +409,12 @@ fn was_remeasured(result: &ComparisonResult) -> bool {
 }
 
 /// Returns whether both comparisons cover the same cases and metrics with the same thresholds, and
-/// `asked` is comparable.
-fn is_same_question(kept: &ComparisonResult, asked: &ComparisonResult) -> bool {
-    asked.verdict != Verdict::NotComparable
-        && is_same_threshold(kept.threshold_percent, asked.threshold_percent)
-        && kept.comparisons.len() == asked.comparisons.len()
-        && kept.comparisons.iter().zip(&asked.comparisons).all(|(a, b)| {
+/// `current` is comparable.
+fn is_same_question(kept: &ComparisonResult, current: &ComparisonResult) -> bool {
+    current.verdict != Verdict::NotComparable
+        && is_same_threshold(kept.threshold_percent, current.threshold_percent)
+        && kept.comparisons.len() == current.comparisons.len()
+        && kept.comparisons.iter().zip(&current.comparisons).all(|(a, b)| {
             a.id == b.id
                 && a.metric == b.metric
                 && is_same_threshold(a.threshold_percent, b.threshold_percent)

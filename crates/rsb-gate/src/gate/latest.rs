@@ -9,6 +9,9 @@ use rsb_store::Store;
 
 use rsb_engine::{EngineError, Listener};
 
+use crate::Directories;
+use crate::suggest::measure_again;
+
 /// Returns the run that was measured last.
 ///
 /// # Errors
@@ -83,8 +86,8 @@ fn doubt(store: &Store, run: &Run) -> Option<String> {
 }
 
 /// Returns why `run`, which was not named, is probably not meant: the source tree has changed
-/// since.
-pub(super) fn of_another_tree(run: &Run) -> Option<String> {
+/// since. `more` are the other arguments of `gate` that judge it.
+pub(super) fn of_another_tree(run: &Run, directories: &Directories, more: &str) -> Option<String> {
     let measured = run.environment.git.as_ref()?;
     let here = rsb_probe::git(Path::new("."))?;
     let here_is = if here.commit != measured.commit {
@@ -102,12 +105,12 @@ pub(super) fn of_another_tree(run: &Run) -> Option<String> {
         "tracked files here have other changes".to_owned()
     };
     let changed = if measured.dirty { " with uncommitted changes" } else { "" };
+    let (id, commit) = (&run.run_id, shorten(&measured.commit));
+    let measure = directories.command(&measure_again(run));
+    let gate = directories.command(&format!("gate --current {id}{more}"));
     Some(format!(
-        "the latest run {id} is of the commit {}{changed}, and {here_is}: measure first with \
-         `rusty-stack-bench run`, or judge \
-         that run with `rusty-stack-bench gate --current {id}`",
-        shorten(&measured.commit),
-        id = run.run_id,
+        "the latest run {id} is of the commit {commit}{changed}, and {here_is}: measure first with \
+         `{measure}`, or judge that run with `{gate}`"
     ))
 }
 

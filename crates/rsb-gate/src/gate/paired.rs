@@ -2,7 +2,8 @@
 //! are then on both sides, and what remains is due to the code.
 //!
 //! This applies to code of this program on CPUs. On GPUs and in vendor libraries, both programs
-//! share the driver and library that are judged, so only the stored baseline counts.
+//! share the driver and library that are judged, so only the stored baseline counts. The same is
+//! true of commands in a file of `--custom`, which are not part of either program.
 //!
 //! `rsb_store::Programs` keeps the programs. If none is kept, as on a fresh checkout, the revision
 //! that made the baseline is built.
@@ -11,6 +12,7 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::Context;
+use rsb_catalog::plan;
 use rsb_engine::measure::instructions::is_own_work;
 use rsb_engine::{EngineError, Listener, WorkerCommand};
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
@@ -79,12 +81,17 @@ impl<'r> PairedRerun<'r> {
         }
         let mut why_not = None;
         let mut found = find_kept_program(baseline, &mut why_not);
-        let from = found.as_ref().map(|found| found.run).or_else(|| rebuildable_run(baseline));
-        let cases = from.map_or_else(Vec::new, |from| suspects(result, from, current));
-        if from.is_some() && cases.is_empty() {
+        let rebuildable = rebuildable_run(baseline);
+        let from = found.as_ref().map(|found| found.run).or(rebuildable).or(baseline.last());
+        let mut cases = from.map_or_else(Vec::new, |from| suspects(result, from, current));
+        // A program that is built from a revision has only the built-in benchmarks.
+        let is_measurable: fn(&str) -> bool =
+            if found.is_some() { plan::has_benchmark } else { plan::is_built_in };
+        cases.retain(|case| is_measurable(&case.benchmark));
+        if cases.is_empty() {
             return Self::NotNeeded;
         }
-        if let (None, Some(run), Some(revisions)) = (&found, from, revisions)
+        if let (None, Some(run), Some(revisions)) = (&found, rebuildable, revisions)
             && let Some(commit) = run.environment.revision()
         {
             match revisions.program(commit, listener) {

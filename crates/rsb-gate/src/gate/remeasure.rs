@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Context;
+use itertools::Itertools as _;
 use rsb_catalog::factors;
-use rsb_catalog::plan::Plan;
+use rsb_catalog::plan::{self, Plan};
 use rsb_engine::measure::{self, Count, Settings, assemble};
 use rsb_engine::{EngineError, Listener, WorkerCommand, machine, machine_lock};
 use rsb_model::{Case, CaseId, Environment, Event, Profile, Run, factor};
@@ -30,6 +31,10 @@ pub(super) fn resolve(
     loop {
         let mut open = doubtful(judge, baseline, &run, &here);
         open.retain(|(case, _)| !settled.contains(&case.id));
+        if claim.is_none() {
+            note_unknown_benchmarks(&open, listener);
+        }
+        open.retain(|(case, _)| plan::has_benchmark(&case.benchmark));
         let ids = schedule
             .next(open.iter().map(|(_, open)| open.clone()).collect(), AGAINST_BASELINE.step);
         let chosen = open.iter().map(|(case, _)| case).filter(|case| ids.contains(&case.id));
@@ -48,6 +53,24 @@ pub(super) fn resolve(
         claim.get_or_insert_with(|| machine_lock::claim([&mut run], listener));
         schedule.time(1, listener, |listener| measure_again(&plan, &mut run, left, listener))?;
         judge.store.rewrite(&run)?;
+    }
+}
+
+/// Names the benchmarks of `open` that this program does not have, so that it cannot measure their
+/// cases.
+fn note_unknown_benchmarks(open: &[(Case, OpenCase)], listener: &mut Listener<'_>) {
+    let unknown = open
+        .iter()
+        .map(|(case, _)| case.benchmark.as_str())
+        .filter(|name| !plan::has_benchmark(name))
+        .sorted_unstable()
+        .dedup()
+        .join("`, `");
+    if !unknown.is_empty() {
+        listener(&Event::note(format!(
+            "cases of `{unknown}` are not remeasured, because this program has no such benchmark; \
+             name its file with --custom"
+        )));
     }
 }
 

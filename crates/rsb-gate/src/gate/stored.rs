@@ -68,7 +68,7 @@ pub fn judge_stored(
         }
         Err(error) => return Err(error),
     };
-    if let Some(why) = is_itself(&baseline, &current) {
+    if let Some(why) = is_itself(&baseline, &current, &judge.directories) {
         return no_verdict(judge, &current, MissingSide::OtherRun, &why);
     }
     if let Some(revisions) = request.revisions {
@@ -217,7 +217,7 @@ fn current(judge: &Judge, named: &[String]) -> Result<Vec<Run>, EngineError> {
         return judge.sides(named);
     }
     let run = latest(&judge.store)?;
-    match of_another_tree(&run) {
+    match of_another_tree(&run, &judge.directories, "") {
         Some(why) => Err(EngineError::no_verdict(anyhow!(why))),
         None => Ok(vec![run]),
     }
@@ -257,10 +257,10 @@ pub fn saved_for(judge: &Judge, current: &[Run]) -> Result<Vec<Run>, EngineError
             format!("; saved baselines: {}", names.join(", "))
         };
         return Err(EngineError::no_verdict(anyhow!(
-            "no baseline `{}` was saved for this machine ({}){others}; save one with \
-             `rusty-stack-bench baseline save`",
+            "no baseline `{}` was saved for this machine ({}){others}; save one with `{}`",
             first.suite,
             fingerprint.slug(),
+            judge.directories.command("baseline save")
         )));
     }
     let runs =

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rsb_engine::measure::interrupt;
-use rsb_model::{CaseId, Reason};
+use rsb_model::{CaseId, Obstacle, Reason};
 
 use super::executables::run_to_success;
 use super::{Benches, Executables, clock};
@@ -193,15 +193,18 @@ impl Counting {
             return Err(fail("interrupted"));
         }
         if left.is_zero() {
-            let why = "the budget ran out before it was counted";
-            return Err(Reason::new(id.as_str(), why, "allow more time with `--budget`"));
+            return Err(out_of_budget());
         }
         let home = tempfile::tempdir_in(&self.scratch)
             .map_err(|error| fail(&format!("cannot create a temporary directory: {error}")))?;
         let command = side.command_to_execute(id, iterations, home.path())?;
         let log = home.path().join("valgrind.log");
-        run_to_success(&mut under_valgrind(&self.valgrind, &log, &command), LIMIT.min(left))
-            .map_err(|why| fail(&why))?;
+        let mut counted = under_valgrind(&self.valgrind, &log, &command);
+        if let Err(why) = run_to_success(&mut counted, LIMIT.min(left)) {
+            // The end of the budget also ends the process.
+            let is_over = Instant::now() >= self.until;
+            return Err(if is_over { out_of_budget() } else { fail(&why) });
+        }
         let clock_reads = clock::reads(home.path()).ok_or_else(|| {
             fail("its executable is statically linked, so no clock can be preloaded")
         })?;
@@ -231,7 +234,13 @@ fn on_all_cpus<T: Send>(tasks: &[(CaseId, impl Fn() -> T + Sync)]) -> BTreeMap<C
 }
 
 fn failure(what: &str, why: &str) -> Reason {
-    Reason::new(what, why, "judge it by time: leave out `--decide-by` and `--metric`")
+    Reason::new(what, why, "judge it by time: leave out `--decide-by`, or `--metric` of `gate`")
+}
+
+/// Returns the reason why a case was not counted before the budget ran out.
+fn out_of_budget() -> Reason {
+    let why = "the budget ran out before they were counted";
+    Reason::new("instructions", why, "allow more time with `--budget`").of(Obstacle::NotReached)
 }
 
 /// Returns the path of Valgrind.

@@ -73,13 +73,13 @@ impl HarnessKind {
     }
 
     /// Parses the names of the cases from the output of that command.
-    fn parse_list(self, said: &str) -> Vec<String> {
+    fn parse_list(self, output: &str) -> Vec<String> {
         match self {
             Self::Criterion(_) | Self::Libtest => {
-                said.lines().filter_map(listed_name).map(str::to_owned).collect()
+                output.lines().filter_map(listed_name).map(str::to_owned).collect()
             }
-            Self::Bencher => libtest::measured_names(said),
-            Self::Divan => divan::parse_table(said).into_iter().map(|(name, _)| name).collect(),
+            Self::Bencher => libtest::measured_names(output),
+            Self::Divan => divan::parse_table(output).into_iter().map(|(name, _)| name).collect(),
         }
     }
 }

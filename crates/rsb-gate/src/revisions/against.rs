@@ -331,11 +331,11 @@ pub(super) fn cases_of(program: &Path, words: &[&str], config: Option<&Path>) ->
     judged::isolate(&mut command);
     let output = command.output().with_context(|| format!("cannot start {}", program.display()))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         bail!(
             "{} cannot list its cases; a revision without `run --dry-run` cannot be compared: {}",
             program.display(),
-            said.trim()
+            stderr.trim()
         );
     }
     let document: Value = json::parse_bytes(&output.stdout).context("its plan is not JSON")?;

@@ -187,11 +187,11 @@ fn short(commit: &str) -> &str {
 /// environment, and the configuration in cargo's own directory.
 fn toolchain(repository: &Repository) -> Result<u64> {
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    let told = rustc.arg("-vV").current_dir(repository.top()).output();
-    let told =
-        told.context("cannot start rustc; a revision is built here, which needs a Rust toolchain")?;
+    let output = rustc.arg("-vV").current_dir(repository.top()).output();
+    let output = output
+        .context("cannot start rustc; a revision is built here, which needs a Rust toolchain")?;
     let mut sum = DefaultHasher::new();
-    told.stdout.hash(&mut sum);
+    output.stdout.hash(&mut sum);
     let mut set: Vec<_> = std::env::vars_os()
         .filter(|(name, _)| name.to_str().is_some_and(is_build_variable))
         .collect();

@@ -170,8 +170,8 @@ impl Project {
     pub(super) fn check_counting(&self) -> Result<()> {
         match self {
             Self::ThisProgram => bail!(
-                "--decide-by only applies to the benchmarks of other projects; use `--metric \
-                 instructions` here"
+                "--decide-by only applies to the benchmarks of other projects; omit it, or use \
+                 `gate --against REV --metric instructions`"
             ),
             Self::Cargo { .. } => {
                 harness::find_valgrind().map(drop).map_err(|reason| anyhow!("{reason}"))

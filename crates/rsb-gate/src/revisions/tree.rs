@@ -109,18 +109,18 @@ impl RevisionTree {
     }
 
     fn resolved_tree(&self, name: &Path) -> Result<String> {
-        let said = self.cat_file("--batch-check", name)?;
-        let said = String::from_utf8_lossy(&said);
-        Ok(said.split(' ').next().unwrap_or_default().to_owned())
+        let output = self.cat_file("--batch-check", name)?;
+        let output = String::from_utf8_lossy(&output);
+        Ok(output.split(' ').next().unwrap_or_default().to_owned())
     }
 
     /// Reads the object `name`, following links within the revision; `None` if there is none.
     fn object(&self, name: &Path) -> Result<Option<Object>> {
-        let said = self.cat_file("--batch", name)?;
-        let end = said.iter().position(|byte| *byte == b'\n').unwrap_or(said.len());
-        let head = String::from_utf8_lossy(&said[..end]).into_owned();
+        let output = self.cat_file("--batch", name)?;
+        let end = output.iter().position(|byte| *byte == b'\n').unwrap_or(output.len());
+        let head = String::from_utf8_lossy(&output[..end]).into_owned();
         let words: Vec<&str> = head.split(' ').collect();
-        let content = said.get(end + 1..).unwrap_or_default();
+        let content = output.get(end + 1..).unwrap_or_default();
         match words.as_slice() {
             [.., "missing"] => Ok(None),
             ["symlink", _] => {

@@ -186,12 +186,10 @@ impl Planner<'_> {
         let own = kernel.block.min(SHARING_BLOCK);
         match self.options.block_size {
             None => Ok(own),
-            Some(asked) if asked == own => Ok(own),
-            Some(asked) if kernel.block == ANY_BLOCK && (1..=ANY_BLOCK).contains(&asked) => {
-                Ok(asked)
-            }
-            Some(asked) => Err(unsupported_error(
-                &format!("blocks of {asked} threads"),
+            Some(size) if size == own => Ok(own),
+            Some(size) if kernel.block == ANY_BLOCK && (1..=ANY_BLOCK).contains(&size) => Ok(size),
+            Some(size) => Err(unsupported_error(
+                &format!("blocks of {size} threads"),
                 if kernel.block == ANY_BLOCK {
                     format!("a block has 1 to {ANY_BLOCK} threads")
                 } else {

@@ -134,7 +134,7 @@ impl Runtime {
     }
 
     fn text(&self, code: CUresult) -> String {
-        let said =
+        let text_of =
             |function: Option<unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult>| {
                 let mut text: *const c_char = std::ptr::null();
                 // SAFETY: it accepts any number and writes the address of a static text, or null.
@@ -143,7 +143,7 @@ impl Runtime {
                 // SAFETY: the text is static and ends with a zero.
                 is_text.then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
             };
-        match (said(self.api.cuGetErrorName), said(self.api.cuGetErrorString)) {
+        match (text_of(self.api.cuGetErrorName), text_of(self.api.cuGetErrorString)) {
             (Some(name), Some(text)) => format!("{text} ({name}, error {code})"),
             (Some(text), None) | (None, Some(text)) => format!("{text} (error {code})"),
             (None, None) => format!("error {code}"),

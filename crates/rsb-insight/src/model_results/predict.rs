@@ -232,9 +232,10 @@ impl Predictor {
         let across: Vec<f64> = self.points().map(|one| one.with(&point)).collect();
         let weights = solve(&self.factor, &across);
         let mean: f64 = weights.iter().zip(&self.rest).map(|(weight, rest)| weight * rest).sum();
-        let told: f64 = weights.iter().zip(&across).map(|(weight, across)| weight * across).sum();
+        let explained: f64 =
+            weights.iter().zip(&across).map(|(weight, across)| weight * across).sum();
         let spread =
-            (Z_80_PERCENT * (point.with(&point) + NOISE * NOISE - told).max(0.0).sqrt()).exp();
+            (Z_80_PERCENT * (point.with(&point) + NOISE * NOISE - explained).max(0.0).sqrt()).exp();
         // NaN counts as too wide, too.
         let is_narrow = spread <= MAX_INTERVAL_RATIO && mean.is_finite();
         if !is_narrow {

@@ -70,10 +70,10 @@ impl Price {
             .and_then(|value| value.as_float().or(value.as_integer().map(|whole| whole as f64)));
         let per_hour =
             amount.filter(|amount| amount.is_finite() && *amount > 0.0).ok_or_else(|| {
-                let told =
+                let text =
                     row.get("per_hour").map_or_else(|| "missing".to_owned(), ToString::to_string);
                 PricesError(format!(
-                    "per_hour = {told} is not a price; give an amount per hour above zero"
+                    "per_hour = {text} is not a price; give an amount per hour above zero"
                 ))
             })?;
         Ok(Self {

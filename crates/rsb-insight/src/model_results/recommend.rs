@@ -109,15 +109,15 @@ impl RecommendRequest<'_> {
 
 /// Recommends the best place for each model in `runs`, which are given newest first. If several
 /// runs measured a case, the newest counts. Places without measurements are predicted if possible.
-pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument {
-    let predictor = Predictor::of(if asked.is_predicting { runs } else { &[] });
-    let mut models = measured_advice(runs, asked);
-    if asked.is_predicting {
-        let more: Vec<&ModelRow> = match asked.model {
-            Some(name) => find(name, asked.own).into_iter().collect(),
+pub fn recommend(runs: &[Run], request: RecommendRequest<'_>) -> RecommendDocument {
+    let predictor = Predictor::of(if request.is_predicting { runs } else { &[] });
+    let mut models = measured_advice(runs, request);
+    if request.is_predicting {
+        let more: Vec<&ModelRow> = match request.model {
+            Some(name) => find(name, request.own).into_iter().collect(),
             // Without a single measurement, nothing can be predicted.
             None if models.is_empty() && predictor.places().is_empty() => Vec::new(),
-            None => asked.own.iter().chain(representatives()).collect(),
+            None => request.own.iter().chain(representatives()).collect(),
         };
         let more: Vec<ModelAdvice> = more
             .into_iter()
@@ -127,16 +127,16 @@ pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument
         models.extend(more);
     }
     for advice in &mut models {
-        predict(advice, runs, asked.own, &predictor, asked.goal);
-        decide(advice, asked);
+        predict(advice, runs, request.own, &predictor, request.goal);
+        decide(advice, request);
     }
     models.sort_by(|a, b| {
         (&a.architecture_type, a.parameter_count).cmp(&(&b.architecture_type, b.parameter_count))
     });
     RecommendDocument {
         format_version: rsb_model::format::FORMAT_VERSION,
-        goal: asked.goal.as_str().to_owned(),
-        currency: asked.prices.map(|prices| prices.currency.clone()),
+        goal: request.goal.as_str().to_owned(),
+        currency: request.prices.map(|prices| prices.currency.clone()),
         models,
     }
 }
@@ -149,16 +149,16 @@ fn representatives<'a>() -> impl Iterator<Item = &'a ModelRow> {
 }
 
 /// Returns the measurements in `runs` of the requested models.
-fn measured_advice(runs: &[Run], asked: RecommendRequest<'_>) -> Vec<ModelAdvice> {
+fn measured_advice(runs: &[Run], request: RecommendRequest<'_>) -> Vec<ModelAdvice> {
     let mut models: Vec<ModelAdvice> = Vec::new();
     for run in runs {
         let machine = Fingerprint::of(&run.environment).slug();
         for result in run.benchmarks.iter().filter(|result| is_pass(result)) {
-            if asked.model.is_some_and(|name| parameter(result, "model") != Some(name)) {
+            if request.model.is_some_and(|name| parameter(result, "model") != Some(name)) {
                 continue;
             }
             let Some(candidate) = candidate(result, &machine, run) else { continue };
-            if asked.goal == Goal::Latency && (candidate.batch_size != 1 || is_tuned(result)) {
+            if request.goal == Goal::Latency && (candidate.batch_size != 1 || is_tuned(result)) {
                 continue;
             }
             let Some(advice) = advice_of(&mut models, result) else { continue };
@@ -306,8 +306,8 @@ fn predict(
     goal: Goal,
 ) {
     // The definition in a run lacks the data from which work is counted.
-    let told = definition(runs, &advice.model_id);
-    let Some(row) = find(&advice.model_id, own).or(told.as_ref()) else { return };
+    let recorded = definition(runs, &advice.model_id);
+    let Some(row) = find(&advice.model_id, own).or(recorded.as_ref()) else { return };
     let batches = if goal == Goal::Latency { BTreeSet::from([1]) } else { predictor.batches() };
     for place in predictor.places() {
         if advice.candidates.iter().any(|one| one.place == *place) {
@@ -342,15 +342,15 @@ fn definition(runs: &[Run], model: &str) -> Option<ModelRow> {
 
 /// Chooses the best candidate; it wins if no other interval overlaps its own. Candidates that the
 /// goal cannot weigh are listed as unknown.
-fn decide(advice: &mut ModelAdvice, asked: RecommendRequest<'_>) {
+fn decide(advice: &mut ModelAdvice, request: RecommendRequest<'_>) {
     for mut one in std::mem::take(&mut advice.candidates) {
-        one.cost_per_million_items = asked.prices.and_then(|prices| prices.of_million(&one));
-        match asked.goal.weight(&one) {
+        one.cost_per_million_items = request.prices.and_then(|prices| prices.of_million(&one));
+        match request.goal.weight(&one) {
             Ok(_) => advice.candidates.push(one),
             Err(reason) => advice.unknown.push(UnknownPlace { place: one.place, reason }),
         }
     }
-    let goal = asked.goal;
+    let goal = request.goal;
     advice.candidates.sort_by(|a, b| {
         weigh(goal, a, a.time_per_item_ms).total_cmp(&weigh(goal, b, b.time_per_item_ms))
     });

@@ -99,7 +99,7 @@ pub(super) fn update(
             renew(alert, group, look);
             places.push(at);
         } else {
-            known.push(first_told(group, known, look));
+            known.push(new_alert(group, known, look));
             taken.push(true);
             places.push(known.len() - 1);
         }
@@ -155,7 +155,7 @@ fn renew(alert: &mut TrackedAlert, group: Group, look: &HistoryScan<'_>) {
     alert.moves = group.moves.into_iter().chain(others).collect();
 }
 
-fn first_told(group: Group, known: &[TrackedAlert], look: &HistoryScan<'_>) -> TrackedAlert {
+fn new_alert(group: Group, known: &[TrackedAlert], look: &HistoryScan<'_>) -> TrackedAlert {
     TrackedAlert {
         id: name(&group, known, look.machine),
         state: AlertState::New,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ComparisonResult;
+use crate::fingerprint::Difference;
 use crate::ids::RunId;
 
 /// Document written by `doctor --baseline`: best values of a short run, and the ROCm installation
@@ -45,8 +46,13 @@ pub struct PerformanceBaseline {
     pub unknown: BTreeMap<String, String>,
     /// Comparison of this run with the previously saved one. Null if none was saved.
     pub comparison: Option<ComparisonResult>,
+    /// Differences in software from the previously saved run, with full versions. Empty if none was
+    /// saved.
+    pub software_changes: Vec<Difference>,
     /// Baseline file that the next installation is compared with.
     pub baseline_file: Option<String>,
+    /// Id of the run in that file: this run, or the previously saved one if that was kept.
+    pub baseline_run_id: Option<String>,
 }
 
 /// ROCm installation as described by its files.

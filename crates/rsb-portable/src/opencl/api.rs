@@ -128,6 +128,7 @@ pub(super) mod ask {
     pub(in crate::opencl) const DEVICE_GLOBAL_MEM_CACHE_SIZE: u32 = 0x101E;
     pub(in crate::opencl) const DEVICE_GLOBAL_MEM_SIZE: u32 = 0x101F;
     pub(in crate::opencl) const DEVICE_NAME: u32 = 0x102B;
+    pub(in crate::opencl) const DRIVER_VERSION: u32 = 0x102D;
     pub(in crate::opencl) const DEVICE_EXTENSIONS: u32 = 0x1030;
     pub(in crate::opencl) const DEVICE_PREFERRED_VECTOR_WIDTH_HALF: u32 = 0x1034;
     /// Extension `cl_khr_pci_bus_info`: four 32-bit numbers.

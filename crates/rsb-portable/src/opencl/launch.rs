@@ -148,7 +148,7 @@ fn size_launch(
     let most =
         kernel.most_items()?.min(usize::try_from(kernel.core().limits.group).unwrap_or(usize::MAX));
     let local = match (step.work, block) {
-        (Work::Items(_), Some(asked)) => asked as usize,
+        (Work::Items(_), Some(size)) => size as usize,
         (Work::Items(_), None) => (GROUP as usize).min(most),
         (Work::Groups(_), _) => GROUP as usize,
         (Work::One, _) => 1,

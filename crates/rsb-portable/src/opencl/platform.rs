@@ -7,6 +7,7 @@ use super::api::{Object, ask, flag, status};
 use super::bus;
 use super::runtime::{ClError, Runtime, call, no_platform};
 use crate::caches::{self, GpuIdentity};
+use crate::portable::version_in;
 use rsb_device::device::{Backend as _, DeviceInfo};
 
 /// A device with the data needed to open it.
@@ -167,13 +168,18 @@ fn describe(
     } else {
         Vec::new()
     };
+    let version = runtime.device_text(device, ask::DRIVER_VERSION).unwrap_or_default();
+    let driver = match version_in(&version) {
+        Some(version) => format!("{platform_name} {version}"),
+        None => platform_name.to_owned(),
+    };
     let info = DeviceInfo {
         device: reference,
         // Several drivers may expose the same GPU.
         name: format!("{name} ({platform_name})"),
         device_type,
         pci_address,
-        driver: Some(platform_name.to_owned()),
+        driver: Some(driver),
         arch: None,
         units: positive(ask::DEVICE_MAX_COMPUTE_UNITS)
             .and_then(|units| u32::try_from(units).ok())

@@ -1,4 +1,5 @@
-//! Checks before accessing a device, and properties of devices that run on the CPU.
+//! Checks before accessing a device, versions of drivers, and properties of devices that run on the
+//! CPU.
 
 use rsb_model::shape::rounded_bytes;
 use rsb_model::{DeviceType, Reason};
@@ -82,6 +83,15 @@ pub(crate) fn on_cpu(info: DeviceInfo) -> DeviceInfo {
         units: info.units.max(cpu.units),
         ..info
     }
+}
+
+/// Returns the first version in a driver's description of itself, such as `25.0.3` in
+/// `Mesa 25.0.3-1ubuntu2 (LLVM 19.1.7)`.
+pub(crate) fn version_in(text: &str) -> Option<&str> {
+    let starts_with_digit = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
+    let mut words = text.split_whitespace();
+    let word = words.find(|word| starts_with_digit(word) && word.contains('.'))?;
+    word.split(['-', '+', ',']).next()
 }
 
 /// Checks that `buffers` match `operation`. `here` returns whether a buffer belongs to this device.

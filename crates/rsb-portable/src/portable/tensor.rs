@@ -163,18 +163,18 @@ impl Planner<'_> {
         arguments.extend([op.m, op.n, op.k, op.batch, op.stride_b()].map(Count));
         arguments.extend([op.transpose_a, op.transpose_b].map(|flag| Count(u64::from(flag))));
         arguments.extend([op.alpha, op.beta].map(Number));
-        let asked = self.options.provider.as_deref();
+        let provider = self.options.provider.as_deref();
         let whole_rows = op.output_dtype().bytes(op.n).is_multiple_of(self.target.store_bytes);
         // With few rows most of a tile would be empty, and adjacent work-items read adjacent
         // columns of B anyway.
         let flat =
             op.m <= FEW_ROWS && !op.transpose_b && self.target.device_type != DeviceType::Cpu;
         let small = op.m.max(op.n) < TILE / 4 || flat;
-        let naive = asked == Some("native-naive")
+        let naive = provider == Some("native-naive")
             || !whole_rows
-            || (small && asked != Some("native-tiled"));
+            || (small && provider != Some("native-tiled"));
         let strips_suit =
-            self.target.device_type == DeviceType::Cpu && asked != Some("native-tiled");
+            self.target.device_type == DeviceType::Cpu && provider != Some("native-tiled");
         let elements = op.m.saturating_mul(op.n).saturating_mul(op.batch);
         let strips =
             op.m.div_ceil(STRIP_ROWS)

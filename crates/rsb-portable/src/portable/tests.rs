@@ -193,6 +193,23 @@ fn matrix_units_are_planned_for_the_types_that_they_multiply() {
 }
 
 #[test]
+fn versions_are_found_in_what_drivers_report() {
+    for (text, expected) in [
+        ("Mesa 25.0.3-1ubuntu2 (LLVM 19.1.7)", Some("25.0.3")),
+        ("Mesa 25.1.0-devel (git-0123456789)", Some("25.1.0")),
+        ("570.86.15", Some("570.86.15")),
+        ("2023.Q3.1 (LLPC)", Some("2023.Q3.1")),
+        ("3590.0 (HSA1.1,LC)", Some("3590.0")),
+        ("5.0+debian", Some("5.0")),
+        ("v1.r38p1-01eac0.0123456789", None),
+        ("Driver Build: 85da404, 1606794520 / Date: 11/30/20", None),
+        ("", None),
+    ] {
+        assert_eq!(version_in(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn cpus_are_spared_what_takes_them_seconds() {
     let info =
         |device_type| DeviceInfo { device_type, ..rsb_device::scripted::Script::default().info };

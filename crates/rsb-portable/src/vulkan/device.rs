@@ -104,10 +104,10 @@ impl VulkanDevice {
 
     /// Rejects operations that would take too long, and options that are fixed in the shaders.
     fn check(&self, operation: &Operation, options: &Options) -> Result<(), DeviceError> {
-        if let Some(asked) = options.block_size.filter(|&asked| asked != GROUP) {
+        if let Some(size) = options.block_size.filter(|&size| size != GROUP) {
             let why = format!("the shaders use groups of {GROUP}");
             return Err(unsupported_error(
-                &format!("groups of {asked} threads"),
+                &format!("groups of {size} threads"),
                 why,
                 "choose 256, or another backend",
             ));

@@ -10,6 +10,7 @@ use super::failure::WithCall as _;
 use super::instance::{self, Instance};
 use super::matrix::{self, EXTENSIONS, MatrixUnits};
 use crate::caches::{self, GpuIdentity};
+use crate::portable::version_in;
 use rsb_device::device::DeviceInfo;
 
 /// A device with the data needed to open it.
@@ -168,8 +169,11 @@ fn describe(
         subgroup_lanes: subgroup_lanes(&subgroup, &sizes).filter(|_| size_control == Presence::Yes),
         matrix: matrix.kernel,
     };
-    let driver = text(driver.driver_name_as_c_str()).filter(|name| !name.is_empty());
-    let name = name(&properties, driver.as_deref());
+    let driver_name = text(driver.driver_name_as_c_str()).filter(|name| !name.is_empty());
+    let name = name(&properties, driver_name.as_deref());
+    let description = text(driver.driver_info_as_c_str()).unwrap_or_default();
+    let version = driver_version(&description, properties.driver_version);
+    let driver = driver_name.map(|name| format!("{name} {version}"));
     let device_type = if properties.device_type == vk::PhysicalDeviceType::CPU {
         DeviceType::Cpu
     } else {
@@ -205,6 +209,15 @@ fn describe(
 fn name(properties: &vk::PhysicalDeviceProperties, driver: Option<&str>) -> String {
     let device = text(properties.device_name_as_c_str()).unwrap_or_default();
     driver.map_or_else(|| device.clone(), |driver| format!("{device} [{driver}]"))
+}
+
+/// Returns the version in the driver's description of itself, or else its number, which is always
+/// 0.0.1 in some releases of lavapipe.
+fn driver_version(description: &str, number: u32) -> String {
+    version_in(description).map_or_else(
+        || format!("{}.{}.{}", number >> 22, (number >> 12) & 0x3ff, number & 0xfff),
+        str::to_owned,
+    )
 }
 
 fn text(found: Result<&CStr, std::ffi::FromBytesUntilNulError>) -> Option<String> {
@@ -324,6 +337,13 @@ mod tests {
             .pci_device(0x1f)
             .pci_function(1);
         assert_eq!(pci_address(&bus), "0000:c3:1f.1");
+    }
+
+    #[test]
+    fn a_driver_without_a_version_in_its_description_has_its_number() {
+        let number = vk::make_api_version(0, 38, 1, 2);
+        assert_eq!(driver_version("v1.r38p1-01eac0", number), "38.1.2");
+        assert_eq!(driver_version("Mesa 23.2.1-1ubuntu3 (LLVM 15.0.7)", 1), "23.2.1");
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(super) fn powers_of_two(
     low: f64,
     high: f64,
     count: u32,
-    said: impl Fn(f64) -> String,
+    format: impl Fn(f64) -> String,
 ) -> Axis {
     let (first, last) = (low.log2().floor(), high.log2().ceil().max(low.log2().floor() + 1.0));
     let every = ((last - first) / f64::from(count)).ceil().max(1.0);
@@ -52,7 +52,7 @@ pub(super) fn powers_of_two(
         (0..=((last - first) / every) as u32).map(|i| (first + f64::from(i) * every).exp2());
     let labels = ticks
         .filter(|tick| (bounds[0]..=bounds[1]).contains(tick))
-        .map(|at| Label { at, text: said(at) })
+        .map(|at| Label { at, text: format(at) })
         .collect();
     Axis { title: title.to_owned(), bounds, labels, scale: AxisScale::Log }
 }

@@ -28,9 +28,9 @@ pub fn gauges(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     if metric.is_none() {
         charts.extend([gpus(run), memory(run)].into_iter().flatten());
     }
-    let asked = metric.filter(|field| field.unit == Unit::Percent);
+    let share = metric.filter(|field| field.unit == Unit::Percent);
     for benchmark in benchmarks(run) {
-        let field = if metric.is_some() { asked } else { first_share(run, benchmark) };
+        let field = if metric.is_some() { share } else { first_share(run, benchmark) };
         charts.extend(field.and_then(|field| of_benchmark(run, benchmark, field)));
     }
     charts

@@ -73,7 +73,7 @@ fn field<'a, 'm: 'a>(
     models: impl Iterator<Item = &'a &'m ModelAdvice>,
     words: &PlaceWords,
 ) -> Option<Advice> {
-    let mut said: Option<Advice> = None;
+    let mut common: Option<Advice> = None;
     for advice in models {
         let own = match advice.choice {
             ModelChoice::Winner => Advice::Best(words.place(advice.candidates.first()?)),
@@ -81,12 +81,12 @@ fn field<'a, 'm: 'a>(
             ModelChoice::OnlyOne => Advice::OnlyOne(words.place(advice.candidates.first()?)),
             ModelChoice::Unknown => continue,
         };
-        said = match said {
+        common = match common {
             Some(known) if known != own => Some(Advice::NoClearWinner(advice.candidates.len())),
             _ => Some(own),
         };
     }
-    said
+    common
 }
 
 /// Words that distinguish places. Those that all places share are in the subtitle instead.

@@ -6,10 +6,10 @@ use rsb_model::shown::shorten;
 use rsb_model::{Better, ComparisonResult, ReasonCode};
 
 use super::finding::{FindingKind, GateFinding, Group, findings, group_findings, names};
-use crate::comparison::{Detail, verdict_sentence, worsening};
+use crate::comparison::{Detail, thresholds, verdict_sentence, worsening};
 use crate::label::Shortener;
 use crate::markdown::escape;
-use crate::number::{format_count, format_percent, format_quantity, format_threshold};
+use crate::number::{format_count, format_percent, format_quantity};
 use crate::targets;
 
 /// First line of the comment, invisible to readers. The tool that posts the comment uses it to find
@@ -40,8 +40,7 @@ pub(super) fn write(result: &ComparisonResult, detail: Detail) -> String {
 
 fn head(result: &ComparisonResult) -> String {
     let [current, baseline] = [&result.current_run_id, &result.baseline_run_id].map(|id| name(id));
-    let threshold = format_threshold(result.threshold_percent);
-    format!("{current} against {baseline}, threshold {threshold}")
+    format!("{current} against {baseline}, {}", thresholds(result))
 }
 
 /// Formats the findings, worst first, up to the size limit, and the number left out.
@@ -90,8 +89,8 @@ fn row(group: &Group<'_, '_>, names: &Shortener) -> String {
     };
     if group.count > 1 {
         let count = format_count(group.count, "comparison", "comparisons");
-        let said = format!("{count}, the first is {}", finding.name(names));
-        return format!("| {verdict} | {} |  |  |  | {reason} |\n", name(&said));
+        let summary = format!("{count}, the first is {}", finding.name(names));
+        return format!("| {verdict} | {} |  |  |  | {reason} |\n", name(&summary));
     }
     let figures = finding.row.map_or_else(|| " |  | ".to_owned(), figures);
     format!("| {verdict} | {} | {figures} | {reason} |\n", name(&finding.name(names)))

@@ -93,9 +93,9 @@ impl<'a> GateFinding<'a> {
 pub(super) fn findings(result: &ComparisonResult) -> Vec<GateFinding<'_>> {
     let mut all: Vec<GateFinding<'_>> =
         by_importance(result).into_iter().map(GateFinding::of).collect();
-    let told: HashSet<&CaseId> = result.comparisons.iter().map(|row| &row.id).collect();
+    let compared: HashSet<&CaseId> = result.comparisons.iter().map(|row| &row.id).collect();
     all.extend(
-        result.missing.iter().filter(|id| !told.contains(id)).map(GateFinding::from_missing),
+        result.missing.iter().filter(|id| !compared.contains(id)).map(GateFinding::from_missing),
     );
     let whole = GateFinding::whole(result);
     let fails = matches!(whole.kind(), FindingKind::Regressed | FindingKind::NoVerdict);

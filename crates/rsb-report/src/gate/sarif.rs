@@ -149,8 +149,8 @@ fn rule_of(finding: &GateFinding<'_>) -> &'static str {
 fn results(result: &ComparisonResult) -> Vec<Value> {
     let all = findings(result);
     let mut seen: HashMap<(&str, String), usize> = HashMap::new();
-    let told = all.iter().filter(|finding| finding.kind() != FindingKind::Unchanged);
-    told.filter_map(|finding| {
+    let reported = all.iter().filter(|finding| finding.kind() != FindingKind::Unchanged);
+    reported.filter_map(|finding| {
         let index = RULES.iter().position(|rule| rule.id == rule_of(finding))?;
         let rule = RULES.get(index)?;
         let print = fingerprint(finding);

@@ -125,13 +125,13 @@ pub(crate) struct ListItem {
 }
 
 impl ListItem {
-    pub(crate) fn of(said: &str) -> Self {
-        Self { said: Prose::of(said), ..Self::default() }
+    pub(crate) fn of(text: &str) -> Self {
+        Self { said: Prose::of(text), ..Self::default() }
     }
 
-    /// Returns an item with the literal text `name` as its subject, followed by `said`.
-    pub(crate) fn about(name: &str, said: Prose) -> Self {
-        Self { lead: Prose::plain(name), said, ..Self::default() }
+    /// Returns an item with the literal text `name` as its subject, followed by `text`.
+    pub(crate) fn about(name: &str, text: Prose) -> Self {
+        Self { lead: Prose::plain(name), said: text, ..Self::default() }
     }
 }
 

@@ -164,7 +164,7 @@ pub(crate) fn method(run: &Run) -> Vec<String> {
     let samples =
         format_range(&sampled, |result| result.samples.iter().map(rsb_model::Samples::len).sum());
     lines.extend(samples.map(|n| format!("samples: {n} per case")));
-    lines.extend(run.said_of_cases("estimator").into_iter().map(|(text, cases)| {
+    lines.extend(run.texts_of_cases("estimator").into_iter().map(|(text, cases)| {
         let extent = format!(" ({})", format_count(cases, "case", "cases"));
         format!("estimator: {text}{}", if cases >= sampled.len() { "" } else { &extent })
     }));

@@ -100,15 +100,15 @@ fn tile(title: &str, tone: Tone, items: Vec<Item>, further: Option<SectionLink>)
     if items.is_empty() {
         return None;
     }
-    let told = if further.is_some() { items.len().min(TOLD) } else { items.len() };
+    let shown = if further.is_some() { items.len().min(TOLD) } else { items.len() };
     let all = total_cases(&items);
-    let rest = total_cases(items.get(told..).unwrap_or_default());
+    let rest = total_cases(items.get(shown..).unwrap_or_default());
     let rest = further.filter(|_| rest > 0).map(|section| ListItem {
         said: Prose::plain(&format!("and {rest} more, each of them under ")),
         see: Some(section),
         ..ListItem::default()
     });
-    let items = items.into_iter().take(told).map(|(_, item)| item).chain(rest).collect();
+    let items = items.into_iter().take(shown).map(|(_, item)| item).chain(rest).collect();
     Some(Tile { title: format!("{title}: {all}"), tone, items })
 }
 
@@ -125,12 +125,12 @@ fn regressed_tile(report: &Report<'_>) -> Option<Tile> {
     let rows = comparison::regressions(report.comparison?);
     let names = Shortener::of(rows.iter().map(|row| &row.id));
     let items =
-        rows.iter().map(|row| (1, case_item(&names, row, &comparison::change_told(row)))).collect();
+        rows.iter().map(|row| (1, case_item(&names, row, &comparison::change_note(row)))).collect();
     tile("Regressed", Tone::Bad, items, rows_of_cases(report))
 }
 
-fn case_item(names: &Shortener, row: &Comparison, said: &str) -> ListItem {
-    ListItem::about(&format!("{} {}", names.full(&row.id), row.metric), Prose::of(said))
+fn case_item(names: &Shortener, row: &Comparison, text: &str) -> ListItem {
+    ListItem::about(&format!("{} {}", names.full(&row.id), row.metric), Prose::of(text))
 }
 
 /// Returns the cases without a verdict. Cases with a common reason share an item if the report has
@@ -172,8 +172,8 @@ fn failed_tile(report: &Report<'_>) -> Option<Tile> {
 fn missed_targets_tile(report: &Report<'_>) -> Option<Tile> {
     let mut items = Vec::new();
     for check in report.threshold_checks.iter().filter(|check| check.passed == Some(false)) {
-        let said = format!(": {}, expected {}", check.actual_text(), check.expected_text());
-        items.push((1, ListItem::about(&targets::short(&check.name), Prose::plain(&said))));
+        let text = format!(": {}, expected {}", check.actual_text(), check.expected_text());
+        items.push((1, ListItem::about(&targets::short(&check.name), Prose::plain(&text))));
     }
     tile("Targets missed", Tone::Bad, items, Some(ALL_RESULTS))
 }
@@ -196,12 +196,12 @@ fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
         .into_iter()
         .map(|(title, _, ids)| format!("{title}: {}", ids.join(", ")));
     let notes = result.notes.iter().map(|note| format!("Note: {}", note.text));
-    let said = comparison::overall_line(result, Detail::Full)
+    let sentences = comparison::overall_line(result, Detail::Full)
         .into_iter()
         .chain(lines)
         .chain(one_sided)
         .chain(notes);
-    out.extend(Block::list(said.map(|line| ListItem::of(&line))));
+    out.extend(Block::list(sentences.map(|line| ListItem::of(&line))));
     out.extend(unchanged_block(&unchanged.hidden, links));
     out.extend(machine_differences(report));
     out

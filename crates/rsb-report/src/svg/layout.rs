@@ -42,7 +42,7 @@ impl<'a> Layout<'a> {
         let has_words = chart
             .datasets
             .iter()
-            .any(|set| set.kind == DatasetKind::Rules && set.points.iter().any(is_told));
+            .any(|set| set.kind == DatasetKind::Rules && set.points.iter().any(has_text));
         let top = HEAD + if has_words { 30.0 } else { 4.0 };
         let frame = Frame {
             left: left_margin(y_axis),
@@ -99,7 +99,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-fn is_told(point: &crate::chart::Point) -> bool {
+fn has_text(point: &crate::chart::Point) -> bool {
     !point.text.is_empty()
 }
 

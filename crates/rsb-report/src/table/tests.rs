@@ -22,6 +22,19 @@ fn columns_align_and_empty_ones_vanish() {
 }
 
 #[test]
+fn wide_characters_take_two_columns() {
+    let mut table = Table::new([Column::left("case"), Column::right("time")]);
+    table.push(["行列積", "5 ms"].map(Cell::from));
+    table.push(["gemm", "70 ms"].map(Cell::from));
+    insta::assert_snapshot!(table.text(Style::PLAIN), @r"
+    case     time
+    ─────────────
+    行列積   5 ms
+    gemm    70 ms
+    ");
+}
+
+#[test]
 fn a_narrow_terminal_hides_parts_of_ids() {
     let text = table().text(Style { color: Color::Never, width: 30 });
     insta::assert_snapshot!(text, @r"

@@ -1,10 +1,10 @@
-//! Aligned tables for a terminal. Widths are in characters.
+//! Aligned tables for a terminal. Widths are in columns of the terminal.
 
 use std::collections::HashMap;
 
 use super::{Align, Cell, Fit, Table};
 use crate::names::shorten_names;
-use crate::style::{Style, Tone, wrap_words};
+use crate::style::{Style, Tone, columns, wrap_words};
 
 /// Columns that are shown side by side.
 #[derive(Debug, Default)]
@@ -118,17 +118,17 @@ impl Table {
 
     fn natural_width(&self, index: usize) -> usize {
         let cells =
-            self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| length(&cell.text));
-        let title = self.columns.get(index).map_or(0, |column| length(&column.title));
+            self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| columns(&cell.text));
+        let title = self.columns.get(index).map_or(0, |column| columns(&column.title));
         cells.max().unwrap_or(0).max(title)
     }
 
-    /// Returns the length of the longest word in the column `index`, including its title.
+    /// Returns the width of the longest word in the column `index`, including its title.
     fn longest_word(&self, index: usize) -> usize {
         let cells =
             self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.as_str());
         let title = self.columns.get(index).map(|column| column.title.as_str());
-        cells.chain(title).flat_map(str::split_whitespace).map(length).max().unwrap_or(0)
+        cells.chain(title).flat_map(str::split_whitespace).map(columns).max().unwrap_or(0)
     }
 
     /// Distributes the columns to as many bands as `limit` requires; one if they fit side by side.
@@ -215,7 +215,7 @@ impl Table {
                 continue;
             };
             let text = lines.get(number).map(String::as_str).unwrap_or_default();
-            let room = width.saturating_sub(length(text));
+            let room = width.saturating_sub(columns(text));
             let (before, after) = match column.align {
                 Align::Left => (0, room),
                 Align::Right => (room, 0),
@@ -231,10 +231,6 @@ impl Table {
         out.push('\n');
         out
     }
-}
-
-fn length(text: &str) -> usize {
-    text.chars().count()
 }
 
 fn total(widths: &[usize]) -> usize {

@@ -20,11 +20,11 @@ pub(crate) struct ControlAnswer {
 }
 
 /// Judges every question and applies the control set.
-pub(super) fn judge(asked: &[ControlQuestion<'_>], policy: &Policy) -> Vec<ControlAnswer> {
-    let pairs: Vec<Pair> = asked.iter().map(|(_, pair)| (*pair).clone()).collect();
+pub(super) fn judge(questions: &[ControlQuestion<'_>], policy: &Policy) -> Vec<ControlAnswer> {
+    let pairs: Vec<Pair> = questions.iter().map(|(_, pair)| (*pair).clone()).collect();
     let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
     let findings = compare(&pairs, rates);
-    let controls: Vec<(&CaseId, CaseConclusion)> = asked
+    let controls: Vec<(&CaseId, CaseConclusion)> = questions
         .iter()
         .zip(&findings)
         .filter(|((id, pair), _)| is_control(id, pair, policy))
@@ -33,7 +33,7 @@ pub(super) fn judge(asked: &[ControlQuestion<'_>], policy: &Policy) -> Vec<Contr
     let moves = ControlDrift::of(&controls, policy);
     let correction = moves.correction(&controls, policy);
     let corrected = correction.map(|shift| compare_less(&pairs, rates, shift));
-    let each = asked.iter().zip(&findings).zip(corrected.as_ref().unwrap_or(&findings));
+    let each = questions.iter().zip(&findings).zip(corrected.as_ref().unwrap_or(&findings));
     each.map(|(((id, pair), plain), corrected)| {
         if is_control(id, pair, policy) {
             of_control(id, plain.clone(), policy)

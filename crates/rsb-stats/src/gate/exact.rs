@@ -7,6 +7,7 @@ use rsb_model::{BenchmarkResult, Better, CaseId, Dtype, Field, ReasonCode, Verdi
 
 use super::instructions::{self, INSTRUCTIONS};
 use super::reason;
+use crate::compare::LARGEST;
 use crate::conclusion::band;
 use crate::estimate::median;
 use crate::policy::Policy;
@@ -201,7 +202,11 @@ impl Question {
         };
         let worse = sign * (new - old);
         let relative = if worse == 0.0 { 0.0 } else { worse / old }; // Infinite against zero.
-        let change = Some(relative).filter(|change| change.is_finite());
+        let change = if old == 0.0 && relative.is_infinite() {
+            None
+        } else {
+            Some(relative.clamp(-LARGEST, LARGEST))
+        };
         let [before, after] = [before, after]
             .map(|values| values.iter().map(|value| sign * value).collect::<Vec<_>>());
         let (verdict, code) = if worse.abs() <= self.floor {
@@ -253,5 +258,8 @@ mod tests {
             let judged = question.judge(&before, &after);
             assert_eq!((judged.verdict, judged.code), (verdict, code), "{before:?} {after:?}");
         }
+        let against_subnormal = lower.judge(&[1e-310], &[2.0]);
+        assert_eq!(against_subnormal.change, Some(LARGEST));
+        assert_eq!(lower.judge(&[0.0], &[2.0]).change, None);
     }
 }

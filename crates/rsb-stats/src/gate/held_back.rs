@@ -27,15 +27,15 @@ impl SensorSummary {
             .flat_map(|result| telemetry::of_replicates(&result.metadata))
             .flatten()
             .collect();
-        let told = known.iter().filter(|one| one.throttled.is_some());
+        let reporting = known.iter().filter(|one| one.throttled.is_some());
         let mut reasons: Vec<String> =
-            told.clone().flat_map(|one| one.throttle_reasons.clone()).collect();
+            reporting.clone().flat_map(|one| one.throttle_reasons.clone()).collect();
         reasons.sort_unstable();
         reasons.dedup();
         Self {
             clock_mhz: mean_clock(&known, |one| one.sclk_mhz),
             memory_clock_mhz: mean_clock(&known, |one| one.mclk_mhz),
-            held_back: (told.count() > 0).then_some(reasons),
+            held_back: (reporting.count() > 0).then_some(reasons),
         }
     }
 }
@@ -50,7 +50,7 @@ fn mean_clock(known: &[GpuTelemetry], clock: fn(&GpuTelemetry) -> Option<Spread>
 /// at least half of the slowdown, or throttling on this side only.
 pub(super) fn cause(row: &Comparison, [before, after]: [&[&BenchmarkResult]; 2]) -> Option<String> {
     let [before, after] = [before, after].map(SensorSummary::of);
-    let mut said = Vec::new();
+    let mut causes = Vec::new();
     let slower = slow_down(row);
     for (name, was, is) in [
         ("the GPU's clock", before.clock_mhz, after.clock_mhz),
@@ -61,16 +61,16 @@ pub(super) fn cause(row: &Comparison, [before, after]: [&[&BenchmarkResult]; 2])
             && 1.0 - is / was >= LEAST_FALL
             && was / is - 1.0 >= slower / 2.0
         {
-            said.push(format!("{name} was {is:.0} MHz, {was:.0} MHz in the baseline"));
+            causes.push(format!("{name} was {is:.0} MHz, {was:.0} MHz in the baseline"));
         }
     }
     if let (Some(was), Some(is)) = (&before.held_back, &after.held_back)
         && was.is_empty()
         && !is.is_empty()
     {
-        said.push(format!("the GPU was held back by {}, and not in the baseline", is.join(", ")));
+        causes.push(format!("the GPU was held back by {}, and not in the baseline", is.join(", ")));
     }
-    (!said.is_empty()).then(|| format!("machine, not code: {}", said.join("; ")))
+    (!causes.is_empty()).then(|| format!("machine, not code: {}", causes.join("; ")))
 }
 
 /// Returns the slowdown as a share of the baseline's time.

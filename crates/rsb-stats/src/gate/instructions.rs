@@ -2,7 +2,7 @@
 
 use itertools::Itertools as _;
 use rsb_model::record::Comparison;
-use rsb_model::{BenchmarkResult, ReasonCode, Verdict};
+use rsb_model::{BenchmarkResult, Obstacle, ReasonCode, Verdict};
 
 use super::reason::signed_percent;
 use super::timed::TIME;
@@ -18,7 +18,11 @@ pub(super) fn refusal(sides: [&[&BenchmarkResult]; 2]) -> Option<(Verdict, Reaso
     for (results, side) in sides.into_iter().zip(["the baseline", "the run"]) {
         if let Some(reason) = results.iter().find_map(|result| result.instructions_not_counted()) {
             let sentence = format!("the instructions of {side} were not counted: {reason}");
-            return Some((Verdict::Inconclusive, ReasonCode::CaseSkipped, sentence));
+            let code = match reason.obstacle {
+                Some(Obstacle::NotReached) => ReasonCode::NotMeasured,
+                _ => ReasonCode::CaseSkipped,
+            };
+            return Some((Verdict::Inconclusive, code, sentence));
         }
     }
     let sources = sides.map(|results| {

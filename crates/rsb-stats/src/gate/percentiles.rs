@@ -16,11 +16,11 @@ pub(super) fn rows(
     policy: &Policy,
     pairing: Pairing,
 ) -> Vec<Row> {
-    let asked = policy
+    let percentiles = policy
         .percentiles()
         .iter()
         .filter(|percentile| !policy.ignores_metric(percentile.metric()));
-    asked.map(|percentile| row(id, sides, *percentile, policy, pairing)).collect()
+    percentiles.map(|percentile| row(id, sides, *percentile, policy, pairing)).collect()
 }
 
 fn row(
@@ -65,7 +65,7 @@ fn too_few(id: &CaseId, percentile: Percentile, policy: &Policy) -> Row {
         policy,
     ) {
         Row::Ready(row) => Row::Ready(Comparison { metric: metric.to_owned(), ..row }),
-        asked @ Row::Asked { .. } => asked,
+        row @ Row::Asked { .. } => row,
     }
 }
 

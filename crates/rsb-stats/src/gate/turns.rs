@@ -372,7 +372,7 @@ struct Shape {
 /// Judges the distributions of all cases with a compared time together.
 fn shapes(result: &ComparisonResult, runs: [&Run; 2], policy: &Policy) -> Vec<Shape> {
     let mut shapes = Vec::new();
-    let mut asked: Vec<(usize, Statistic, Pair)> = Vec::new();
+    let mut statistics: Vec<(usize, Statistic, Pair)> = Vec::new();
     for (row, comparison) in result.comparisons.iter().enumerate() {
         if comparison.metric != timed::TIME || comparison.confidence_interval.is_none() {
             continue;
@@ -391,7 +391,7 @@ fn shapes(result: &ComparisonResult, runs: [&Run; 2], policy: &Policy) -> Vec<Sh
                 pairs.iter().map(|pair| pair.values(statistic)).collect();
             let pair =
                 values.and_then(|values| pair_of(&values, comparison.threshold_percent / 100.0));
-            asked.extend(pair.map(|pair| (shapes.len(), statistic, pair)));
+            statistics.extend(pair.map(|pair| (shapes.len(), statistic, pair)));
         }
         shapes.push(Shape {
             row,
@@ -402,10 +402,10 @@ fn shapes(result: &ComparisonResult, runs: [&Run; 2], policy: &Policy) -> Vec<Sh
             questions: 0,
         });
     }
-    let pairs: Vec<Pair> = asked.iter().map(|(_, _, pair)| pair.clone()).collect();
+    let pairs: Vec<Pair> = statistics.iter().map(|(_, _, pair)| pair.clone()).collect();
     let questions = pairs.len();
     let findings = compare(&pairs, ErrorRates { alpha: policy.alpha(), miss: policy.miss() });
-    for ((shape, statistic, pair), finding) in asked.into_iter().zip(findings) {
+    for ((shape, statistic, pair), finding) in statistics.into_iter().zip(findings) {
         shapes[shape].questions = questions;
         shapes[shape].findings.push((statistic, pair, finding));
     }

@@ -25,13 +25,13 @@ pub(super) struct ControlledFindings {
 /// changed, whatever looks slower has no verdict, including the common change, unless the policy
 /// subtracts the change of the machine from every case.
 pub(super) fn judge_with_controls(
-    asked: &[CaseQuestion<'_>],
+    cases: &[CaseQuestion<'_>],
     policy: &Policy,
 ) -> ControlledFindings {
     let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
-    let questions: Vec<Question> = asked.iter().map(|one| one.question.clone()).collect();
+    let questions: Vec<Question> = cases.iter().map(|one| one.question.clone()).collect();
     let plain = judge(&questions, &Rule::default(), rates);
-    let controls: Vec<(&CaseId, CaseConclusion)> = asked
+    let controls: Vec<(&CaseId, CaseConclusion)> = cases
         .iter()
         .zip(&plain.each)
         .filter(|(one, _)| policy.is_control(one.id.as_str()))
@@ -42,8 +42,8 @@ pub(super) fn judge_with_controls(
     let judged = match correction {
         None => plain.clone(),
         Some(shift) => {
-            let mut less = Vec::with_capacity(asked.len());
-            for one in asked {
+            let mut less = Vec::with_capacity(cases.len());
+            for one in cases {
                 let slack = 2.0 * shift.variance.sqrt();
                 less.push(if policy.is_control(one.id.as_str()) {
                     one.question.clone()
@@ -56,7 +56,7 @@ pub(super) fn judge_with_controls(
     };
     let HistoryVerdicts { each, common } = judged;
     let of_case = |found: CaseConclusion| moves.of_case(found, correction, policy);
-    let each = asked.iter().zip(each).zip(plain.each).map(|((one, found), plain)| {
+    let each = cases.iter().zip(each).zip(plain.each).map(|((one, found), plain)| {
         let is_unknown = found.interval.is_none();
         match policy.is_control(one.id.as_str()) {
             _ if is_unknown => ControlAnswer { finding: found, remark: None },

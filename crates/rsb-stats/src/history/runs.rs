@@ -57,18 +57,18 @@ pub fn gate_history(
     let mut rows: Vec<&mut Comparison> =
         result.comparisons.iter_mut().filter(|row| varies(row)).collect();
     let ids: Vec<CaseId> = rows.iter().map(|row| row.id.clone()).collect();
-    let asked = rows.iter().zip(&ids).map(|(row, id)| {
+    let questions = rows.iter().zip(&ids).map(|(row, id)| {
         let role = role(id, row.metric == TIME, policy);
         CaseQuestion { id, question: question(row, role, &before, &after, stored) }
     });
-    let asked: Vec<CaseQuestion<'_>> = asked.collect();
-    let answers = judge_with_controls(&asked, policy);
+    let questions: Vec<CaseQuestion<'_>> = questions.collect();
+    let answers = judge_with_controls(&questions, policy);
     let context = SentenceContext {
-        questions: asked.len(),
-        cases: asked.iter().filter(|one| one.question.role == QuestionRole::Case).count(),
+        questions: questions.len(),
+        cases: questions.iter().filter(|one| one.question.role == QuestionRole::Case).count(),
         alpha: policy.alpha(),
     };
-    for ((row, one), answer) in rows.iter_mut().zip(&asked).zip(&answers.each) {
+    for ((row, one), answer) in rows.iter_mut().zip(&questions).zip(&answers.each) {
         let reason = sentence(&row.unit, &one.question, &answer.finding, context);
         rewrite(row, answer, reason);
     }

@@ -36,7 +36,7 @@ pub(super) fn sentence(
         );
     }
     let threshold = percent(question.threshold);
-    let told = with_interval(unit, question, found, interval, context);
+    let text = with_interval(unit, question, found, interval, context);
     match found.reason {
         ReasonCode::AboveThreshold => {
             let beyond = found.beyond_others.map(|beyond| {
@@ -46,14 +46,14 @@ pub(super) fn sentence(
                     percent(beyond)
                 )
             });
-            format!("{told}{}, above the threshold of {threshold} %", beyond.unwrap_or_default())
+            format!("{text}{}, above the threshold of {threshold} %", beyond.unwrap_or_default())
         }
-        ReasonCode::BetterThanThreshold => format!("{told}, beyond the threshold of {threshold} %"),
-        ReasonCode::BelowThreshold => format!("{told}, within {threshold} %"),
-        ReasonCode::TooNoisy => format!("{told}, {}", doubt(question, found, interval, context)),
-        ReasonCode::WithinNoise => format!("{told}, within the noise{}", unseen(question, found)),
-        ReasonCode::MachineMoved => told, // The control set says the rest.
-        other => format!("{told}, {}", other.cause()),
+        ReasonCode::BetterThanThreshold => format!("{text}, beyond the threshold of {threshold} %"),
+        ReasonCode::BelowThreshold => format!("{text}, within {threshold} %"),
+        ReasonCode::TooNoisy => format!("{text}, {}", doubt(question, found, interval, context)),
+        ReasonCode::WithinNoise => format!("{text}, within the noise{}", unseen(question, found)),
+        ReasonCode::MachineMoved => text, // The control set says the rest.
+        other => format!("{text}, {}", other.cause()),
     }
 }
 
@@ -63,8 +63,8 @@ pub(super) fn of_common(
     found: &CaseConclusion,
     context: SentenceContext,
 ) -> String {
-    let said = sentence("ms", question, found, context);
-    format!("median of all {} cases: {said}", context.cases)
+    let text = sentence("ms", question, found, context);
+    format!("median of all {} cases: {text}", context.cases)
 }
 
 /// Returns the change that a pass does not exclude, if it is larger than a reader would expect.

@@ -79,10 +79,10 @@ impl Policy {
     /// Returns the thresholds that are wider than the default one.
     fn wider(&self, ids: &[&str]) -> Option<String> {
         let own = self.own_threshold_percent();
-        let asked = self.threshold_percent();
+        let percent = self.threshold_percent();
         let mut wider = Vec::new();
-        if asked > own {
-            wider.push(format!("{asked} % for every case, as requested"));
+        if percent > own {
+            wider.push(format!("{percent} % for every case, as requested"));
         }
         for entry in self.overrides.iter().filter(|entry| entry.percent > own) {
             let applies =

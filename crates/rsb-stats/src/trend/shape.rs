@@ -154,13 +154,13 @@ impl Thinned {
                     .enumerate()
                     .map(|(at, value)| (value - climbing(at, from..to, before, after)).abs())
                     .sum();
-                let told = BestShape::Climb {
+                let climb = BestShape::Climb {
                     from: from * self.stride,
                     to: to * self.stride,
                     before,
                     after,
                 };
-                (distance, told)
+                (distance, climb)
             });
         climbs.min_by(|a, b| a.0.total_cmp(&b.0))
     }

@@ -134,7 +134,13 @@ fn names_find_this_machines_baseline_first() {
         matches!(cores("quick", None), Err(StoreError::AmbiguousBaseline { choices, .. }) if choices.len() == 2)
     );
     assert_eq!(cores(&format!("{}/quick", large.slug()), Some(&small)).unwrap(), 64);
-    assert_eq!(cores(path.to_str().unwrap(), Some(&large)).unwrap(), 2);
+    let path_text = path.to_str().unwrap();
+    for name in [path_text, path_text.strip_suffix(".json").unwrap()] {
+        assert_eq!(cores(name, Some(&large)).unwrap(), 2, "{name}");
+    }
+    for name in ["quick.json".to_owned(), format!("{}/quick.json", large.slug())] {
+        assert_eq!(cores(&name, Some(&large)).unwrap(), 64, "{name}");
+    }
     assert!(matches!(cores("../../etc/passwd", None), Err(StoreError::UnknownBaseline { .. })));
     assert!(baselines.save(&Baseline { name: "../x".to_owned(), ..baseline("x", 2) }).is_err());
     std::fs::write(dir.path().join("baselines/README.md"), "not a baseline").unwrap();
@@ -146,6 +152,22 @@ fn names_find_this_machines_baseline_first() {
     let good = list.iter().find(|info| info.slug == small.slug() && info.name == "quick").unwrap();
     let counts = good.contents.as_ref().map(|contents| (contents.cases, contents.replicates));
     assert_eq!(counts, Ok((2, 2)), "skipped cases must not count, and two runs are two replicates");
+}
+
+#[test]
+fn a_name_that_ends_in_json_is_found_and_unknown_names_list_the_nearest() {
+    let (_dir, baselines) = dir();
+    for name in ["quick", "quick.json", "thorough", "full"] {
+        baselines.save(&baseline(name, 2)).unwrap();
+    }
+    let here = Fingerprint::of(&machine(2));
+    let name_of = |text: &str| baselines.load(text, Some(&here)).unwrap().name;
+    assert_eq!([name_of("quick"), name_of("quick.json")], ["quick", "quick.json"]);
+    assert_eq!(name_of("full.json"), "full");
+    let message = |text: &str| baselines.find(text, Some(&here)).unwrap_err().to_string();
+    assert!(message("quik").contains("; nearest: quick, "), "{}", message("quik"));
+    let of_machine = message("elsewhere/quick");
+    assert!(of_machine.contains(&format!("; nearest: {}/", here.slug())), "{of_machine}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use super::columns::{INDEX_COLUMNS, RUN_COLUMNS};
 use super::{ExportError, ParquetSink, write_all};
 use crate::error::StoreError;
 use crate::store::Store;
+use crate::temporary;
 
 const NAME: &str = "benchmarks.parquet";
 
@@ -39,7 +40,8 @@ pub fn cached_export(
     }
     begin();
     // Another process may write an export at the same time, so each uses its own file.
-    let own = dir.join(format!(".{NAME}.{}", std::process::id()));
+    temporary::remove_leftovers_of(&path);
+    let own = temporary::path_beside(&path);
     let written = write(store, &own, made_of)
         .and_then(|()| fs::rename(&own, &path).map_err(|source| io_of(&path, source)));
     if written.is_err() {
@@ -54,8 +56,6 @@ fn io_of(path: &Path, source: io::Error) -> ExportError {
 }
 
 fn write(store: &Store, path: &Path, made_of: String) -> Result<(), ExportError> {
-    // A leftover of an earlier process with the same id can be removed.
-    let _ = fs::remove_file(path);
     let file = File::options()
         .write(true)
         .create_new(true)

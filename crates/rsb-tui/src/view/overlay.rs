@@ -56,9 +56,9 @@ fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         moves.iter().map(|binding| format!("{} {}", binding.key, binding.about)).collect();
     let rest = Rect { y, height: inner.bottom().saturating_sub(y), ..inner };
     let keys = keys.join(", ");
-    let said =
+    let text =
         format!("{keys}. The letters h j k l work as arrow keys; underlined items can be clicked.");
-    let lines = canvas.wrap_text(said.trim_start_matches(". "), inner.width, Tone::Dim);
+    let lines = canvas.wrap_text(text.trim_start_matches(". "), inner.width, Tone::Dim);
     canvas.block(&lines, rest);
 }
 
@@ -106,12 +106,12 @@ fn start(panel: &StartPanel, canvas: &mut Canvas<'_>, body: Rect) {
         Loadable::Present(plan) => {
             let tone = if plan.cases == 0 { Tone::Caution } else { Tone::Good };
             let cases = format_count(plan.cases, "case", "cases");
-            let said = format!("{cases} to measure, profile {}", plan.profile);
-            lines.extend(canvas.wrap_text(&said, width, tone));
+            let text = format!("{cases} to measure, profile {}", plan.profile);
+            lines.extend(canvas.wrap_text(&text, width, tone));
             for (count, reason) in &plan.without {
                 let cases = format_count(*count, "case", "cases");
-                let said = format!("{cases} cannot run: {}: {}", reason.what, reason.why);
-                lines.extend(canvas.wrap_text(&said, width, Tone::Caution));
+                let text = format!("{cases} cannot run: {}: {}", reason.what, reason.why);
+                lines.extend(canvas.wrap_text(&text, width, Tone::Caution));
                 lines.extend(canvas.wrap_text(
                     &format!("  cure: {}", reason.cure),
                     width,
@@ -141,12 +141,12 @@ fn pick(state: &State, list: &PickList, canvas: &mut Canvas<'_>, body: Rect) {
     let height = (choices.len() as u16).clamp(1, body.height.saturating_sub(2));
     let inside = frame(canvas, body, height, list.side.title());
     if choices.is_empty() {
-        let said = if matches!(state.stored, Loadable::Loading) {
+        let text = if matches!(state.stored, Loadable::Loading) {
             "reading …"
         } else {
             "no run is stored yet"
         };
-        canvas.text((inside.x, inside.y), inside.right(), said, canvas.palette().tone(Tone::Dim));
+        canvas.text((inside.x, inside.y), inside.right(), text, canvas.palette().tone(Tone::Dim));
         return;
     }
     let selected = list.selected.min(choices.len() - 1);
@@ -169,11 +169,11 @@ fn pick(state: &State, list: &PickList, canvas: &mut Canvas<'_>, body: Rect) {
 }
 
 fn leave(state: &State, canvas: &mut Canvas<'_>, body: Rect) {
-    let (title, said) = if state.is_measuring() {
+    let (title, text) = if state.is_measuring() {
         ("A run is in progress", "Quitting stops it; its results are kept.")
     } else {
         ("The last run is not kept", "Quitting loses it; `s` on its page keeps it.")
     };
     let inside = frame(canvas, body, 2, title);
-    canvas.text((inside.x, inside.y), inside.right(), said, canvas.palette().tone(Tone::Plain));
+    canvas.text((inside.x, inside.y), inside.right(), text, canvas.palette().tone(Tone::Plain));
 }

@@ -177,7 +177,7 @@ fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line
     slower.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     if let Some((_, worst)) = slower.first() {
         let names = Shortener::of(result.comparisons.iter().map(|row| &row.id));
-        let said = format!(
+        let text = format!(
             "⚠ {} worse by more than {ALERT} %, the worst is {} {} ({}). {}",
             format_count(slower.len(), "value is", "values are"),
             names.full(&worst.id),
@@ -185,13 +185,13 @@ fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line
             worst.difference_percent.map_or_else(String::new, format_percent),
             "The verdict shows which of them exceed the noise."
         );
-        lines.extend(canvas.wrap_text(&said, width, Tone::Bad));
+        lines.extend(canvas.wrap_text(&text, width, Tone::Bad));
     } else if matches!(result.verdict, Verdict::Improved | Verdict::Unchanged) {
         let sides =
             [&result.current_run_id, &result.baseline_run_id].map(|id| rsb_report::clean(id));
         let [now, before] = &sides;
-        let said = format!("✓ nothing in {now} is worse by more than {ALERT} % than in {before}");
-        lines.extend(canvas.wrap_text(&said, width, Tone::Good));
+        let text = format!("✓ nothing in {now} is worse by more than {ALERT} % than in {before}");
+        lines.extend(canvas.wrap_text(&text, width, Tone::Good));
     }
     lines.push(Line::default());
     lines

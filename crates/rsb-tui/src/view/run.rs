@@ -45,9 +45,9 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let body = Rect { y: rest.y + 1, height: rest.height.saturating_sub(1), ..rest };
     let lines = match &run.view {
         RunView::Said => {
-            let said =
-                state.said.iter().flat_map(|text| canvas.wrap_text(text, body.width, Tone::Plain));
-            let lines: Vec<_> = said.collect();
+            let messages = state.messages.iter();
+            let lines: Vec<_> =
+                messages.flat_map(|text| canvas.wrap_text(text, body.width, Tone::Plain)).collect();
             if lines.is_empty() {
                 canvas.wrap_text("nothing yet", body.width, Tone::Dim)
             } else {
@@ -230,9 +230,9 @@ fn over(run: &RunPage, palette: Palette) -> Vec<Line<'static>> {
         }
         StoredRun::Failed(why) => Line::styled(rsb_report::clean(why), palette.tone(Tone::Bad)),
     };
-    let said = Line::from(vec![
+    let summary = Line::from(vec![
         Span::styled(format!("The run {id} {word}: "), palette.tone(tone)),
         Span::raw(rsb_report::run::counts_line(&run.run)),
     ]);
-    vec![said, place]
+    vec![summary, place]
 }

@@ -9,13 +9,13 @@ use crate::action::Action;
 use crate::state::State;
 
 pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
-    let said = format!(
+    let text = format!(
         "This page needs at least {} columns and {} rows, and is made for 80 and 24. The terminal \
          has {} and {}: make the window larger, or use a smaller font. Without this interface: \
          `rusty-stack-bench run`, `compare`, `trend`.",
         SMALLEST.0, SMALLEST.1, area.width, area.height
     );
-    let mut lines = canvas.wrap_text(&said, area.width.max(1), Tone::Plain);
+    let mut lines = canvas.wrap_text(&text, area.width.max(1), Tone::Plain);
     if let Some(run) = &state.run
         && let Some(progress) = &run.progress
     {

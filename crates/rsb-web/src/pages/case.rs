@@ -23,10 +23,10 @@ const WINDOWS: [usize; 3] = [50, 500, 5_000];
 pub(super) fn page<'v>(
     site: &Site<'_>,
     view: &'v PageView,
-    asked: &CaseView,
+    query: &CaseView,
 ) -> SourceResult<Sheet<'v>> {
-    let Some(history) = history(site.source(), asked)? else {
-        let mut sheet = Sheet::new(&short(&asked.id), Some(view));
+    let Some(history) = history(site.source(), query)? else {
+        let mut sheet = Sheet::new(&short(&query.id), Some(view));
         sheet.say(
             Tone::Caution,
             "This case was never measured: its runs show what is missing, and the cure.",
@@ -34,16 +34,16 @@ pub(super) fn page<'v>(
         return Ok(sheet);
     };
     let trend = &history.trend;
-    let window = window(asked, trend.values.len());
+    let window = window(query, trend.values.len());
     let runs = format_count(trend.values.len(), "run", "runs");
     let under = format!("{} on {}, {runs}", trend.metric, history.machine);
-    let mut sheet = Sheet::new(&short(&asked.id), Some(view)).under(&under);
+    let mut sheet = Sheet::new(&short(&query.id), Some(view)).under(&under);
     let (tone, sentence) = standing(&history);
     sheet.say(tone, &sentence);
-    sheet.push(&choices(site, asked, &history));
+    sheet.push(&choices(site, query, &history));
     let drawn: Vec<Chart> = trend_window(trend, window.clone(), POINTS).into_iter().collect();
     let zoom = if site.answers() {
-        Zoom::Runs(link(site, CaseView { window: None, page: 0, ..asked.clone() }))
+        Zoom::Runs(link(site, CaseView { window: None, page: 0, ..query.clone() }))
     } else {
         Zoom::Fixed
     };
@@ -55,20 +55,20 @@ pub(super) fn page<'v>(
     sheet.section(
         "line",
         "Over the runs",
-        windows(site, asked, &window, trend.values.len()) + &chart + &caveat(&history),
+        windows(site, query, &window, trend.values.len()) + &chart + &caveat(&history),
     );
-    sheet.section("changes", "Change points", changes(site, asked, &history));
-    sheet.section("figures", "Each run", each_run(site, asked, &history, &window)?);
+    sheet.section("changes", "Change points", changes(site, query, &history));
+    sheet.section("figures", "Each run", each_run(site, query, &history, &window)?);
     Ok(sheet)
 }
 
 /// Returns the requested history; `None` if the case is known but has no values.
 pub(crate) fn history(
     source: &dyn PageSource,
-    asked: &CaseView,
+    query: &CaseView,
 ) -> SourceResult<Option<Arc<CaseHistory>>> {
-    match source.history(&asked.id, &asked.metric, &asked.machine) {
-        Err(SourceError::NotThere(_)) if is_without_figures(source, &asked.id)? => Ok(None),
+    match source.history(&query.id, &query.metric, &query.machine) {
+        Err(SourceError::NotThere(_)) if is_without_figures(source, &query.id)? => Ok(None),
         other => other.map(Some),
     }
 }
@@ -79,15 +79,15 @@ fn is_without_figures(source: &dyn PageSource, id: &str) -> SourceResult<bool> {
     Ok(is_known && matches!(source.history(id, "", ""), Err(SourceError::NotThere(_))))
 }
 
-pub(super) fn charts(site: &Site<'_>, asked: &CaseView, points: usize) -> SourceResult<Vec<Chart>> {
-    let history = site.source().history(&asked.id, &asked.metric, &asked.machine)?;
-    let window = window(asked, history.trend.values.len());
+pub(super) fn charts(site: &Site<'_>, query: &CaseView, points: usize) -> SourceResult<Vec<Chart>> {
+    let history = site.source().history(&query.id, &query.metric, &query.machine)?;
+    let window = window(query, history.trend.values.len());
     Ok(trend_window(&history.trend, window, points).into_iter().collect())
 }
 
 /// Returns the runs to show, counted from 0: the requested ones, clamped to those that exist.
-fn window(asked: &CaseView, runs: usize) -> Range<usize> {
-    let Some((first, last)) = asked.window else { return 0..runs };
+fn window(query: &CaseView, runs: usize) -> Range<usize> {
+    let Some((first, last)) = query.window else { return 0..runs };
     let last = last.min(runs);
     first.saturating_sub(1).min(last.saturating_sub(2))..last
 }
@@ -112,14 +112,14 @@ fn standing(history: &CaseHistory) -> (Tone, String) {
     if let Some(alert) = open {
         let tone = direction_tone(&alert.direction);
         let own = alert.moves.iter().find(|one| one.id == trend.id && one.metric == trend.metric);
-        let told = match own {
+        let sentence = match own {
             Some(own) => {
                 let headline = rsb_report::tracked::headline_of(alert, own);
                 format!("{headline} ({})", format_percent(own.change_percent))
             }
             None => rsb_report::tracked::headline(alert),
         };
-        return (tone, format!("{told}; the last run has {last}."));
+        return (tone, format!("{sentence}; the last run has {last}."));
     }
     if let Some(drift) = trend.alerts.iter().find(|alert| alert.basis == AlertBasis::Drift) {
         return (
@@ -127,7 +127,7 @@ fn standing(history: &CaseHistory) -> (Tone, String) {
             format!("{}; the last run has {last}.", drift.description),
         );
     }
-    let told = match trend.direction {
+    let sentence = match trend.direction {
         _ if trend.n < 2 => "One run, no trend yet",
         Direction::Increasing => "Increasing",
         Direction::Decreasing => "Decreasing",
@@ -139,15 +139,15 @@ fn standing(history: &CaseHistory) -> (Tone, String) {
     } else {
         String::new()
     };
-    (Tone::Strong, format!("{told}{shifts}: the last run has {last}."))
+    (Tone::Strong, format!("{sentence}{shifts}: the last run has {last}."))
 }
 
 /// Returns the links to other metrics of the case, and to other machines that measured it.
-fn choices(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
+fn choices(site: &Site<'_>, query: &CaseView, history: &CaseHistory) -> String {
     if !site.answers() {
         return String::new();
     }
-    let plain = CaseView { window: None, page: 0, ..asked.clone() };
+    let plain = CaseView { window: None, page: 0, ..query.clone() };
     let mut metrics = Vec::new();
     for metric in &history.metrics {
         let view = CaseView { metric: metric.clone(), ..plain.clone() };
@@ -177,7 +177,7 @@ fn choice_list(title: &str, items: &[String]) -> String {
 }
 
 /// Returns the links to nearby windows, and the form for any other.
-fn windows(site: &Site<'_>, asked: &CaseView, window: &Range<usize>, runs: usize) -> String {
+fn windows(site: &Site<'_>, query: &CaseView, window: &Range<usize>, runs: usize) -> String {
     if !site.answers() || runs < 3 {
         return String::new();
     }
@@ -199,17 +199,17 @@ fn windows(site: &Site<'_>, asked: &CaseView, window: &Range<usize>, runs: usize
     }
     let mut items = String::new();
     for (title, window) in choices {
-        let target = link(site, CaseView { window, page: 0, ..asked.clone() });
+        let target = link(site, CaseView { window, page: 0, ..query.clone() });
         items.push_str(&format!("<li>{}", anchor(&target, &title)));
     }
     format!(
         "<nav aria-label=\"Window of runs\"><ul class=\"choice\">{items}</ul></nav>\n{}",
-        window_form(asked, first, last, runs)
+        window_form(query, first, last, runs)
     )
 }
 
-fn window_form(asked: &CaseView, first: usize, last: usize, runs: usize) -> String {
-    let plain = CaseView { window: None, page: 0, ..asked.clone() };
+fn window_form(query: &CaseView, first: usize, last: usize, runs: usize) -> String {
+    let plain = CaseView { window: None, page: 0, ..query.clone() };
     let hidden = PageView::Case(plain).pairs().into_iter();
     let hidden: String = hidden
         .map(|(key, value)| {
@@ -241,10 +241,10 @@ fn caveat(history: &CaseHistory) -> String {
     }
 }
 
-fn changes(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
+fn changes(site: &Site<'_>, query: &CaseView, history: &CaseHistory) -> String {
     let tiles: String =
-        history.alerts.iter().map(|alert| origin::change(site, alert, Some(&asked.id))).collect();
-    let told = if tiles.is_empty() {
+        history.alerts.iter().map(|alert| origin::change(site, alert, Some(&query.id))).collect();
+    let alerts = if tiles.is_empty() {
         String::new()
     } else {
         format!("<div class=\"tiles\">\n{tiles}</div>\n")
@@ -259,10 +259,10 @@ fn changes(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
     let levels = rsb_report::trend::two_levels(trend).map_or_else(String::new, |levels| {
         format!("<p>The runs alternate between {}.</p>\n", escape(&levels))
     });
-    if told.is_empty() && steps.is_empty() && suspected.is_empty() {
+    if alerts.is_empty() && steps.is_empty() && suspected.is_empty() {
         return levels + "<p>None found.</p>\n";
     }
-    levels + &told + &steps + &suspected
+    levels + &alerts + &steps + &suspected
 }
 
 fn step(trend: &SeriesTrend, point: &rsb_model::record::ChangePoint) -> String {
@@ -279,20 +279,20 @@ fn step(trend: &SeriesTrend, point: &rsb_model::record::ChangePoint) -> String {
 /// Returns the runs of the window, the newest first, one page at a time.
 fn each_run(
     site: &Site<'_>,
-    asked: &CaseView,
+    query: &CaseView,
     history: &CaseHistory,
     window: &Range<usize>,
 ) -> SourceResult<String> {
     let pages = window.len().div_ceil(ROWS).max(1);
-    let page = asked.page.min(pages - 1);
+    let page = query.page.min(pages - 1);
     let end = window.end - page * ROWS;
     let range = end.saturating_sub(ROWS).max(window.start)..end;
     // One more run, for comparison with the oldest of the page.
     let from = range.start.saturating_sub(1);
     let runs = site.source().points(history.keys.get(from..range.end).unwrap_or_default())?;
     let rows: String =
-        range.clone().rev().map(|at| row(site, asked, history, at, &runs, from)).collect();
-    let links = page_links(page, pages, |page| link(site, CaseView { page, ..asked.clone() }));
+        range.clone().rev().map(|at| row(site, query, history, at, &runs, from)).collect();
+    let links = page_links(page, pages, |page| link(site, CaseView { page, ..query.clone() }));
     let links = if site.answers() { links } else { left_out(window.len() - range.len()) };
     Ok(format!(
         "<div class=\"wide\" role=\"group\" aria-label=\"Each run\" tabindex=\"0\"><table>\
@@ -318,7 +318,7 @@ fn left_out(count: usize) -> String {
 /// measure it again or explain it.
 fn row(
     site: &Site<'_>,
-    asked: &CaseView,
+    query: &CaseView,
     history: &CaseHistory,
     at: usize,
     runs: &[PointRun],
@@ -345,7 +345,7 @@ fn row(
         escape(run.commit.as_deref().map_or("", |hash| hash.get(..9).unwrap_or(hash))),
         escape(&format_quantity(value, &trend.unit)),
         escape(&change.map_or_else(String::new, format_percent)),
-        next_commands(site, asked, run, before),
+        next_commands(site, query, run, before),
     )
 }
 
@@ -353,14 +353,14 @@ fn row(
 /// before.
 fn next_commands(
     site: &Site<'_>,
-    asked: &CaseView,
+    query: &CaseView,
     run: &PointRun,
     before: Option<&PointRun>,
 ) -> String {
-    let again = origin::again(&asked.id, run.commit.as_deref());
+    let again = origin::again(&query.id, run.commit.as_deref());
     let again = again.map(|command| format!("Measure it again: <code>{}</code>", escape(&command)));
     let bisect = before.and_then(|before| {
-        origin::bisect(before.commit.as_deref(), run.commit.as_deref(), &asked.id)
+        origin::bisect(before.commit.as_deref(), run.commit.as_deref(), &query.id)
     });
     let bisect = match bisect {
         Some(command) => Some(format!(

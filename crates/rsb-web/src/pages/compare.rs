@@ -23,22 +23,22 @@ const OFFERED: usize = 100;
 pub(super) fn page<'v>(
     site: &Site<'_>,
     view: &'v PageView,
-    asked: &CompareView,
+    query: &CompareView,
 ) -> SourceResult<Sheet<'v>> {
-    if asked.from.is_empty() || asked.to.is_empty() {
+    if query.from.is_empty() || query.to.is_empty() {
         let mut sheet = Sheet::new("Compare", Some(view));
         sheet.paragraph("Choose a run or a saved baseline, and the run to compare with it.");
-        sheet.push(&choice(site, asked)?);
+        sheet.push(&choice(site, query)?);
         return Ok(sheet);
     }
-    let compared = site.source().compare(&asked.from, &asked.to)?;
+    let compared = site.source().compare(&query.from, &query.to)?;
     let result = &compared.result;
     let mut sheet = Sheet::new("Comparison", Some(view)).under(&comparison::head(result));
     let (tone, sentence) = comparison::verdict_sentence(result);
     sheet.say(if tone == Tone::Plain { Tone::Good } else { tone }, &sentence);
-    sheet.push(&choice(site, asked)?);
-    sheet.push(&filters(site, asked, result));
-    let (shown, hidden) = select_rows(asked, result);
+    sheet.push(&choice(site, query)?);
+    sheet.push(&filters(site, query, result));
+    let (shown, hidden) = select_rows(query, result);
     let kept = shown.get(..shown.len().min(ROWS)).unwrap_or_default();
     let cut = shown.get(kept.len()..).unwrap_or_default();
     let rows = compared_table(kept, "Cases that were compared", &*case_links(site));
@@ -47,8 +47,8 @@ pub(super) fn page<'v>(
     sheet.section(
         "rows",
         "Cases",
-        rows + &outside(site, asked, "beyond the rows of this page", cut)
-            + &outside(site, asked, "outside this filter", &hidden),
+        rows + &outside(site, query, "beyond the rows of this page", cut)
+            + &outside(site, query, "outside this filter", &hidden),
     );
     sheet.section("more", "Summary", summary_list(result));
     sheet.section("environment", "Differences of the machine", differences(&compared));
@@ -56,8 +56,8 @@ pub(super) fn page<'v>(
     Ok(sheet)
 }
 
-pub(super) fn charts(site: &Site<'_>, asked: &CompareView) -> SourceResult<Vec<Chart>> {
-    Ok(drawn(&site.source().compare(&asked.from, &asked.to)?.result))
+pub(super) fn charts(site: &Site<'_>, query: &CompareView) -> SourceResult<Vec<Chart>> {
+    Ok(drawn(&site.source().compare(&query.from, &query.to)?.result))
 }
 
 fn drawn(result: &ComparisonResult) -> Vec<Chart> {
@@ -82,16 +82,16 @@ const fn is_among(show: ShownVerdicts, row: &Comparison) -> bool {
 
 /// Returns the requested rows in order, and all others.
 fn select_rows<'r>(
-    asked: &CompareView,
+    query: &CompareView,
     result: &'r ComparisonResult,
 ) -> (Vec<&'r Comparison>, Vec<&'r Comparison>) {
     let (mut shown, hidden): (Vec<_>, Vec<_>) =
         by_importance(result).into_iter().partition(|row| {
             let name = format!("{} {}", short(row.id.as_str()), row.metric);
-            is_among(asked.show, row)
-                && (holds(&name, &asked.find) || holds(row.id.as_str(), &asked.find))
+            is_among(query.show, row)
+                && (holds(&name, &query.find) || holds(row.id.as_str(), &query.find))
         });
-    match asked.sort {
+    match query.sort {
         Order::Importance => {}
         Order::Change => shown.sort_by(|a, b| change_size(b).total_cmp(&change_size(a))),
         Order::Case => {
@@ -107,29 +107,29 @@ fn change_size(row: &Comparison) -> f64 {
 
 /// Returns the number of hidden rows by verdict. Rows that regressed or have no verdict are as
 /// prominent as if they were shown.
-fn outside(site: &Site<'_>, asked: &CompareView, place: &str, hidden: &[&Comparison]) -> String {
+fn outside(site: &Site<'_>, query: &CompareView, place: &str, hidden: &[&Comparison]) -> String {
     if hidden.is_empty() {
         return String::new();
     }
     let regressed = count_among(ShownVerdicts::Regressed, hidden);
     let undecided = count_among(ShownVerdicts::Undecided, hidden);
     let improved = count_among(ShownVerdicts::Improved, hidden);
-    let told = [(regressed, "regressed"), (undecided, "without a verdict"), (improved, "improved")];
-    let mut told = count_words(&told);
-    if told.is_empty() {
-        told.push_str("all unchanged");
+    let text = [(regressed, "regressed"), (undecided, "without a verdict"), (improved, "improved")];
+    let mut text = count_words(&text);
+    if text.is_empty() {
+        text.push_str("all unchanged");
     }
     let tone = match (regressed, undecided) {
         (1.., _) => Tone::Bad,
         (0, 1..) => Tone::Caution,
         _ => Tone::Dim,
     };
-    let all = CompareView { show: ShownVerdicts::All, find: String::new(), ..asked.clone() };
+    let all = CompareView { show: ShownVerdicts::All, find: String::new(), ..query.clone() };
     let link = anchor(&site.link(Address::page(PageView::Compare(all))), "show every row");
-    let is_linked = site.answers() && asked.show != ShownVerdicts::All;
+    let is_linked = site.answers() && query.show != ShownVerdicts::All;
     let link = if is_linked { format!("; {link}") } else { String::new() };
     let (class, count) = (class(tone).unwrap_or_default(), hidden.len());
-    format!("<p class=\"{class}\">{count} more {place}: {told}{link}</p>\n")
+    format!("<p class=\"{class}\">{count} more {place}: {text}{link}</p>\n")
 }
 
 fn count_among(show: ShownVerdicts, rows: &[&Comparison]) -> usize {
@@ -137,7 +137,7 @@ fn count_among(show: ShownVerdicts, rows: &[&Comparison]) -> usize {
 }
 
 /// Returns the filters by verdict with their counts, the order, and the text filter for names.
-fn filters(site: &Site<'_>, asked: &CompareView, result: &ComparisonResult) -> String {
+fn filters(site: &Site<'_>, query: &CompareView, result: &ComparisonResult) -> String {
     if !site.answers() {
         return String::new();
     }
@@ -145,18 +145,18 @@ fn filters(site: &Site<'_>, asked: &CompareView, result: &ComparisonResult) -> S
     for (show, _, title) in ShownVerdicts::ALL {
         let count = result.comparisons.iter().filter(|row| is_among(show, row)).count();
         let title = format!("{title} ({count})");
-        let view = CompareView { show, ..asked.clone() };
-        shows.push_str(&item(site, asked.show == show, &title, view));
+        let view = CompareView { show, ..query.clone() };
+        shows.push_str(&item(site, query.show == show, &title, view));
     }
     let mut orders = String::new();
     for (sort, _, title) in Order::ALL {
-        let view = CompareView { sort, ..asked.clone() };
-        orders.push_str(&item(site, asked.sort == sort, title, view));
+        let view = CompareView { sort, ..query.clone() };
+        orders.push_str(&item(site, query.sort == sort, title, view));
     }
     format!(
         "<nav aria-label=\"Which rows\"><ul class=\"choice\"><li>Show:{shows}</ul></nav>\n\
          <nav aria-label=\"Order of rows\"><ul class=\"choice\"><li>Order:{orders}</ul></nav>\n{}",
-        find(asked),
+        find(query),
     )
 }
 
@@ -166,8 +166,8 @@ fn item(site: &Site<'_>, is_here: bool, title: &str, view: CompareView) -> Strin
     format!("<li><a href=\"{link}\"{here}>{}</a>", escape(title))
 }
 
-fn find(asked: &CompareView) -> String {
-    let plain = CompareView { find: String::new(), ..asked.clone() };
+fn find(query: &CompareView) -> String {
+    let plain = CompareView { find: String::new(), ..query.clone() };
     let hidden = PageView::Compare(plain).pairs().into_iter();
     let hidden: String = hidden
         .map(|(key, value)| {
@@ -179,11 +179,11 @@ fn find(asked: &CompareView) -> String {
          cases with</label> \
          <input type=\"search\" id=\"find\" name=\"find\" value=\"{}\"> \
          <button>Show</button></form>\n",
-        escape(&asked.find)
+        escape(&query.find)
     )
 }
 
-fn choice(site: &Site<'_>, asked: &CompareView) -> SourceResult<String> {
+fn choice(site: &Site<'_>, query: &CompareView) -> SourceResult<String> {
     if !site.answers() {
         return Ok(String::new());
     }
@@ -198,8 +198,8 @@ fn choice(site: &Site<'_>, asked: &CompareView) -> SourceResult<String> {
         "<form action=\"compare\" method=\"get\" class=\"filter\">{}{}<button>Compare</button>\
          <datalist id=\"sides\">{saved}{stored}</datalist><datalist \
          id=\"runs-known\">{stored}</datalist></form>\n",
-        side_input("from", "Baseline", &asked.from, "sides"),
-        side_input("to", "Run", &asked.to, "runs-known"),
+        side_input("from", "Baseline", &query.from, "sides"),
+        side_input("to", "Run", &query.to, "runs-known"),
     ))
 }
 

@@ -15,14 +15,14 @@ const FOUND: usize = 20;
 pub(super) fn runs<'v>(
     site: &Site<'_>,
     view: &'v PageView,
-    asked: &ListFilter,
+    query: &ListFilter,
 ) -> SourceResult<Sheet<'v>> {
     let all = site.source().runs()?;
     let matching: Vec<RunRow> =
-        all.iter().filter(|run| is_run(run, &asked.find)).cloned().collect();
+        all.iter().filter(|run| is_run(run, &query.find)).cloned().collect();
     let mut sheet = Sheet::new("Runs", Some(view));
-    sheet.push(&filter(site, "runs", "run, suite, commit or machine", &asked.find));
-    let (shown, pages) = paginate(site, &matching, asked, PageView::Runs);
+    sheet.push(&filter(site, "runs", "run, suite, commit or machine", &query.find));
+    let (shown, pages) = paginate(site, &matching, query, PageView::Runs);
     sheet.push(&run_table(site, shown, "Stored runs"));
     sheet.push(&outside(all.len() - matching.len(), "run is", "runs are"));
     sheet.push(&pages);
@@ -36,14 +36,14 @@ pub(super) fn runs<'v>(
 pub(super) fn cases<'v>(
     site: &Site<'_>,
     view: &'v PageView,
-    asked: &ListFilter,
+    query: &ListFilter,
 ) -> SourceResult<Sheet<'v>> {
     let all = site.source().cases()?;
     let matching: Vec<StoredCase> =
-        all.iter().filter(|case| holds(&case.id, &asked.find)).cloned().collect();
+        all.iter().filter(|case| holds(&case.id, &query.find)).cloned().collect();
     let mut sheet = Sheet::new("Cases", Some(view));
-    sheet.push(&filter(site, "cases", "part of a case's name", &asked.find));
-    let (shown, pages) = paginate(site, &matching, asked, PageView::Cases);
+    sheet.push(&filter(site, "cases", "part of a case's name", &query.find));
+    let (shown, pages) = paginate(site, &matching, query, PageView::Cases);
     sheet.push(&case_table(site, shown, "Cases that were measured"));
     sheet.push(&outside(all.len() - matching.len(), "case is", "cases are"));
     sheet.push(&pages);
@@ -128,13 +128,13 @@ fn filter(site: &Site<'_>, page: &str, what: &str, find: &str) -> String {
 fn paginate<'r, T>(
     site: &Site<'_>,
     rows: &'r [T],
-    asked: &ListFilter,
+    query: &ListFilter,
     view: fn(ListFilter) -> PageView,
 ) -> (&'r [T], String) {
     let pages = rows.len().div_ceil(ROWS).max(1);
-    let page = asked.page.min(pages - 1);
+    let page = query.page.min(pages - 1);
     let shown = rows.get(page * ROWS..rows.len().min((page + 1) * ROWS)).unwrap_or_default();
-    let link = |page| site.link(Address::page(view(ListFilter { find: asked.find.clone(), page })));
+    let link = |page| site.link(Address::page(view(ListFilter { find: query.find.clone(), page })));
     (shown, page_links(page, pages, link))
 }
 

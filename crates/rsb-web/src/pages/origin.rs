@@ -39,9 +39,8 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
         let view = PageView::Compare(CompareView::of(&before.0, &after.0));
         items.push(anchor(&site.link(Address::page(view)), "both runs compared"));
     }
-    let asked = case.or_else(|| alert.moves.first().map(|one| one.id.as_str()));
-    let command =
-        asked.and_then(|id| bisect(before.commit.as_deref(), after.commit.as_deref(), id));
+    let id = case.or_else(|| alert.moves.first().map(|one| one.id.as_str()));
+    let command = id.and_then(|id| bisect(before.commit.as_deref(), after.commit.as_deref(), id));
     items.extend(
         command.map(|command| format!("find the commit: <code>{}</code>", escape(&command))),
     );

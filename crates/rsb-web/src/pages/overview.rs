@@ -116,8 +116,8 @@ fn components(page: &HealthDocument) -> String {
     let mut table = Table::new(names.chain(titles.map(Column::right)));
     for (name, counts) in counts {
         let [degraded, improving, others @ ..] = counts;
-        let asks = others.iter().any(|count| *count > 0);
-        let (word, tone) = match (degraded, asks, improving) {
+        let is_unclear = others.iter().any(|count| *count > 0);
+        let (word, tone) = match (degraded, is_unclear, improving) {
             (1.., ..) => ("degraded", Tone::Bad),
             (0, true, _) => ("needs attention", Tone::Caution),
             (0, false, _) => ("improving", Tone::Good),

@@ -186,19 +186,17 @@ impl AllReduce {
     /// Returns the algorithm set in the environment of this process, which its parent must have
     /// set.
     fn algorithm(&self, params: &Params) -> Result<String, Failure> {
-        let told = std::env::var(ALGORITHM).ok();
+        let value = std::env::var(ALGORITHM).ok();
         match self.environment(params) {
-            Some((_, asked)) if told.as_deref() != Some(asked) => {
-                Err(Failure::Failed(Reason::new(
-                    format!("algorithm={}", asked.to_ascii_lowercase()),
-                    format!(
-                        "the process of this case was started without {ALGORITHM}={asked}, so the \
+            Some((_, name)) if value.as_deref() != Some(name) => Err(Failure::Failed(Reason::new(
+                format!("algorithm={}", name.to_ascii_lowercase()),
+                format!(
+                    "the process of this case was started without {ALGORITHM}={name}, so the \
                          library would choose"
-                    ),
-                    "report this as a bug with the case id",
-                )))
-            }
-            _ => Ok(told.map_or_else(|| AUTO.to_owned(), |told| told.to_ascii_lowercase())),
+                ),
+                "report this as a bug with the case id",
+            ))),
+            _ => Ok(value.map_or_else(|| AUTO.to_owned(), |value| value.to_ascii_lowercase())),
         }
     }
 }

@@ -11,7 +11,7 @@ use rsb_model::{Fields, Params, Reason};
 use super::{bytes, grid, sizes};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{
-    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult, RunsOn,
 };
 use crate::timed::{PreparedCase, Timed};
 
@@ -34,6 +34,7 @@ impl Benchmark for MemoryAllocation {
             about: "Cost of allocating and freeing a large tensor",
             axes: AXES,
             group: Some(BenchmarkGroup::Memory),
+            runs_on: RunsOn::Cpu,
             ..BenchmarkInfo::DEFAULT
         }
     }

@@ -8,7 +8,7 @@ use rsb_model::{Dtype, Fields, Params, Reason};
 use super::{axis, bytes, grid, sized_grid, sizes};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{
-    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult, RunsOn,
 };
 use crate::timed::{PreparedCase, SEED, Timed};
 
@@ -31,6 +31,7 @@ impl Benchmark for CacheHitRate {
             about: "Hit rate of the first-level data cache, from hardware counters",
             axes: AXES,
             group: Some(BenchmarkGroup::Memory),
+            runs_on: RunsOn::Cpu,
             needs_counters: true,
             ..BenchmarkInfo::DEFAULT
         }

@@ -8,7 +8,7 @@ use rsb_model::{Params, Reason};
 use super::{axis, grid};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{
-    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult, RunsOn,
 };
 use crate::timed::{PreparedCase, SEED, Timed};
 
@@ -28,6 +28,7 @@ impl Benchmark for MemoryFragmentation {
             about: "Memory held but not in use after extended use",
             axes: AXES,
             group: Some(BenchmarkGroup::Memory),
+            runs_on: RunsOn::Cpu,
             ..BenchmarkInfo::DEFAULT
         }
     }

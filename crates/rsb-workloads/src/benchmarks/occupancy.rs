@@ -206,8 +206,8 @@ impl Benchmark for OccupancyBenchmark {
                 Some(counted) => counted.profile().map_err(Failure::Failed)?,
                 None => KernelProfile::default(),
             };
-            let asked = timed.operation.bytes_moved();
-            add_counters(&mut fields, profile, asked, counted.as_ref().map(|counted| counted.tool));
+            let bytes = timed.operation.bytes_moved();
+            add_counters(&mut fields, profile, bytes, counted.as_ref().map(|counted| counted.tool));
             Ok(fields)
         }))
     }
@@ -333,13 +333,13 @@ fn beside(timed: &mut Timed<'_>, other: &mut Timed<'_>) -> Result<f64, Failure> 
 fn add_counters(
     fields: &mut rsb_model::Fields,
     profile: KernelProfile,
-    asked: f64,
+    bytes: f64,
     tool: Option<&CounterTool>,
 ) {
     fields.set("profiler", tool.map_or("none", |tool| tool.name));
     fields.set("sm_efficiency_percent", profile.active_percent());
     fields.set("warp_efficiency_percent", profile.wave_efficiency_percent);
-    fields.set("global_memory_efficiency_percent", profile.memory_efficiency_percent(asked));
+    fields.set("global_memory_efficiency_percent", profile.memory_efficiency_percent(bytes));
     let none = "not counted: profiler=rocprofv3 reads AMD's counters and profiler=ncu NVIDIA's, if \
                 this user has permission";
     fields.set("counters_note", tool.map_or(none, |tool| tool.about));

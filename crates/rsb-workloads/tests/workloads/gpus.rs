@@ -49,7 +49,7 @@ fn near(fields: &Fields, name: &str, expected: f64) {
 }
 
 #[test]
-fn a_cpu_has_no_cases_of_what_runs_on_gpus_alone() {
+fn a_device_has_no_cases_of_what_runs_on_others_alone() {
     let cpu = ScriptedDevice::new(Script::default());
     for benchmark in all() {
         let found = cases(*benchmark, cpu.info(), Breadth::Full, &[]).unwrap();
@@ -62,7 +62,7 @@ fn a_cpu_has_no_cases_of_what_runs_on_gpus_alone() {
         let found = cases(*benchmark, gpu().info(), Breadth::Full, &[]).unwrap();
         assert_eq!(
             found.is_empty(),
-            matches!(benchmark.info().runs_on, RunsOn::Host(_)),
+            matches!(benchmark.info().runs_on, RunsOn::Cpu | RunsOn::Host(_)),
             "{}",
             benchmark.name()
         );

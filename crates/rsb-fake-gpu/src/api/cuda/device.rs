@@ -70,8 +70,8 @@ unsafe fn tell(
 ) -> CUresult {
     let name = NAMES.iter().find(|(known, _)| *known == status).map(|(_, name)| *name);
     // SAFETY: guaranteed by the caller.
-    let told = unsafe { put(to, name.map_or(std::ptr::null(), text)) };
-    if name.is_some() && told.is_ok() { status::SUCCESS } else { status::INVALID_VALUE }
+    let written = unsafe { put(to, name.map_or(std::ptr::null(), text)) };
+    if name.is_some() && written.is_ok() { status::SUCCESS } else { status::INVALID_VALUE }
 }
 
 #[unsafe(no_mangle)]

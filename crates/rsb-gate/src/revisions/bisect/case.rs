@@ -110,7 +110,7 @@ fn choose(wanted: &str, mut cases: Vec<ChosenCase>, list: &str) -> Result<Chosen
                 let _ = write!(message, "\n  {}", found.case.id);
             }
             if several.len() > SHOWN {
-                message.push_str("\n  …");
+                let _ = write!(message, "\n  and {} more; {list}", several.len() - SHOWN);
             }
             Err(message)
         }
