@@ -28,12 +28,14 @@ mod hostile_changes;
 mod installation;
 mod instructions;
 mod kernel_compilation;
+mod machine_faults;
 mod models;
 #[cfg(feature = "opencl")]
 mod opencl;
 mod other_projects;
 mod outputs;
 mod probe_trees;
+mod reliability;
 mod report_page;
 mod report_pdf;
 mod resilience;

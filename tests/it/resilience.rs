@@ -1,10 +1,19 @@
 //! Injected faults: no completed measurement is lost, and no process is left.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Bench, SMALL, words};
+use rustix::process::Signal;
+
+use crate::common::preload::with_functions;
+use crate::common::{Bench, SMALL, says, words};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_rusty-stack-bench");
+
+/// Arguments that measure a small product.
+const SMALL_GEMM: [&str; 6] = ["run", "gemm", "--axis", "shape=32x32x32", "--axis", "dtype=f32"];
 
 const LONG: [&str; 8] =
     ["run", "tensor-ops", "gemm", "--replicates", "50", "--profile", "quick", "--json"];
@@ -32,7 +41,7 @@ fn journal_lines(bench: &Bench) -> usize {
     texts.map(|text| text.lines().count()).sum()
 }
 
-fn signal(child: &std::process::Child, signal: rustix::process::Signal) {
+fn signal(child: &std::process::Child, signal: Signal) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
 }
@@ -130,12 +139,61 @@ fn cases_in_journals(bench: &Bench) -> usize {
 fn ctrl_c_keeps_what_was_measured_and_exits_130() {
     let bench = Bench::new();
     let mut child = started(&bench);
-    signal(&child, rustix::process::Signal::INT);
+    signal(&child, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_no_process_left(&bench);
     assert!(measured(&bench) >= 1);
     let run = std::fs::read_to_string(&bench.run_files()[0]).unwrap();
     assert!(run.contains("interrupted"));
+}
+
+/// SIGHUP is sent when the terminal is closed.
+#[test]
+fn a_hangup_or_sigterm_keeps_what_was_measured_and_exits_130() {
+    for sent in [Signal::HUP, Signal::TERM] {
+        let bench = Bench::new();
+        let mut child = started(&bench);
+        signal(&child, sent);
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{sent:?}");
+        assert_no_process_left(&bench);
+        assert!(measured(&bench) >= 1, "{sent:?}");
+    }
+}
+
+#[test]
+fn a_run_that_was_stopped_and_continued_is_complete() {
+    let bench = Bench::new();
+    let short = words(
+        "run tensor-ops --axis operation=add,relu,gelu,sum --axis shape=8x64 --replicates 5 \
+         --runs 10 --warmup 1",
+    );
+    let mut child = started_as(&bench, &short);
+    signal(&child, Signal::STOP);
+    let stat = format!("/proc/{}/stat", child.id());
+    let until = Instant::now() + Duration::from_mins(1);
+    while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
+        assert!(Instant::now() < until, "the run does not stop");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    signal(&child, Signal::CONT);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(measured(&bench) >= 4);
+}
+
+/// As in a cpuset of one CPU.
+#[test]
+fn a_run_on_one_cpu_records_that_it_had_one() {
+    if Command::new("taskset").arg("--version").output().is_err() {
+        return test_needs::missing("taskset", "the program `taskset` is not here; install it");
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let cpu = allowed.trim().split([',', '-']).next().unwrap();
+    let pinned = [&["--cpu-list", cpu, PROGRAM][..], &SMALL_GEMM, &["--json"], &SMALL].concat();
+    let run = Bench::new().run_of(Path::new("taskset"), &pinned).expect(0).json();
+    assert_eq!(run["environment"]["cpu"]["usable_cores"], 1, "{run:#}");
+    assert_eq!(run["benchmarks"][0]["outcome"], "measured", "{run:#}");
 }
 
 #[test]
@@ -152,7 +210,7 @@ fn ctrl_c_in_doctor_keeps_what_was_measured_and_saves_no_baseline() {
     while cases_in_journals(&bench) < 1 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));
     }
-    signal(&child, rustix::process::Signal::INT);
+    signal(&child, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_no_process_left(&bench);
     assert_eq!(bench.run_files().len(), 1);
@@ -166,6 +224,63 @@ fn a_directory_that_cannot_be_written_is_exit_2_before_anything_is_measured() {
     let ended = bench.run("gemm --results-dir occupied").expect(2);
     assert!(ended.stderr.contains("--results-dir"), "{}", ended.stderr);
     assert_eq!(std::fs::read_to_string(bench.path("occupied")).unwrap(), "a file, not a directory");
+}
+
+/// As after a disk error, when the kernel mounts the file system again as read-only.
+#[test]
+fn a_read_only_file_system_is_read_and_refuses_a_run_before_it_measures() {
+    // The working directory must be entered again to be that of the new mount.
+    const MOUNT: &str = "mount --bind \"$PWD\" \"$PWD\" && mount -o remount,ro,bind \"$PWD\" && cd \
+                         \"$PWD\" && exec \"$@\"";
+    let bench = Bench::new();
+    bench.run(&[&SMALL_GEMM[..], &SMALL].concat()).expect(0);
+    let unshare = Path::new("unshare");
+    let mounted =
+        |words: &[&'static str]| [&["--mount", "sh", "-c", MOUNT, "sh"][..], words].concat();
+    let tried = bench.command_of(unshare, &mounted(&["true"])).status();
+    if !tried.is_ok_and(|status| status.success()) {
+        return test_needs::missing("mount", "mount namespaces are not allowed here");
+    }
+    let history = bench.run_of(unshare, &mounted(&[PROGRAM, "history", "--json"])).expect(0).json();
+    assert_eq!(history["runs"].as_array().unwrap().len(), 1);
+    let run = [&[PROGRAM][..], &SMALL_GEMM, &SMALL].concat();
+    let refused = bench.run_of(unshare, &mounted(&run)).expect(2);
+    says(&refused.stderr, &["Read-only file system", "make the directory writable"]);
+    assert_eq!(bench.run_files().len(), 1);
+}
+
+#[test]
+fn a_disk_that_fails_at_every_fsync_refuses_a_run_before_it_measures() {
+    let functions = "#include <errno.h>\n\
+                     int fsync(int file) { (void)file; errno = EIO; return -1; }\n\
+                     int fdatasync(int file) { (void)file; errno = EIO; return -1; }\n";
+    let Some(bench) = with_functions(Bench::new(), functions) else { return };
+    let refused = bench.run(&[&SMALL_GEMM[..], &SMALL].concat()).expect(2);
+    says(&refused.stderr, &["Input/output error", "--results-dir"]);
+    assert_eq!((bench.run_files().len(), journal_lines(&bench)), (0, 0));
+}
+
+/// As in a directory on NFS without a lock service.
+#[test]
+fn a_file_system_without_locks_stores_runs_and_finds_them() {
+    let functions = "#include <errno.h>\n\
+                     int flock(int file, int how)\n\
+                     { (void)file; (void)how; errno = ENOLCK; return -1; }\n";
+    let Some(bench) = with_functions(Bench::new(), functions) else { return };
+    let stored = bench.run(&[&SMALL_GEMM[..], &SMALL].concat()).expect(0);
+    says(&stored.stderr, &["cannot check whether another run is measuring", "No locks available"]);
+    assert_eq!(bench.run("history --json").expect(0).json()["runs"].as_array().unwrap().len(), 1);
+    bench.run("store check").expect(0);
+}
+
+#[test]
+fn a_deleted_database_is_made_again_from_the_run_files() {
+    let bench = Bench::new();
+    bench.run(&[&SMALL_GEMM[..], &SMALL].concat()).expect(0);
+    std::fs::remove_file(bench.path("benchmark_results/benchmarks.db")).unwrap();
+    let history = bench.run("history --json").expect(0).json();
+    assert_eq!(history["runs"].as_array().unwrap().len(), 1);
+    bench.run("store check").expect(0);
 }
 
 #[test]
@@ -201,7 +316,7 @@ fn two_runs_at_once_are_both_kept() {
 fn an_interrupted_run_says_what_had_no_turn_and_is_no_baseline() {
     let bench = Bench::new();
     let mut child = started(&bench);
-    signal(&child, rustix::process::Signal::INT);
+    signal(&child, Signal::INT);
     child.wait().unwrap();
     let run: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap();
@@ -221,7 +336,7 @@ fn a_stopped_run_is_measured_on_in_its_own_file() {
          --replicates",
     );
     let mut child = started_as(&bench, &[&begun[..], &["90"], &small].concat());
-    signal(&child, rustix::process::Signal::INT);
+    signal(&child, Signal::INT);
     child.wait().unwrap();
     let read = || -> serde_json::Value {
         serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap()

@@ -143,6 +143,28 @@ fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
 }
 
 #[test]
+fn readers_that_are_slow_hold_up_no_other() {
+    let (bench, _) = with_baseline(Bench::new());
+    bench.write("token", TOKEN);
+    let server = Server::begin(&bench, &["serve", "--token-file", "token"]);
+    // Half of them never complete their request, the others never read the response.
+    let request = format!(
+        "GET / HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n",
+        server.address
+    );
+    let slow: Vec<TcpStream> = (0..64)
+        .map(|at| {
+            let mut stream = TcpStream::connect(&server.address).unwrap();
+            let length = if at % 2 == 0 { request.len() / 2 } else { request.len() };
+            stream.write_all(&request.as_bytes()[..length]).unwrap();
+            stream
+        })
+        .collect();
+    server.page("/runs");
+    drop(slow);
+}
+
+#[test]
 fn a_run_beside_a_dashboard_says_so() {
     let bench = Bench::new();
     let dir = bench.path("").display().to_string();

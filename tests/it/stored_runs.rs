@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// Returns a bench and a run that the program wrote there, as a template for other runs. It is no
 /// longer stored.
-fn bench() -> (Bench, Value) {
+pub fn bench() -> (Bench, Value) {
     let bench = Bench::new();
     bench
         .run(
@@ -43,13 +43,14 @@ fn of_day(run: &Value, day: u32) -> Value {
 }
 
 /// Writes the runs of the first `days` days below `dir`.
-fn write_days(bench: &Bench, run: &Value, days: u32, dir: &str) {
+pub fn write_days(bench: &Bench, run: &Value, days: u32, dir: &str) {
     for day in 0..days {
         bench.write_sealed(&format!("{dir}/runs/day-{day:03}.json"), &of_day(run, day));
     }
 }
 
-fn ids(ended: &ProgramOutput) -> Vec<String> {
+/// Returns the ids of the runs that `history --json` listed, in its order.
+pub fn ids(ended: &ProgramOutput) -> Vec<String> {
     let runs = ended.json();
     runs["runs"]
         .as_array()
@@ -479,6 +480,28 @@ fn runs_are_copied_between_directories_and_a_database_that_is_away_costs_nothing
     }
     let spare = bench.run("store copy theirs ours postgres:/me:secret@db/results").expect(2);
     assert!(!spare.stderr.contains("secret"), "{}", spare.stderr);
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn a_database_that_accepts_a_connection_and_stays_silent_costs_nothing() {
+    let (bench, run) = bench();
+    write_days(&bench, &run, 2, "theirs");
+    // The system accepts connections for a listener, which reads none of them.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap();
+    let silent = format!("postgres://me:secret@{host}/results?connect_timeout=1");
+    let expected = ["no answer within 2 s; check the server", "stay in the results directory"];
+    let sent = bench.run(&["store", "copy", "theirs", &silent]).expect(1).stderr;
+    says(&sent, &expected);
+    let taken = bench.run(&["store", "copy", &silent, "new"]).expect(1).stderr;
+    says(&taken, &expected);
+    assert!(!bench.path("new").exists());
+    let small = ["run", "tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"];
+    let kept = bench.run(&[&small[..], &["--store", &silent], &SMALL].concat()).expect(0).stderr;
+    says(&kept, &expected);
+    assert_eq!(bench.run_files().len(), 1);
+    assert!([sent, taken, kept].iter().all(|said| !said.contains("secret")));
 }
 
 #[test]

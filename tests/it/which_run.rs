@@ -173,6 +173,12 @@ fn what_is_newest_and_no_file_that_can_be_read_is_reported_and_not_missed() {
             "it is a pipe",
         ),
         ("third.json", |path| std::fs::create_dir(path).unwrap(), "it is a directory"),
+        // Nothing is at address 0, so the kernel reports an error as for a damaged disk.
+        (
+            "third.json",
+            |path| std::os::unix::fs::symlink("/proc/self/mem", path).unwrap(),
+            "Input/output error",
+        ),
         (
             "third.JSON",
             |path| std::fs::hard_link(path.with_file_name("second.json"), path).unwrap(),
@@ -211,6 +217,11 @@ fn a_pipe_or_device_that_is_named_in_place_of_a_file_is_refused_at_once() {
             &["gate", "--policy", file][..],
             &["gate", "--config", file],
             &["gate", "--environment", &format!("current={file}")],
+            &["gate", "--baseline", file],
+            &["gate", "--current", file],
+            &["baseline", "show", file],
+            &["baseline", "save", "--run", file],
+            &["report", file],
             &["run", "--custom", file],
             &["run", "--sweep", file],
             &["trend", "--input", file],
@@ -227,6 +238,12 @@ fn a_pipe_or_device_that_is_named_in_place_of_a_file_is_refused_at_once() {
                 ended.stderr
             );
         }
+    }
+    for words in
+        [["gate", "--policy"], ["gate", "--config"], ["run", "--custom"], ["run", "--sweep"]]
+    {
+        let ended = bench.run(&[words[0], words[1], "benchmark_results"]).expect(2);
+        says(&ended.stderr, &["it is a directory", "benchmark_results"]);
     }
     let ended = bench.run("gate --budget 0s --config /dev/null");
     ended.expect(0);
@@ -294,7 +311,7 @@ fn a_tree_with_changes_is_not_judged_by_a_run_without_them() {
         let verbs = [&["gate"][..], &["gate", "--against-history"]];
         let refused = verbs.map(|words| {
             let told = bench.run(words).expect(4).stdout;
-            let is_refused = told.contains("measure first with `rusty-stack-bench run`");
+            let is_refused = told.contains("measure first with `rusty-stack-bench run gemm`");
             assert_eq!(is_refused, told.contains(&format!("gate --current {id}")), "{told}");
             is_refused
         });

@@ -48,9 +48,9 @@ fn start(program: &Path) -> Result<(), Reason> {
         let why = format!("cannot write the workloads: {error}");
         Reason::new(&what, why, "set XDG_CACHE_HOME to a writable directory with free space")
     })?;
-    interpreter::start(program, &sources).map_err(|said| {
+    interpreter::start(program, &sources).map_err(|error| {
         let cure = "recreate the environment, or choose another with MLSTACK_BENCHMARK_PYTHON";
-        Reason::new(&what, format!("it cannot be started: {said}"), cure)
+        Reason::new(&what, format!("it cannot be started: {error}"), cure)
     })
 }
 

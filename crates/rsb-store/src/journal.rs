@@ -480,4 +480,22 @@ mod tests {
         fs::remove_file(&runs).unwrap();
         assert!(journal.finish(&finished).is_ok(), "finishing must succeed when retried");
     }
+
+    #[test]
+    fn a_rename_that_fails_keeps_the_journal_and_leaves_no_temporary() {
+        let (_dir, store) = store();
+        let mut journal = store.begin(&run("x", 0)).unwrap();
+        journal.add(&measured_case("a", 1.0)).unwrap();
+        // No file can be renamed to the path of a directory.
+        let path = store.results_dir().join(RUNS).join("x.json");
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(journal.finish(&run("x", 0)), Err(StoreError::Write { .. })));
+        assert!(journal.path.exists());
+        let is_temporary = |path: &Path| path.extension().is_some_and(|end| end == "tmp");
+        let mut entries = fs::read_dir(path.parent().unwrap()).unwrap();
+        assert!(!entries.any(|entry| is_temporary(&entry.unwrap().path())));
+        fs::remove_dir(&path).unwrap();
+        assert_eq!(journal.finish(&run("x", 0)).unwrap(), path);
+        assert_eq!(read_run(&path).unwrap().benchmarks, [measured_case("a", 1.0)]);
+    }
 }

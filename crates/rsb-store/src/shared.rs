@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use postgres::config::SslMode;
@@ -49,6 +50,10 @@ const LOCK: i64 = 0x7273_625f_7374_6f72;
 
 /// Connection timeout if the address sets none.
 const CONNECT: Duration = Duration::from_secs(10);
+
+/// Time limit for one request, such as sending a run. The timeouts of the connection do not end the
+/// wait for a server that accepts it and then stays silent.
+const ANSWER: Duration = Duration::from_mins(2);
 
 /// Maximum number of runs sent under one name. The second machine with a run of that name gets `-2`
 /// appended.
@@ -120,8 +125,11 @@ pub enum SendOutcome {
 
 /// A connection to the shared store.
 pub struct SharedStore {
-    client: Client,
+    /// `None` after a request without an answer.
+    client: Option<Client>,
     shown: String,
+    /// Time limit for one request.
+    limit: Duration,
 }
 
 impl std::fmt::Debug for SharedStore {
@@ -136,41 +144,52 @@ impl SharedStore {
     /// `SSL_CERT_FILE`. Tables are created or migrated.
     ///
     /// # Errors
-    /// If the address is invalid, the server cannot be reached, or the tables were made by a later
-    /// program.
+    /// If the address is invalid, the server cannot be reached or does not answer in time, or the
+    /// tables were made by a later program.
     pub fn connect(address: &str) -> Result<Self, SharedStoreError> {
+        Self::connect_with_limit(address, ANSWER)
+    }
+
+    /// Connects as [`SharedStore::connect`] does, with a time limit for each request.
+    fn connect_with_limit(address: &str, limit: Duration) -> Result<Self, SharedStoreError> {
         let shown = without_password(address);
         let mut config: Config = address.parse().map_err(|error: postgres::Error| {
             SharedStoreError::Address { shown: shown.clone(), problem: words(&error) }
         })?;
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT);
-        }
+        let timeout = config.get_connect_timeout().copied().unwrap_or(CONNECT);
+        config.connect_timeout(timeout);
         config.application_name("rusty-stack-bench");
-        let unreachable =
-            |problem: String| SharedStoreError::Unreachable { shown: shown.clone(), problem };
-        let connected = if config.get_ssl_mode() == SslMode::Disable {
-            config.connect(NoTls)
-        } else {
-            match MakeRustlsConnect::with_native_certs() {
-                Ok((tls, _)) => config.connect(tls),
-                Err(_) if config.get_ssl_mode() == SslMode::Prefer => config.connect(NoTls),
-                Err(errors) => {
-                    let why = errors.first().map_or_else(
-                        || "the system has no certificates".to_owned(),
-                        ToString::to_string,
-                    );
-                    return Err(unreachable(format!(
-                        "there is no certificate to verify the server with: {why}; set \
-                         SSL_CERT_FILE to a certificate file"
-                    )));
-                }
-            }
-        };
-        let client = connected.map_err(|error| unreachable(words(&error)))?;
-        let mut store = Self { client, shown: shown.clone() };
+        // A name may stand for two addresses, which are tried one after the other.
+        let attempts = 2 * u32::try_from(config.get_hosts().len()).unwrap_or(u32::MAX / 2).max(1);
+        let patience = timeout.saturating_mul(attempts);
+        let connected = within(patience, move || open(&config))
+            .unwrap_or_else(|| Err(format!("{}; check the server", no_answer(patience))));
+        let client = connected
+            .map_err(|problem| SharedStoreError::Unreachable { shown: shown.clone(), problem })?;
+        let mut store = Self { client: Some(client), shown, limit };
         store.migrate()?;
         Ok(store)
+    }
+
+    /// Runs `request` in a thread of its own, and returns its result.
+    ///
+    /// # Errors
+    /// If it takes longer than the limit. The thread keeps the connection then and waits on, because
+    /// nothing can interrupt it.
+    fn ask<T: Send + 'static>(
+        &mut self,
+        request: impl FnOnce(&mut Client) -> T + Send + 'static,
+    ) -> Result<T, SharedStoreError> {
+        let problem = no_answer(self.limit);
+        let silent = SharedStoreError::Broken { shown: self.shown.clone(), problem };
+        let Some(mut client) = self.client.take() else { return Err(silent) };
+        let answered = within(self.limit, move || {
+            let answer = request(&mut client);
+            (client, answer)
+        });
+        let Some((client, answer)) = answered else { return Err(silent) };
+        self.client = Some(client);
+        Ok(answer)
     }
 
     /// Returns whether the connection is encrypted.
@@ -178,32 +197,16 @@ impl SharedStore {
     /// # Errors
     /// If the server does not answer.
     pub fn is_encrypted(&mut self) -> Result<bool, SharedStoreError> {
-        let row =
-            self.client.query_one("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", &[]);
+        let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        let row = self.ask(move |client| client.query_one(sql, &[]))?;
         Ok(row.map_err(|error| self.broken(&error))?.get(0))
     }
 
-    /// Migrates the tables. A lock ensures that one program at a time does so.
+    /// Migrates the tables, and refuses those of a later program.
     fn migrate(&mut self) -> Result<(), SharedStoreError> {
         let known = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
-        let migrated = (|| {
-            let mut transaction = self.client.transaction()?;
-            transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
-            transaction
-                .batch_execute("CREATE TABLE IF NOT EXISTS rsb_schema (version int NOT NULL)")?;
-            let found: i32 = transaction
-                .query_one("SELECT coalesce(max(version), 0) FROM rsb_schema", &[])?
-                .get(0);
-            for (step, version) in
-                MIGRATIONS.iter().zip(1_i32..).filter(|(_, version)| *version > found)
-            {
-                transaction.batch_execute(step)?;
-                transaction.execute("INSERT INTO rsb_schema VALUES ($1)", &[&version])?;
-            }
-            transaction.commit()?;
-            Ok(found)
-        })();
-        let found = migrated.map_err(|error: postgres::Error| self.broken(&error))?;
+        let migrated = self.ask(migrate)?;
+        let found = migrated.map_err(|error| self.broken(&error))?;
         if found > known {
             return Err(SharedStoreError::Newer { shown: self.shown.clone(), found, known });
         }
@@ -218,59 +221,12 @@ impl SharedStore {
     /// samples.
     ///
     /// # Errors
-    /// If the connection breaks; nothing of the run is sent then.
+    /// If the connection breaks or the server does not answer in time; nothing of the run is sent
+    /// then.
     pub fn send(&mut self, run: &Run) -> Result<SendOutcome, SharedStoreError> {
-        let machine = Fingerprint::of(&run.environment).slug();
-        let key = Key {
-            own_id: &own_id(run).0,
-            started: run.started.as_microsecond(),
-            machine: &machine,
-        };
-        let shown = self.shown.clone();
-        let broken = |error: postgres::Error| SharedStoreError::Broken {
-            shown: shown.clone(),
-            problem: words(&error),
-        };
-        let mut transaction = self.client.transaction().map_err(broken)?;
-        if let Some(known) = find(&mut transaction, key).map_err(broken)? {
-            let text = document(run, &known.run_id)?;
-            // A copy kept elsewhere may be from before the run was measured further.
-            if text == known.document || samples(run) <= samples_of(&known.document) {
-                return Ok(SendOutcome::Known);
-            }
-            let replaced = (|| {
-                let update =
-                    "UPDATE rsb_runs SET document = $2, received = now() WHERE number = $1";
-                transaction.execute(update, &[&known.number, &text])?;
-                transaction.execute("DELETE FROM rsb_metrics WHERE run = $1", &[&known.number])?;
-                MetricRows::of(run).write(&mut transaction, run, known.number, &machine)?;
-                transaction.commit()
-            })();
-            return replaced.map(|()| SendOutcome::Replaced).map_err(broken);
-        }
-        for run_id in names(&own_id(run).0) {
-            let text = document(run, &run_id)?;
-            match insert(&mut transaction, run, &run_id, key, &text).map_err(broken)? {
-                Some(number) => {
-                    let written =
-                        MetricRows::of(run).write(&mut transaction, run, number, &machine);
-                    return written
-                        .and_then(|()| transaction.commit())
-                        .map(|()| SendOutcome::Added)
-                        .map_err(broken);
-                }
-                // Either another run has the name, or another process of this machine just sent
-                // this run.
-                None if find(&mut transaction, key).map_err(broken)?.is_some() => {
-                    return Ok(SendOutcome::Known);
-                }
-                None => {}
-            }
-        }
-        Err(SharedStoreError::Broken {
-            shown,
-            problem: format!("{NAMESAKES} runs are named {}", run.run_id),
-        })
+        // The thread that waits for the server may outlive this call.
+        let (run, shown) = (run.clone(), self.shown.clone());
+        self.ask(move |client| send(client, &shown, &run))?
     }
 
     /// Sends every run of `store` that is missing or whose file changed since, and reports each run
@@ -281,7 +237,7 @@ impl SharedStore {
     pub fn send_all(
         &mut self,
         store: &Store,
-        mut told: impl FnMut(&RunId, Result<SendOutcome, SharedStoreError>),
+        mut report: impl FnMut(&RunId, Result<SendOutcome, SharedStoreError>),
     ) -> Result<(), SharedStoreError> {
         let known = self.list_runs()?;
         for run in store.runs()?.into_iter().rev() {
@@ -300,11 +256,15 @@ impl SharedStore {
             let run = store.run(&run.run_id.0)?;
             match self.send(&run) {
                 Ok(SendOutcome::Known) => {}
-                Err(error) if self.client.is_closed() => return Err(error),
-                sent => told(&run.run_id, sent),
+                Err(error) if self.is_closed() => return Err(error),
+                sent => report(&run.run_id, sent),
             }
         }
         Ok(())
+    }
+
+    fn is_closed(&self) -> bool {
+        self.client.as_ref().is_none_or(Client::is_closed)
     }
 
     /// Lists the stored runs by name, start time in microseconds, and machine. A run has an entry
@@ -312,7 +272,8 @@ impl SharedStore {
     fn list_runs(&mut self) -> Result<HashMap<(String, i64, String), f64>, SharedStoreError> {
         let sql = "SELECT own_id, run_id, started_us, machine, extract(epoch FROM \
                    received)::double precision FROM rsb_runs";
-        let rows = self.client.query(sql, &[]).map_err(|error| self.broken(&error))?;
+        let rows = self.ask(move |client| client.query(sql, &[]))?;
+        let rows = rows.map_err(|error| self.broken(&error))?;
         let mut known = HashMap::new();
         for row in &rows {
             for name in [0, 1] {
@@ -332,7 +293,8 @@ impl SharedStore {
         let taken: HashSet<&str> = runs.iter().map(|run| run.run_id.0.as_str()).collect();
         let sql =
             "SELECT number, own_id, started_us, machine FROM rsb_runs ORDER BY started_us, number";
-        let all = self.client.query(sql, &[]).map_err(|error| self.broken(&error))?;
+        let all = self.ask(move |client| client.query(sql, &[]))?;
+        let all = all.map_err(|error| self.broken(&error))?;
         let mut fetched = HashSet::new();
         for row in all {
             let (number, own_id): (i64, String) = (row.get(0), row.get(1));
@@ -344,9 +306,8 @@ impl SharedStore {
             if runs.iter().filter(is_it).any(has_its_name) {
                 continue;
             }
-            let row = self
-                .client
-                .query_one("SELECT document FROM rsb_runs WHERE number = $1", &[&number]);
+            let sql = "SELECT document FROM rsb_runs WHERE number = $1";
+            let row = self.ask(move |client| client.query_one(sql, &[&number]))?;
             let document: String = row.map_err(|error| self.broken(&error))?.get(0);
             let free = names(&own_id)
                 .find(|name| !taken.contains(name.as_str()) && !fetched.contains(name));
@@ -365,6 +326,109 @@ impl SharedStore {
         let fetched = fetched.len();
         Ok(fetched)
     }
+}
+
+/// Runs `work` in a thread of its own and returns its result; `None` if it takes longer than
+/// `limit`. The thread is not stopped.
+fn within<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    std::thread::spawn(move || sender.send(work()));
+    receiver.recv_timeout(limit).ok()
+}
+
+fn no_answer(limit: Duration) -> String {
+    format!("no answer within {} s", limit.as_secs_f64())
+}
+
+/// Connects with `config`, and returns the problem if that fails.
+fn open(config: &Config) -> Result<Client, String> {
+    let connected = if config.get_ssl_mode() == SslMode::Disable {
+        config.connect(NoTls)
+    } else {
+        match MakeRustlsConnect::with_native_certs() {
+            Ok((tls, _)) => config.connect(tls),
+            Err(_) if config.get_ssl_mode() == SslMode::Prefer => config.connect(NoTls),
+            Err(errors) => {
+                let why = errors.first().map_or_else(
+                    || "the system has no certificates".to_owned(),
+                    ToString::to_string,
+                );
+                return Err(format!(
+                    "there is no certificate to verify the server with: {why}; set SSL_CERT_FILE \
+                     to a certificate file"
+                ));
+            }
+        }
+    };
+    connected.map_err(|error| words(&error))
+}
+
+/// Migrates the tables and returns their version before. A lock ensures that one program at a time
+/// does so.
+fn migrate(client: &mut Client) -> Result<i32, postgres::Error> {
+    let mut transaction = client.transaction()?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
+    transaction.batch_execute("CREATE TABLE IF NOT EXISTS rsb_schema (version int NOT NULL)")?;
+    let found: i32 =
+        transaction.query_one("SELECT coalesce(max(version), 0) FROM rsb_schema", &[])?.get(0);
+    for (step, version) in MIGRATIONS.iter().zip(1_i32..).filter(|(_, version)| *version > found) {
+        transaction.batch_execute(step)?;
+        transaction.execute("INSERT INTO rsb_schema VALUES ($1)", &[&version])?;
+    }
+    transaction.commit()?;
+    Ok(found)
+}
+
+/// Sends `run` in one transaction, see [`SharedStore::send`].
+fn send(client: &mut Client, shown: &str, run: &Run) -> Result<SendOutcome, SharedStoreError> {
+    let machine = Fingerprint::of(&run.environment).slug();
+    let key =
+        Key { own_id: &own_id(run).0, started: run.started.as_microsecond(), machine: &machine };
+    let broken = |error: postgres::Error| SharedStoreError::Broken {
+        shown: shown.to_owned(),
+        problem: words(&error),
+    };
+    let mut transaction = client.transaction().map_err(broken)?;
+    if let Some(known) = find(&mut transaction, key).map_err(broken)? {
+        let text = document(run, &known.run_id)?;
+        // A copy kept elsewhere may be from before the run was measured further.
+        if text == known.document || samples(run) <= samples_of(&known.document) {
+            return Ok(SendOutcome::Known);
+        }
+        let replaced = (|| {
+            let update = "UPDATE rsb_runs SET document = $2, received = now() WHERE number = $1";
+            transaction.execute(update, &[&known.number, &text])?;
+            transaction.execute("DELETE FROM rsb_metrics WHERE run = $1", &[&known.number])?;
+            MetricRows::of(run).write(&mut transaction, run, known.number, &machine)?;
+            transaction.commit()
+        })();
+        return replaced.map(|()| SendOutcome::Replaced).map_err(broken);
+    }
+    for run_id in names(&own_id(run).0) {
+        let text = document(run, &run_id)?;
+        match insert(&mut transaction, run, &run_id, key, &text).map_err(broken)? {
+            Some(number) => {
+                let written = MetricRows::of(run).write(&mut transaction, run, number, &machine);
+                return written
+                    .and_then(|()| transaction.commit())
+                    .map(|()| SendOutcome::Added)
+                    .map_err(broken);
+            }
+            // Either another run has the name, or another process of this machine just sent
+            // this run.
+            None if find(&mut transaction, key).map_err(broken)?.is_some() => {
+                return Ok(SendOutcome::Known);
+            }
+            None => {}
+        }
+    }
+    Err(SharedStoreError::Broken {
+        shown: shown.to_owned(),
+        problem: format!("{NAMESAKES} runs are named {}", run.run_id),
+    })
 }
 
 /// Formats a PostgreSQL error with its causes.
@@ -505,5 +569,37 @@ impl<'a> MetricRows<'a> {
             &[&machine, &self.ids, &self.metrics, &self.units, &self.better, &seconds, &number, &self.values],
         )?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_stops_answering_is_given_up_at_the_limit() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let length = stream.read(&mut [0; 1024]).unwrap();
+            assert!(length > 0, "the client must begin");
+            // Logged in, and ready for a query.
+            stream.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I").unwrap();
+            stream
+        });
+        let address = format!("postgres://me:secret@{host}/results?sslmode=disable");
+        let limit = Duration::from_millis(200);
+        let error = SharedStore::connect_with_limit(&address, limit).unwrap_err().to_string();
+        assert!(
+            error.contains("no answer within 0.2 s; no run was sent partially: repeat the command"),
+            "{error}"
+        );
+        assert!(!error.contains("secret"), "{error}");
+        // The connection was open until here.
+        drop(server.join().unwrap());
     }
 }

@@ -5,6 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use rsb_model::random::Generator;
 use rsb_model::run::ReplicateProgress;
 use rsb_model::{Environment, Fingerprint, Note, Run};
 
@@ -13,7 +14,7 @@ use crate::history::{Fingerprints, HistoryFilter, SeriesFilter};
 use crate::read::read_run;
 use crate::store::Store;
 use crate::testing::{comparison, machine, measured_case, moment, run, skipped_case};
-use crate::{export, files, index};
+use crate::{check, export, files, index};
 
 struct Directory(tempfile::TempDir);
 
@@ -215,6 +216,31 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
     assert_eq!(notices(&dir.read()), Vec::<String>::new());
 }
 
+/// Only the beginning of a file may survive a power loss.
+#[test]
+fn a_journal_cut_anywhere_gives_every_case_that_was_whole() {
+    let dir = Directory::new();
+    let mut journal = dir.write().begin(&run("x", 0)).unwrap();
+    for name in ["a", "b", "c"] {
+        journal.add(&measured_case(name, 1.0)).unwrap();
+    }
+    drop(journal);
+    let whole = fs::read(dir.journal("x")).unwrap();
+    let newlines = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    let around_lines = newlines.flat_map(|(at, _)| [at, at + 1]);
+    for cut in around_lines.chain((0..whole.len()).step_by(199)) {
+        let dir = Directory::new();
+        fs::create_dir_all(dir.path().join("runs")).unwrap();
+        fs::write(dir.journal("x"), &whole[..cut]).unwrap();
+        let lines = String::from_utf8_lossy(&whole[..cut]).matches('\n').count();
+        let stored: Vec<usize> =
+            dir.read().runs().unwrap().iter().map(|run| run.counts.measured).collect();
+        // The first line is the run.
+        let expected = if lines > 1 { vec![lines - 1] } else { Vec::new() };
+        assert_eq!(stored, expected, "cut after {cut} bytes");
+    }
+}
+
 #[test]
 fn journals_that_hold_no_run_do_no_harm() {
     let dir = Directory::new();
@@ -281,6 +307,25 @@ fn a_corrupt_index_is_moved_aside_and_rebuilt() {
         );
         assert!(moved_to.exists());
         assert_eq!(dir.ids(), ["c", "b", "a"]);
+    }
+}
+
+#[test]
+fn an_index_with_a_thousand_random_bytes_is_repaired() {
+    for seed in 0..8 {
+        let dir = Directory::with_runs();
+        let mut bytes = fs::read(dir.database()).unwrap();
+        let mut random = Generator::new(seed);
+        for _ in 0..1000 {
+            // The header stays, so that the damage is not obvious.
+            let at = 100 + random.below(bytes.len() as u64 - 100) as usize;
+            bytes[at] = random.word() as u8;
+        }
+        fs::write(dir.database(), bytes).unwrap();
+        assert_eq!(check::repair(&dir.path()).unwrap().runs, 3, "seed {seed}");
+        let found = check::check(&dir.path()).unwrap();
+        assert!(found.problems.is_empty(), "seed {seed}: {:?}", found.problems);
+        assert_eq!(dir.ids(), ["c", "b", "a"], "seed {seed}");
     }
 }
 

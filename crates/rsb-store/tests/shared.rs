@@ -396,6 +396,20 @@ fn a_server_that_dies_in_mid_write_costs_nothing_and_doubles_nothing() {
 }
 
 #[test]
+fn a_wrong_password_is_refused_and_not_shown() {
+    let Some(server) = Server::prepare() else { return };
+    let rules = Path::new(&server.data()).join("pg_hba.conf");
+    fs::write(rules, "host all all 127.0.0.1/32 scram-sha-256\n").unwrap();
+    server.up("");
+    let refused = SharedStore::connect(&server.address()).unwrap_err().to_string();
+    assert!(
+        refused.contains("password authentication failed") && !refused.contains("secret"),
+        "{refused}"
+    );
+    assert!(refused.contains("runs stay in the results directory"), "{refused}");
+}
+
+#[test]
 fn tables_of_a_later_program_are_refused() {
     let Some(server) = Server::start() else { return };
     drop(server.connect());
@@ -444,10 +458,13 @@ fn in_a_child() {
 
 #[test]
 fn a_wrong_address_is_refused_without_its_password() {
-    let wrong = SharedStore::connect("postgres://me:secret@host/db?sslmode=sometimes")
-        .unwrap_err()
-        .to_string();
-    assert!(wrong.contains("is not a PostgreSQL address") && !wrong.contains("secret"), "{wrong}");
+    for address in ["postgres://me:secret@host/db?sslmode=sometimes", "postgres://me:secret"] {
+        let wrong = SharedStore::connect(address).unwrap_err().to_string();
+        assert!(
+            wrong.contains("is not a PostgreSQL address") && !wrong.contains("secret"),
+            "{wrong}"
+        );
+    }
 }
 
 #[test]

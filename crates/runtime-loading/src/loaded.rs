@@ -1,5 +1,7 @@
 //! A loaded library, and lookup of its functions by name.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use libloading::Library;
@@ -64,11 +66,71 @@ impl Loaded {
 
 /// Returns the loader's message, unless it is that the file does not exist.
 fn loader_error(candidate: &Path, text: String) -> Option<String> {
+    if let Some(why) = of_another_architecture(candidate, &text) {
+        return Some(why);
+    }
     // For a bare name, the loader's message begins with the file that it could not open: if it is a
     // different one, that is a dependency of this library.
     let itself =
         text.starts_with(&format!("{}:", candidate.display())) && text.contains("No such file");
     (candidate.is_file() || (!candidate.is_absolute() && !itself)).then_some(text)
+}
+
+/// Returns the message about a file of another architecture. The loader's own `text` may be that it
+/// does not exist.
+fn of_another_architecture(candidate: &Path, text: &str) -> Option<String> {
+    if !candidate.is_file() {
+        return None;
+    }
+    let found = Architecture::of(candidate)?;
+    let own = Architecture::of(Path::new("/proc/self/exe"))?;
+    (found != own).then(|| {
+        let file = candidate.display();
+        format!(
+            "{file} exists, but is built for {found}, not for {own}; the loader reports: {text}"
+        )
+    })
+}
+
+/// Architecture of an ELF file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Architecture {
+    /// 1 for 32 bits, 2 for 64 bits.
+    class: u8,
+    /// Number of the processor family.
+    machine: u16,
+}
+
+impl Architecture {
+    /// Reads the header of `file`; `None` if it is not an ELF file.
+    fn of(file: &Path) -> Option<Self> {
+        let mut header = [0; 20];
+        File::open(file).ok()?.read_exact(&mut header).ok()?;
+        let [b'\x7f', b'E', b'L', b'F', class, order, .., first, second] = header else {
+            return None;
+        };
+        let is_big_endian = order == 2;
+        let machine = [first, second];
+        let machine =
+            if is_big_endian { u16::from_be_bytes(machine) } else { u16::from_le_bytes(machine) };
+        Some(Self { class, machine })
+    }
+}
+
+impl std::fmt::Display for Architecture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bits = if self.class == 1 { 32 } else { 64 };
+        let family = match self.machine {
+            3 => "x86",
+            21 => "PowerPC",
+            40 => "Arm",
+            62 => "x86-64",
+            183 => "AArch64",
+            243 => "RISC-V",
+            other => return write!(f, "processor {other} with {bits} bits"),
+        };
+        write!(f, "{family} with {bits} bits")
+    }
 }
 
 /// Returns the message of the system's loader, which is the source of `error`.

@@ -4,6 +4,7 @@
 mod circles;
 mod links;
 mod names;
+mod reliability;
 mod steps;
 mod tidy;
 
@@ -17,7 +18,8 @@ Usage: cargo xtask <CHORE>
   tidy     check the rules of ARCHITECTURE.md (crate edges, circles of files, unsafe code, file sizes) and the links
            of the documents
   test     run every test, and check that generated files are up to date; ARGUMENTS go to the test runner, as in
-           `test -- gate::`; --slow runs the tests that are too slow for every change
+           `test -- gate::`; --slow runs the tests that are too slow for every change, and `test reliability`
+           those of docs/reliability.md
   codegen  rewrite generated files: schemas/, docs/glossary.md, docs/benchmarks.md, the Vulkan shaders
   shaders  rewrite only the Vulkan shaders
   speed    measure the values of docs/speed.md here; with WORDS, only the lines that contain them
@@ -34,6 +36,9 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(),
         Some("test") if arguments.get(1).is_some_and(|argument| argument == "--slow") => {
             steps::slow_tests()
+        }
+        Some("test") if arguments.get(1).is_some_and(|argument| argument == "reliability") => {
+            reliability::test()
         }
         Some("test") => steps::test(&arguments[1..]),
         Some("codegen") => steps::study(&["shaders".to_owned()]).and_then(|()| steps::codegen()),

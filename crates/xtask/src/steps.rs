@@ -124,10 +124,10 @@ fn say_what_was_missing(lines: &str) {
 fn python() -> (&'static [&'static str], &'static str) {
     const HEADERS: &str = "import os, sysconfig; raise SystemExit(not \
                            os.path.exists(sysconfig.get_path('include') + '/Python.h'))";
-    let asked = Command::new(std::env::var_os("PYO3_PYTHON").unwrap_or_else(|| "python3".into()))
+    let status = Command::new(std::env::var_os("PYO3_PYTHON").unwrap_or_else(|| "python3".into()))
         .args(["-c", HEADERS])
         .status();
-    if asked.is_ok_and(|status| status.success()) {
+    if status.is_ok_and(|status| status.success()) {
         return (&["--workspace"], ",frameworks");
     }
     eprintln!("skipped: the crates that use Python; install python3-dev");
@@ -185,7 +185,8 @@ fn optional(program: &str, arguments: &[&str], files: &[String], cure: &str) -> 
     run(program, &arguments.iter().copied().chain(files).collect::<Vec<_>>())
 }
 
-fn available(program: &str) -> bool {
+/// Returns whether `program` is in a directory of `PATH`.
+pub(crate) fn available(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }

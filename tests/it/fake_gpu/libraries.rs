@@ -1,8 +1,10 @@
 //! Unusual libraries: without a function, with the properties of ROCm 5, for other GPUs, or several
 //! at once.
 
-use crate::common::words;
 use std::path::Path;
+
+use crate::common::preload::shared_library;
+use crate::common::{Bench, SMALL, words};
 
 use super::support::{
     ROCM, RUNTIMES, THREE, assert_reason, assert_rest_stands, case, cases, each, fake_gpu, run,
@@ -48,6 +50,42 @@ fn a_library_that_is_not_there_is_no_fault() {
         let bench = runtime.with_library(Path::new("/nonexistent/librsb_fake_gpu.so"));
         let document = runtime.run(&bench, &THREE).expect(5).json();
         assert_reason(case(&document, "tensor-ops"), "skipped", "/nonexistent/librsb_fake_gpu.so");
+    }
+}
+
+#[test]
+fn a_library_of_another_architecture_is_named() {
+    let library = std::fs::read(rsb_fake_gpu::file::library().unwrap()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (machine, name) =
+        if cfg!(target_arch = "aarch64") { (62, "x86-64") } else { (183, "AArch64") };
+    // Bytes of an ELF header: the processor, and the class of 32 bits.
+    for (at, value, expected) in [(18, machine, name), (4, 1, "with 32 bits")] {
+        let mut bytes = library.clone();
+        bytes[at] = value;
+        let foreign = dir.path().join("librsb_fake_gpu.so");
+        std::fs::write(&foreign, bytes).unwrap();
+        let exists = format!("{} exists, but is built for ", foreign.display());
+        for &runtime in RUNTIMES {
+            let document = runtime.run(&runtime.with_library(&foreign), &THREE).expect(5).json();
+            for part in [exists.as_str(), expected, "; the loader reports: "] {
+                assert_reason(case(&document, "tensor-ops"), "skipped", part);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_library_that_aborts_while_it_is_loaded_costs_its_backend() {
+    let source = "#include <stdlib.h>\n\
+                  __attribute__((constructor)) static void begin(void) { abort(); }\n";
+    let bench = Bench::new();
+    let Some(library) = shared_library(&bench, source) else { return };
+    for &runtime in RUNTIMES {
+        let bench = runtime.with_library(&library);
+        let document = runtime.run(&bench, &THREE).expect(1).json();
+        assert_reason(case(&document, "tensor-ops"), "failed", "signal: 6 (SIGABRT)");
+        bench.run(&[&["run", "--backend", "cpu"], &THREE[..], &SMALL].concat()).expect(0);
     }
 }
 

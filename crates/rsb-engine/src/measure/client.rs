@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read as _, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, Command, ExitStatus, Stdio};
@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rsb_model::protocol::{PCI_ADDRESS, Request, Response, SLOWDOWN};
+use rsb_model::shown::shorten;
 use rsb_model::telemetry::GpuTelemetry;
 use rsb_model::{BenchmarkType, Case, DeviceType, Fields, Reason};
 use rsb_probe::ProbeOptions;
@@ -24,6 +25,12 @@ use crate::worker_command::WorkerCommand;
 
 /// Lines of a worker's error output that are kept for a failure message.
 const KEPT_LINES: usize = 12;
+/// Maximum length of a line of a worker's error output; a longer one is kept in parts.
+const MAX_ERROR_LINE_BYTES: u64 = 4 << 10;
+/// Maximum length of a worker's response. All of it is in memory at once.
+const MAX_RESPONSE_BYTES: u64 = 64 << 20;
+/// Maximum number of characters of an unexpected response that are shown.
+const SHOWN_CHARACTERS: usize = 200;
 /// Interval between checks for Ctrl-C while waiting.
 const GLANCE: Duration = Duration::from_millis(100);
 
@@ -186,7 +193,8 @@ impl Worker {
         let stdout = child.stdout.take().ok_or_else(no_stream)?;
         let errors = child.stderr.take().ok_or_else(no_stream)?;
         let (sender, lines) = channel();
-        let answers = BufReader::new(stdout).lines();
+        let mut stdout = BufReader::new(stdout);
+        let answers = std::iter::from_fn(move || read_response(&mut stdout).transpose());
         let mut answers =
             answers.filter(move |line| line.as_ref().map_or(true, |line| is_heard(line)));
         std::thread::spawn(move || answers.try_for_each(|line| sender.send(line)));
@@ -230,9 +238,9 @@ impl Worker {
     /// # Errors
     /// If nothing can count them, the worker fails, or the time limit is exceeded.
     pub fn count(&mut self, iters: u64) -> Result<Option<u64>, WorkerError> {
-        let asked = self.ask(&Request::Count { iters });
+        let response = self.ask(&Request::Count { iters });
         // A worker treats an unknown request as the end of its input.
-        if matches!(asked, Err(WorkerError::Failed(_))) && has_left(&mut self.child) {
+        if matches!(response, Err(WorkerError::Failed(_))) && has_left(&mut self.child) {
             let why = "the program was built before `--metric instructions` was added";
             return Err(WorkerError::Failed(Reason::new(
                 "instructions",
@@ -240,7 +248,7 @@ impl Worker {
                 "compare with a later revision",
             )));
         }
-        match asked? {
+        match response? {
             Response::Counted { instructions } => Ok(instructions),
             other => Err(self.unexpected_response(&other)),
         }
@@ -292,12 +300,12 @@ impl Worker {
     }
 
     fn ask(&mut self, request: &Request) -> Result<Response, WorkerError> {
-        let asked =
+        let written =
             serde_json::to_string(request).map_err(std::io::Error::from).and_then(|mut line| {
                 line.push('\n');
                 self.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(line.as_bytes()))
             });
-        if asked.is_err() {
+        if written.is_err() {
             return Err(self.death_error());
         }
         match self.wait()? {
@@ -317,6 +325,7 @@ impl Worker {
             match self.lines.recv_timeout(left.min(GLANCE)) {
                 Ok(Ok(line)) => {
                     return serde_json::from_str(&line).map_err(|error| {
+                        let line = shorten(&line, SHOWN_CHARACTERS);
                         WorkerError::Failed(Reason::new(
                             self.what(),
                             format!("cannot parse its worker's response `{line}`: {error}"),
@@ -324,7 +333,8 @@ impl Worker {
                         ))
                     });
                 }
-                Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Err(self.death_error()),
+                Ok(Err(error)) => return Err(self.unreadable(&error)),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.death_error()),
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(self.too_slow()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -357,6 +367,15 @@ impl Worker {
             self.what(),
             why,
             "run only this case with --replicates 1 and RSB_LOG=debug for details",
+        ))
+    }
+
+    fn unreadable(&mut self, error: &std::io::Error) -> WorkerError {
+        self.kill();
+        WorkerError::Failed(Reason::new(
+            self.what(),
+            format!("cannot read its worker's response: {error}{}", self.last_words()),
+            "let the worker print to standard error, or report this as a bug",
         ))
     }
 
@@ -447,8 +466,38 @@ fn wait_until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<
     }
 }
 
-fn keep_last_lines(errors: impl BufRead, kept: &Mutex<VecDeque<String>>) {
-    for line in errors.lines().map_while(Result::ok) {
+/// Reads the next line of a worker's standard output; `None` at the end.
+///
+/// # Errors
+/// If it cannot be read, is longer than [`MAX_RESPONSE_BYTES`], or is not UTF-8.
+fn read_response(stdout: &mut impl BufRead) -> std::io::Result<Option<String>> {
+    let mut line = read_line(stdout, MAX_RESPONSE_BYTES)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    if line.ends_with(b"\n") {
+        line.pop();
+    } else if line.len() as u64 == MAX_RESPONSE_BYTES {
+        let why = format!("a line is longer than {} MiB", MAX_RESPONSE_BYTES >> 20);
+        return Err(std::io::Error::new(ErrorKind::InvalidData, why));
+    }
+    let line = String::from_utf8(line);
+    line.map(Some).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))
+}
+
+/// Reads up to and including the next newline, but at most `limit` bytes; none at the end.
+fn read_line(pipe: &mut impl BufRead, limit: u64) -> std::io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    pipe.take(limit).read_until(b'\n', &mut line)?;
+    Ok(line)
+}
+
+fn keep_last_lines(mut errors: impl BufRead, kept: &Mutex<VecDeque<String>>) {
+    while let Ok(line) = read_line(&mut errors, MAX_ERROR_LINE_BYTES)
+        && !line.is_empty()
+    {
+        // Not every library prints UTF-8.
+        let line = String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned();
         tracing::debug!(target: "worker", "{line}");
         if let Ok(mut kept) = kept.lock() {
             if kept.len() == KEPT_LINES {
@@ -515,6 +564,7 @@ mod tests {
         let long = Duration::from_mins(1);
         for (script, expected) in [
             ("kill -SEGV $$", "SIGSEGV"),
+            ("kill -BUS $$", "SIGBUS"),
             ("kill -KILL $$", "SIGKILL"),
             ("echo last words >&2; exit 7", "exit code 7; its last lines: last words"),
             ("read x; echo chatter; exec sleep 60", "chatter"),
@@ -531,6 +581,36 @@ mod tests {
         let reason = failure("sleep 600 & sleep 600", Duration::from_millis(200));
         assert!(reason.why.contains("did not end within 0.2 s"), "{reason}");
         assert!(reason.cure.contains("--timeout"));
+    }
+
+    #[test]
+    fn a_worker_that_ignores_sigterm_is_ended_at_its_limit() {
+        let reason = failure("trap '' TERM; sleep 600", Duration::from_millis(200));
+        assert!(reason.why.contains("did not end within 0.2 s"), "{reason}");
+    }
+
+    #[test]
+    fn a_worker_that_closes_its_pipes_is_ended_at_once() {
+        let reason = failure("exec <&- >&-; exec sleep 600", Duration::from_mins(10));
+        assert!(reason.why.contains("stopped answering"), "{reason}");
+    }
+
+    #[test]
+    fn a_worker_that_prints_a_line_without_end_is_ended_at_64_mib() {
+        let script = "head -c 70000000 /dev/zero; exec sleep 600";
+        let reason = failure(script, Duration::from_mins(10));
+        assert!(reason.why.contains("a line is longer than 64 MiB"), "{reason}");
+        assert!(reason.cure.contains("standard error"), "{reason}");
+    }
+
+    #[test]
+    fn long_error_output_that_is_not_text_leaves_the_last_words() {
+        let script = "head -c 3000000 /dev/zero | tr '\\0' '\\377' >&2; echo >&2; \
+                      echo last words >&2; exit 7";
+        let reason = failure(script, Duration::from_mins(1));
+        assert!(reason.why.ends_with(" | last words"), "{reason}");
+        let most = KEPT_LINES * 3 * MAX_ERROR_LINE_BYTES as usize;
+        assert!(reason.why.len() < 2 * most, "{} bytes are kept", reason.why.len());
     }
 
     #[test]
