@@ -31,7 +31,7 @@ fn machines(trials: &[Trial]) -> String {
 
 fn first(list: &List, trials: &[Trial]) -> String {
     let mut text = String::from(
-        "\n| project, commit | harness | | cases | Unchanged | Improved | Regressed | undecided | \
+        "\n| project, commit | harness | role | cases | Unchanged | Improved | Regressed | undecided | \
          exit | building | in all |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for project in &list.project {
@@ -39,7 +39,7 @@ fn first(list: &List, trials: &[Trial]) -> String {
             .iter()
             .find(|trial| trial.kind == TrialKind::First && trial.project == project.name);
         let Some(trial) = tried else { continue };
-        let set = if project.tuning { "tuned on" } else { "reported" };
+        let set = if project.tuning { "tuned on" } else { "not tuned on" };
         let _ = write!(
             text,
             "| {} {} | {} | {set} | ",
@@ -83,7 +83,7 @@ fn unchanged(list: &List, trials: &[Trial]) -> String {
     let loads: BTreeSet<usize> = of_kind().map(|trial| trial.busy).collect();
     for load in loads {
         for (label, is_tuned) in
-            [("reported", Some(false)), ("tuned on", Some(true)), ("all", None)]
+            [("not tuned on", Some(false)), ("tuned on", Some(true)), ("all", None)]
         {
             let group: Vec<&Trial> = of_kind()
                 .filter(|trial| trial.busy == load)

@@ -47,7 +47,7 @@ fn table_counts_false_calls_apart_for_tuned_and_reported_projects() {
     let text = table::render(&list, &[called, open]);
     assert!(
         text.contains(
-            "| 8 | reported | 1 | 1 (100.0 %, at most 100.0 %) | 0 (0.0 %, at most 95.0 %) | 10 | 0 "
+            "| 8 | not tuned on | 1 | 1 (100.0 %, at most 100.0 %) | 0 (0.0 %, at most 95.0 %) | 10 | 0 "
         ),
         "{text}"
     );
