@@ -213,6 +213,15 @@ fn the_policy_is_strict_and_heeded() {
 }
 
 #[test]
+fn a_file_with_the_name_of_the_suite_does_not_replace_the_saved_baseline() {
+    let (bench, run) = with_baseline();
+    bench.run("baseline save --run made-up.json").expect(0);
+    bench.write_sealed("current.json", &again(&run, "current"));
+    bench.write("tensor-ops", "a file of the tree that is judged");
+    bench.run("gate --current current.json").expect(0);
+}
+
+#[test]
 fn an_error_without_a_policy_file_names_the_built_in_policy() {
     let (bench, mut run) = with_baseline();
     for case in run["benchmarks"].as_array_mut().unwrap() {

@@ -117,11 +117,7 @@ fn saved_baseline(
     directories: &Directories,
     now: &Fingerprint,
 ) -> Result<Option<Baseline>, AppError> {
-    let baselines = Baselines::new(&directories.baselines);
-    if !baselines.path_of(now, installation::NAME).exists() {
-        return Ok(None);
-    }
-    Ok(Some(baselines.load(installation::NAME, Some(now)).map_err(AppError::usage)?))
+    Baselines::new(&directories.baselines).saved(now, installation::NAME).map_err(AppError::usage)
 }
 
 /// Compares `run` with the baseline `before`, across any software changes.

@@ -10,6 +10,7 @@ use rsb_model::{CaseId, ComparisonResult, ReasonCode, Verdict};
 use rsb_report::comparison::by_importance;
 use rsb_report::label::split_id;
 use rsb_report::number::format_count;
+use rsb_store::import::Format;
 
 use crate::ProjectPaths;
 
@@ -223,6 +224,9 @@ fn after_noise_of_own_benchmark(
     let name = split_id(&row.id).0;
     if name.is_empty() || request.budget.is_some() || plan::is_built_in(name) {
         return None;
+    }
+    if name.parse::<Format>().is_ok() {
+        return Some(format!("measure more replicates of both sides with {name}"));
     }
     if !plan::has_benchmark(name) {
         return Some(format!(

@@ -8,7 +8,9 @@ use rsb_model::environment::{Cpu, Gpu, GpuCacheKind, RocmInstallation};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{InstallationInfo, PerformanceBaseline};
 use rsb_model::shape::parse_bytes;
-use rsb_model::{BenchmarkResult, Case, CaseDevice, DeviceType, Fingerprint, Outcome, Run, Suite};
+use rsb_model::{
+    BenchmarkResult, Case, CaseDevice, DeviceType, Fingerprint, Outcome, Run, Suite, factor,
+};
 
 use crate::plan::{CustomEntry, Plan, Selection};
 
@@ -95,13 +97,18 @@ fn has_stores_around_caches(case: &Case) -> bool {
     case.params.text("stores") == Some("non-temporal")
 }
 
-/// Returns the names of the software factors that differ between `before` and `now`.
+/// Returns the names of the software factors that differ between `before` and `now`. The driver
+/// libraries of devices count only if both sides use such devices.
 pub fn changed_software(before: &Fingerprint, now: &Fingerprint) -> Vec<String> {
     let names =
         before.factors.keys().chain(now.factors.keys()).sorted_unstable().dedup().collect_vec();
     names
         .into_iter()
-        .filter(|name| before.factors.get(*name) != now.factors.get(*name))
+        .filter(|name| {
+            let [before, now] = [before, now].map(|side| side.factors.get(*name));
+            let is_library = factor::DRIVER_LIBRARIES.contains(&name.as_str());
+            before != now && !(is_library && (before.is_none() || now.is_none()))
+        })
         .cloned()
         .collect()
 }

@@ -412,6 +412,11 @@ fn unsupported_entry(
     machine: &Machine,
 ) -> Option<(Case, Reason)> {
     let is_for_cpu = benchmark.info().runs_on == RunsOn::Cpu;
+    if is_for_cpu && requested.is_none() {
+        let why = "it only runs on the CPU, which is not among the selected devices";
+        let reason = Reason::new(benchmark.name(), why, "leave --device out");
+        return Some(absent(benchmark.name(), BackendId::Cpu, &reason));
+    }
     let is_missing =
         |requested: BackendId| machine.missing.iter().any(|(backend, _)| *backend == requested);
     let backend = match (requested, machine.missing.first()) {

@@ -88,3 +88,12 @@ pub fn environment() -> Environment {
 pub fn environment_for(plan: &Plan) -> Environment {
     Environment { drivers: plan.drivers(), ..environment() }
 }
+
+/// Returns the same as [`environment`], to compare with that of an earlier run: with the drivers of
+/// all devices if the run lists any.
+pub fn environment_beside(earlier: &Environment) -> Environment {
+    if earlier.drivers.is_empty() {
+        return environment();
+    }
+    environment_for(&Plan { devices: here().devices, ..Plan::default() })
+}

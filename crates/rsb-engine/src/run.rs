@@ -170,6 +170,15 @@ fn lacking(run: &Run, settings: &Settings) -> anyhow::Result<Plan> {
     if let Some(why) = unlike_here(run) {
         bail!("cannot resume run {id}: {why}; {again}");
     }
+    let here = machine::environment_beside(&run.environment);
+    for (device, driver) in &run.environment.drivers {
+        if let Some(now) = here.drivers.get(device).filter(|now| *now != driver) {
+            bail!(
+                "cannot resume run {id}: the driver of {device} is {driver} in the run and {now} \
+                 here; {again}"
+            );
+        }
+    }
     if run.notes.iter().any(|note| matches!(note, Note::CutOff { .. })) {
         bail!("cannot resume run {id}: it was cut off, so its missing cases are unknown; {again}");
     }

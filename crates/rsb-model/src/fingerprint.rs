@@ -4,7 +4,7 @@
 //! It is fine enough to distinguish two GPU models and coarse enough to ignore the patch level of
 //! the kernel. Whether a software version matters depends on the case; see [`crate::factor`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use itertools::Itertools as _;
@@ -59,9 +59,13 @@ impl Fingerprint {
         if let Some(cuda) = &environment.cuda {
             factors.insert("cuda".to_owned(), major_minor(cuda));
         }
+        let mut drivers: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for (device, driver) in &environment.drivers {
             let backend = device.split(':').next().unwrap_or(device);
-            factors.entry(backend.to_owned()).or_insert_with(|| major_minor(driver));
+            drivers.entry(backend).or_default().insert(major_minor(driver));
+        }
+        for (backend, versions) in drivers {
+            factors.insert(backend.to_owned(), versions.iter().join(", "));
         }
         let python = environment.python.as_deref();
         factors.insert("python".to_owned(), or_unknown(python.map(major_minor)));
@@ -177,13 +181,19 @@ fn or_unknown(value: Option<String>) -> String {
 }
 
 /// Returns the differences in software between two machines, with full versions. Unlike factors,
-/// they include the operating system, the kernel, and the components of ROCm if both machines have
-/// it. A value that one side lacks is `none`.
+/// they include the operating system, the kernel, and, if both machines list them, the components
+/// of ROCm and the drivers of devices. Any other value that one side lacks is `none`.
 pub fn software_differences(baseline: &Environment, current: &Environment) -> Vec<Difference> {
     let mut found = differing(&full_versions(baseline), &full_versions(current));
-    let (before, now) = (rocm_components(baseline), rocm_components(current));
-    if !before.is_empty() && !now.is_empty() {
-        found.extend(differing(&before, &now));
+    let listed = [
+        [baseline, current].map(|environment| environment.drivers.clone()),
+        [baseline, current].map(rocm_components),
+    ];
+    // Which of these are listed depends on the devices that a run uses.
+    for [before, now] in listed {
+        if !before.is_empty() && !now.is_empty() {
+            found.extend(differing(&before, &now));
+        }
     }
     found
 }
@@ -201,7 +211,6 @@ fn full_versions(environment: &Environment) -> BTreeMap<String, String> {
         ("python", environment.python.clone()),
     ];
     let mut versions = environment.frameworks.clone();
-    versions.extend(environment.drivers.clone());
     for (name, version) in known {
         if let Some(version) = version {
             versions.insert(name.to_owned(), version);

@@ -567,6 +567,24 @@ fn results_without_samples_are_compared_by_a_common_metric() {
 }
 
 #[test]
+fn a_median_is_not_compared_with_a_mean() {
+    let side = |estimator: Option<&str>| {
+        let mut value = valued("copy", Fields::new().with("time_ms", 1.0));
+        if let Some(estimator) = estimator {
+            value.metadata.insert("estimator".to_owned(), estimator.into());
+        }
+        BASE.map(|_| run("one", vec![value.clone()]))
+    };
+    let unlike = gate(&side(Some("mean")), &side(Some("median")), &Policy::default(), &[], now());
+    check(&unlike.comparisons[0], Verdict::NotComparable, ReasonCode::UnlikeUnit);
+    assert!(unlike.comparisons[0].reason.contains("the mean in the baseline"), "{unlike:?}");
+    for before in [Some("median"), None] {
+        let alike = gate(&side(before), &side(Some("median")), &Policy::default(), &[], now());
+        assert_ne!(alike.comparisons[0].verdict, Verdict::NotComparable, "{alike:?}");
+    }
+}
+
+#[test]
 fn the_policy_sets_thresholds_and_leaves_out() {
     let mut policy = Policy::default();
     let strict =

@@ -42,6 +42,8 @@ pub fn without_password(address: &str) -> String {
         Some((_, host)) => format!("{scheme}{HIDDEN}@{host}"),
         // If the host is missing, the user and the password take the place of a host and its port.
         None => match main.split_once(':') {
+            // Such as `[::1]:5432`.
+            _ if main.starts_with('[') => format!("{scheme}{main}"),
             Some((host, port)) if !begins_with_port(port) => format!("{scheme}{host}:{HIDDEN}"),
             _ => format!("{scheme}{main}"),
         },
@@ -88,24 +90,40 @@ fn begins_with_port(text: &str) -> bool {
     port.parse::<u16>().is_ok()
 }
 
-/// Hides the password of an address in `word`, which may be quoted or follow `--store=`.
+/// Hides the passwords in `word`: of an address, which may be quoted or follow `--store=`, of the
+/// login in any other URL, and after `password=`.
 fn without_password_in_word(word: &str) -> String {
     const PASSWORD: &str = "password=";
     let is_around = |c: char| c.is_whitespace() || "`'\"),;.:".contains(c);
     let (body, end) = word.split_at(word.trim_end_matches(is_around).len());
-    if let Some((before, after)) = body.split_once(':') {
-        let begin = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric()).len();
-        let scheme = before[begin..].to_ascii_lowercase();
-        let has_login = after.rsplit_once('@').is_some_and(|(login, _)| login.contains(':'));
-        let is_other = after.starts_with("//") && !scheme.starts_with("http") && has_login;
-        if scheme.starts_with("postgre") || is_other {
-            return format!("{}{}{end}", &body[..begin], without_password(&body[begin..]));
-        }
+    let lower = body.to_ascii_lowercase();
+    if let Some(begin) = find_address(&lower) {
+        return format!("{}{}{end}", &body[..begin], without_password(&body[begin..]));
     }
-    match body.to_ascii_lowercase().find(PASSWORD) {
-        Some(at) => format!("{}{HIDDEN}{end}", &body[..at + PASSWORD.len()]),
-        None => word.to_owned(),
+    if let Some(at) = lower.find(PASSWORD) {
+        return format!("{}{HIDDEN}{end}", &body[..at + PASSWORD.len()]);
     }
+    without_password_of_login(body).map_or_else(|| word.to_owned(), |shown| shown + end)
+}
+
+/// Returns where an address of PostgreSQL begins in `text`, which is in lower case. The name and
+/// digest of an image, `postgres:16@sha256:…`, is none.
+fn find_address(text: &str) -> Option<usize> {
+    SCHEMES.iter().find_map(|scheme| {
+        let begin = text.find(&format!("{scheme}:"))?;
+        let rest = &text[begin + scheme.len() + 1..];
+        let is_address = rest.starts_with('/') || (rest.contains('@') && !rest.contains("@sha"));
+        is_address.then_some(begin)
+    })
+}
+
+/// Hides the password of `user:password@host` in a URL; `None` if it has none.
+fn without_password_of_login(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let (login, _) = authority.rsplit_once('@')?;
+    let (user, _) = login.split_once(':')?;
+    Some(format!("{scheme}://{user}:{HIDDEN}{}", &rest[login.len()..]))
 }
 
 #[cfg(test)]
@@ -171,13 +189,18 @@ mod tests {
                 "cannot write `postgres://me@host/db`: full",
             ),
             ("--store=postgres://host/db?password=secret, and", "--store=postgres://host/db, and"),
-            ("use ssh://me:secret@host.", "use …."),
+            ("use ssh://me:secret@host.", "use ssh://me:…@host."),
+            ("at https://token:secret@example.org/a.git", "at https://token:…@example.org/a.git"),
+            ("x.toml:3:store=postgres://me:secret@h/d", "x.toml:3:store=postgres://me@h/d"),
+            ("{\"store\":\"postgres://me:secret@h/d\"}", "{\"store\":\"postgres://me@h/d\"}"),
             ("PGPASSWORD=secret\n", "PGPASSWORD=…\n"),
         ] {
             assert_eq!(without_passwords(text), shown);
         }
         for plain in [
             "write postgres://USER@HOST/DATABASE",
+            "docker://registry:5000/image@sha256:abc postgres:16@sha256:abcd ssh://git@host:22/a@b",
+            "connect to postgres://[::1]:5432/db",
             "fetch ssh://git@example.org/a.git, at http://127.0.0.1:8080/case?name=a@b",
             "rocm:0 – `--features postgres`: in a:b@c  ü\n",
         ] {

@@ -411,6 +411,20 @@ impl Baselines {
         Ok(baseline)
     }
 
+    /// Reads the baseline `name` that was saved on the machine `fingerprint`; `None` if there is
+    /// none. Unlike [`Baselines::load`], never reads another file of that name.
+    ///
+    /// # Errors
+    /// As [`Baselines::read`].
+    pub fn saved(
+        &self,
+        fingerprint: &Fingerprint,
+        name: &str,
+    ) -> Result<Option<Baseline>, ReadError> {
+        let path = self.path_of(fingerprint, name);
+        if path.exists() { self.read(&path).map(Some) } else { Ok(None) }
+    }
+
     /// Loads the baseline that `name` refers to: a path, `slug/name`, or a name, each with or
     /// without `.json`. If several machines have a baseline with this name, the one of
     /// `fingerprint` is loaded. If that machine has none but exactly one other does, that one is

@@ -197,7 +197,7 @@ fn import_text(
     if text.trim().is_empty() {
         return Err(ImportError::Empty { path: path.to_owned() });
     }
-    let text = &*log_text::clean(text, |document| {
+    let text = &*log_text::clean(text, &|document| {
         Format::ALL.into_iter().any(|format| (format.importer().is_document)(document))
             || not_imported::refusal_reason(Some(document), "").is_some()
     });

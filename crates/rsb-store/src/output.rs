@@ -103,11 +103,7 @@ impl OutputFile {
         let file = match File::create_new(&temporary) {
             Ok(file) => file,
             // The file may be writable although its directory is not.
-            Err(error)
-                if error.kind() == io::ErrorKind::PermissionDenied && permissions.is_some() =>
-            {
-                return Self::begin_directly(path);
-            }
+            Err(_) if permissions.is_some() => return Self::begin_directly(path),
             Err(source) => return Err(OutputError::io(path, source)),
         };
         if let Some(permissions) = permissions {
@@ -139,9 +135,15 @@ impl OutputFile {
 
     fn put_in_place(&mut self) -> io::Result<()> {
         self.out.flush()?;
-        if let Some(temporary) = &self.temporary {
-            fs::rename(temporary, &self.path)?;
-            self.temporary = None;
+        let Some(temporary) = &self.temporary else { return Ok(()) };
+        match fs::rename(temporary, &self.path) {
+            Ok(()) => self.temporary = None,
+            // A file that is a mount point, or that belongs to another user in a directory such as
+            // /tmp, can be written but not replaced. Dropping this removes the temporary file.
+            Err(_) if self.path.is_file() => {
+                io::copy(&mut File::open(temporary)?, &mut open_existing(&self.path)?)?;
+            }
+            Err(error) => return Err(error),
         }
         Ok(())
     }
@@ -189,6 +191,12 @@ fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), OutputError> {
     let written = parts.iter().try_for_each(|part| file.write_all(part));
     let finished = written.and_then(|()| file.put_in_place());
     finished.map_err(|source| OutputError::io(path, source))
+}
+
+/// Opens the existing file `path` and truncates it.
+fn open_existing(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    OpenOptions::new().write(true).truncate(true).custom_flags(flags).open(path)
 }
 
 /// Creates `path`, or truncates it. The file is incomplete until its last byte is written, so use

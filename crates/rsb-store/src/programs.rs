@@ -160,7 +160,12 @@ impl Programs {
         let path = dir.join(PROGRAM);
         if let Ok(known) = open_checked(&path, hash) {
             touch(&known);
-        } else {
+        } else if let Err(error) = copy(program, &path, hash) {
+            if error.kind() != io::ErrorKind::NotFound {
+                return Err(error);
+            }
+            // Another process removed the directory, which was empty and old.
+            make_private(&dir)?;
             copy(program, &path, hash)?;
         }
         for marker in markers {

@@ -153,10 +153,15 @@ fn choose<'a>(
             let name = request
                 .baseline
                 .map_or_else(String::new, |name| format!(" --baseline {}", shell_quote(name)));
-            let gate = directories.command(&format!("gate --budget 3m{from}{name}"));
+            // Only a stored run is measured again.
+            let again = if request.from.is_some_and(gate::is_path) {
+                "measure more replicates of both sides".to_owned()
+            } else {
+                let gate = directories.command(&format!("gate --budget 3m{from}{name}"));
+                format!("`{gate}` measures it again")
+            };
             AppError::no_verdict(anyhow!(
-                "{id} has no verdict, so there is nothing to accept: {reason}; `{gate}` measures \
-                 it again"
+                "{id} has no verdict, so there is nothing to accept: {reason}; {again}"
             ))
         }
         Verdict::NotComparable => AppError::no_verdict(anyhow!(

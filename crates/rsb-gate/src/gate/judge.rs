@@ -354,11 +354,8 @@ pub fn against_saved(
     let fingerprint = Fingerprint::of(&run.environment);
     let baselines = Baselines::new(&directories.baselines);
     let path = baselines.path_of(&fingerprint, &run.suite);
-    if !path.exists() {
-        return Ok(None);
-    }
-    let baseline =
-        baselines.load(&run.suite, Some(&fingerprint)).map_err(|error| error.to_string())?;
+    let saved = baselines.saved(&fingerprint, &run.suite).map_err(|error| error.to_string())?;
+    let Some(baseline) = saved else { return Ok(None) };
     let (before, current) = (baseline.into_runs(), std::slice::from_ref(run));
     if let Some(why) = is_itself(&before, current, directories) {
         return Err(why);

@@ -27,7 +27,7 @@ pub(super) fn resolve(
     let mut run = current;
     let mut schedule = Schedule::new(budget);
     let mut claim: Option<machine_lock::Claim> = None;
-    let here = machine::environment();
+    let here = machine::environment_beside(&run.environment);
     loop {
         let mut open = doubtful(judge, baseline, &run, &here);
         open.retain(|(case, _)| !settled.contains(&case.id));

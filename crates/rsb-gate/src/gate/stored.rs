@@ -247,7 +247,8 @@ pub fn saved_for(judge: &Judge, current: &[Run]) -> Result<Vec<Run>, EngineError
         current.first().ok_or_else(|| EngineError::no_verdict(anyhow!("no run to judge")))?;
     let fingerprint = Fingerprint::of(&first.environment);
     let baselines = Baselines::new(&judge.directories.baselines);
-    if !baselines.path_of(&fingerprint, &first.suite).exists() {
+    let saved = baselines.saved(&fingerprint, &first.suite).map_err(EngineError::usage)?;
+    let Some(saved) = saved else {
         let others = baselines.list();
         let others = if others.is_empty() {
             String::new()
@@ -262,9 +263,8 @@ pub fn saved_for(judge: &Judge, current: &[Run]) -> Result<Vec<Run>, EngineError
             fingerprint.slug(),
             judge.directories.command("baseline save")
         )));
-    }
-    let runs =
-        baselines.load(&first.suite, Some(&fingerprint)).map_err(EngineError::usage)?.into_runs();
+    };
+    let runs = saved.into_runs();
     match runs.iter().find(|run| run.suite != first.suite) {
         // It was saved under the name of another suite.
         Some(other) => Err(EngineError::usage(anyhow!(

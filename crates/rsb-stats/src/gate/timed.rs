@@ -3,6 +3,7 @@
 //!
 //! Every rate of a case is derived from the same time, so it is compared once, as `time_ms`.
 
+use itertools::Itertools as _;
 use rsb_model::field::FIELDS;
 use rsb_model::record::Comparison;
 use rsb_model::samples::{Samples, SamplesError};
@@ -259,12 +260,16 @@ fn values(field: &Field, results: &[&BenchmarkResult]) -> Result<Side, String> {
 /// has any.
 ///
 /// # Errors
-/// If both sides have varying metrics but none in common; the message names both.
+/// If both sides have varying metrics but none in common, or estimate them differently; the message
+/// names both.
 fn common_metric(
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],
     policy: &Policy,
 ) -> Result<Option<&'static Field>, String> {
+    if let Some(sentence) = unlike_estimators(baseline, current) {
+        return Err(sentence);
+    }
     let common = varying_fields(policy)
         .find(|field| is_reported(field, baseline) && is_reported(field, current));
     if let Some(field) = common {
@@ -302,6 +307,25 @@ fn name_metrics(results: &[&BenchmarkResult], policy: &Policy) -> String {
         .map(|field| field.name)
         .collect();
     if names.is_empty() { "no time or rate".to_owned() } else { names.join(", ") }
+}
+
+/// Returns why values without samples cannot be compared: one side has, for example, the medians of
+/// a tool and the other its means. A side that names no estimator does not count.
+fn unlike_estimators(
+    baseline: &[&BenchmarkResult],
+    current: &[&BenchmarkResult],
+) -> Option<String> {
+    let [before, now] = [baseline, current].map(|results| {
+        let named = results.iter().filter_map(|result| result.metadata.get("estimator")?.as_str());
+        named.sorted_unstable().dedup().join(", ")
+    });
+    let differ = !before.is_empty() && !now.is_empty() && before != now;
+    differ.then(|| {
+        format!(
+            "its value is the {before} in the baseline and the {now} in the run: measure both with \
+             one version of the tool"
+        )
+    })
 }
 
 /// Returns the sentence for statistics in different units.

@@ -14,7 +14,7 @@ const MOST_PLACES: usize = 20;
 
 /// Returns `text` as importers read it; documents between other lines count if `is_output` accepts
 /// them.
-pub(super) fn clean(text: &str, is_output: impl Fn(&Value) -> bool) -> Cow<'_, str> {
+pub(super) fn clean<'t>(text: &'t str, is_output: &dyn Fn(&Value) -> bool) -> Cow<'t, str> {
     if is_json(text) {
         return Cow::Borrowed(text);
     }
@@ -70,7 +70,7 @@ fn is_non_number(token: &str) -> bool {
 
 /// Returns the documents in `text` that `is_output` accepts, without the lines around them; `None`
 /// if there are none.
-fn embedded_documents(text: &str, is_output: impl Fn(&Value) -> bool) -> Option<String> {
+fn embedded_documents(text: &str, is_output: &dyn Fn(&Value) -> bool) -> Option<String> {
     let mut found = String::new();
     let mut read = 0;
     let mut line_start = 0;
@@ -90,13 +90,16 @@ fn embedded_documents(text: &str, is_output: impl Fn(&Value) -> bool) -> Option<
             read = start + length;
             continue;
         }
-        let with_nulls = replace_non_numbers(rest);
-        if let Some(rest) = &with_nulls
-            && let Some((document, length)) = first_document(rest)
-            && is_output(&document)
+        if !may_begin_document(rest) {
+            continue;
+        }
+        // Quotes in later lines could hide further numbers, so they are replaced in what remains.
+        if let Some(rest) = replace_non_numbers(rest)
+            && first_document(&rest).is_some()
         {
-            found.push_str(rest.get(..length)?);
-            return Some(found);
+            let others = embedded_documents(&rest, is_output).unwrap_or_default();
+            found.push_str(&others);
+            break;
         }
         places += 1;
         if places == MOST_PLACES {
@@ -104,6 +107,21 @@ fn embedded_documents(text: &str, is_output: impl Fn(&Value) -> bool) -> Option<
         }
     }
     (!found.is_empty()).then_some(found)
+}
+
+/// Returns whether `text`, which begins with a bracket, goes on as a list or an object does; a log
+/// line such as `[INFO] …` does not.
+fn may_begin_document(text: &str) -> bool {
+    const VALUES: [&str; 10] =
+        ["{", "[", "]", "\"", "-", "true", "false", "null", "NaN", "Infinity"];
+    let text = text.trim_start();
+    let rest = text.get(1..).unwrap_or_default().trim_start();
+    if text.starts_with('{') {
+        return rest.is_empty() || rest.starts_with(['"', '}']);
+    }
+    rest.is_empty()
+        || rest.starts_with(|c: char| c.is_ascii_digit())
+        || VALUES.iter().any(|value| rest.starts_with(value))
 }
 
 /// Returns the document at the beginning of `text`, and its length in bytes.
@@ -293,16 +311,22 @@ mod tests {
                 "a\n{\"results\": 1}\nb\n{\"other\": 1}\n{\"results\": 2}\n",
                 "{\"results\": 1}\n{\"results\": 2}\n",
             ),
-            ("a\n{\"results\": NaN}\nb", "{\"results\": null}"),
+            ("a\n{\"results\": NaN}\nb", "{\"results\": null}\n"),
+            (
+                "a\n{\"results\": NaN}\n{\"results\": 2}\nb\n{\"results\": inf}\n",
+                "{\"results\": null}\n{\"results\": 2}\n{\"results\": null}\n",
+            ),
             (
                 "2026-08-06T16:30:28Z {\n2026-08-06T16:30:28Z \"results\": [inf]}",
                 "{\n\"results\": [null]}",
             ),
         ] {
-            assert_eq!(clean(text, is_output), expected, "{text}");
+            assert_eq!(clean(text, &is_output), expected, "{text}");
         }
+        let after_many = "[INFO] step\n".repeat(30) + "{\"results\": 1}";
+        assert_eq!(clean(&after_many, &is_output), "{\"results\": 1}\n");
         for text in ["nothing here", "{\"results\": [", "a\n{\"other\": 1}\n"] {
-            assert_eq!(clean(text, is_output), text);
+            assert_eq!(clean(text, &is_output), text);
         }
     }
 }
