@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         benchmark_gemm_strided,
         benchmark_hbm_bandwidth,
         benchmark_memory_bandwidth,
+        benchmark_model,
         benchmark_precision,
         benchmark_system_ram_bandwidth,
         benchmark_tensor_ops,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         measure_accuracy,
     )
     from .onnxruntime import benchmark_onnx_inference, benchmark_onnx_optimization
+    from .program import ProgramError
     from .pytorch import (
         benchmark_attention,
         benchmark_autograd,
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
         PrecisionType,
         Reason,
         Result,
+        ResultList,
         ROCmDriverInfo,
         ROCmSMIMetrics,
         Samples,
@@ -119,7 +122,7 @@ if TYPE_CHECKING:
         run_rocm_profile,
         verify_rocm_installation,
     )
-    from .runner import BenchmarkRunner, BenchmarkRunnerConfig, BenchmarkSuite, ProgramError
+    from .runner import BenchmarkRunner, BenchmarkRunnerConfig, BenchmarkSuite
     from .stored import BenchmarkResultsDB, ReportConfig, ReportFormat, ReportGenerator, ResultsPersistence
     from .tables import Rows, Run, to_pandas, to_polars
     from .trends import TrendAlert, TrendAnalysisConfig, TrendAnalysisIntegration
@@ -184,6 +187,7 @@ __all__ = [
     "ReportFormat",
     "ReportGenerator",
     "Result",
+    "ResultList",
     "ResultsPersistence",
     "Rows",
     "Run",
@@ -223,6 +227,7 @@ __all__ = [
     "benchmark_memory_transfers",
     "benchmark_migraphx_compilation",
     "benchmark_migraphx_inference",
+    "benchmark_model",
     "benchmark_multi_gpu_scaling",
     "benchmark_onnx_inference",
     "benchmark_onnx_optimization",
@@ -293,10 +298,11 @@ _NAMES = {
     "migraphx": ("benchmark_migraphx_compilation", "benchmark_migraphx_inference"),
     "native": (
         "benchmark_elementwise_ops", "benchmark_gemm", "benchmark_gemm_strided", "benchmark_hbm_bandwidth",
-        "benchmark_memory_bandwidth", "benchmark_precision", "benchmark_system_ram_bandwidth",
+        "benchmark_memory_bandwidth", "benchmark_model", "benchmark_precision", "benchmark_system_ram_bandwidth",
         "benchmark_tensor_ops", "compare_memory_tiers", "compare_precision", "measure_accuracy",
     ),
     "onnxruntime": ("benchmark_onnx_inference", "benchmark_onnx_optimization"),
+    "program": ("ProgramError",),
     "pytorch": (
         "benchmark_attention", "benchmark_autograd", "benchmark_convolution", "benchmark_matmul",
         "benchmark_memory_transfers", "benchmark_simple_matmul", "measure_memory_copy",
@@ -309,7 +315,7 @@ _NAMES = {
         "MemoryOperation", "MemorySavingsResult", "MemoryTransferResult", "MultiGPUResult",
         "ONNXInferenceResult", "ONNXOptimizationResult", "Outcome", "PerformanceBaseline",
         "PrecisionBenchmarkResult", "PrecisionType", "ROCmDriverInfo", "ROCmSMIMetrics", "Reason", "Result",
-        "Samples", "TensorCoreInfo", "TensorOpResult", "TensorParallelResult", "TensorPrecision",
+        "ResultList", "Samples", "TensorCoreInfo", "TensorOpResult", "TensorParallelResult", "TensorPrecision",
         "TritonCompilationResult", "TritonOpResult", "ZeROResult", "vLLMBatchResult", "vLLMLatencyResult",
         "vLLMThroughputResult",
     ),
@@ -317,7 +323,7 @@ _NAMES = {
         "benchmark_hip_kernel_compilation", "collect_rocm_smi_metrics", "establish_performance_baseline",
         "get_rocm_driver_info", "get_rocm_smi_info", "run_rocm_profile", "verify_rocm_installation",
     ),
-    "runner": ("BenchmarkRunner", "BenchmarkRunnerConfig", "BenchmarkSuite", "ProgramError"),
+    "runner": ("BenchmarkRunner", "BenchmarkRunnerConfig", "BenchmarkSuite"),
     "sources": (),
     "stored": (
         "BenchmarkResultsDB", "ReportConfig", "ReportFormat", "ReportGenerator", "ResultsPersistence",

@@ -14,7 +14,7 @@ def compare(
     policy: str | None = None,
     results_dir: str | None = None,
 ) -> str:
-    """Does the same as `gate`, and adds textbook statistics, every metric and the overall speedup.
+    """Does the same as `gate`, and adds textbook statistics and every metric.
 
     Stores the comparison if `results_dir` is given.
     """

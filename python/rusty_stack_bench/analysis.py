@@ -5,6 +5,7 @@ import html
 import json
 import math
 import os
+import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +13,13 @@ from datetime import datetime, timedelta
 from os import PathLike
 from typing import Any, overload
 
-from .arguments import Moment, count, moment, number, numbers_of
+from .arguments import Moment, config_of, count, moment, nearest, number, numbers_of
 from .comparing import ComparisonConfig
 from .keeping import Verdict
+from .program import TEMPORARY, without_paths
 from .sources import History, Path, Side, Sources
-from .tables import Rows
+from .tables import Rows, check_metric
+from .trends import times_of
 
 # Changes from this many percent raise an alert, unless another limit is given.
 ALERT_PERCENT = 10.0
@@ -47,7 +50,7 @@ class BenchmarkComparator:
         config: ComparisonConfig | Mapping[str, Any] | None = None,
         results_dir: Path = "benchmark_results",
     ) -> None:
-        self.config = ComparisonConfig.of(config)
+        self.config = config_of(ComparisonConfig, config)
         self.results_dir = str(results_dir)
         self._sources = Sources(results_dir)
         self._sides = (self._sources.files(baseline_run), self._sources.files(current_run))
@@ -57,10 +60,13 @@ class BenchmarkComparator:
         """Compares both sides, and stores the comparison in a results directory, if one is given."""
         from . import _native
 
-        with tempfile.TemporaryDirectory(prefix="rsb-") as directory:
+        with tempfile.TemporaryDirectory(prefix=TEMPORARY) as directory:
             policy = self.config.policy_in(directory)
             percent = self.config.threshold_percent
-            return json.loads(_native.compare(*self._sides, percent, policy, results_dir))
+            try:
+                return json.loads(_native.compare(*self._sides, percent, policy, results_dir))
+            except ValueError as error:
+                raise ValueError(without_paths(str(error))) from None
 
     def _rows(self, group: str, baseline_key: str | None, current_key: str | None) -> list[dict[str, Any]]:
         weights = self.config.weight_metrics
@@ -79,10 +85,11 @@ class BenchmarkComparator:
 
     def _matching(self, key: str) -> list[str]:
         """Returns the ids of the cases of both sides that are called `key`, or contain it."""
-        ids: list[str] = list(dict.fromkeys(row["id"] for row in self._found["metrics"]))
+        rows = self._found["metrics"] + self._found["comparison"]["comparisons"]
+        ids: list[str] = list(dict.fromkeys(row["id"] for row in rows))
         found = [key] if key in ids else [one for one in ids if key in one]
         if not found:
-            cure = f"use one such as {', '.join(ids[:5])}" if ids else "none is in both"
+            cure = f"use one such as {nearest(key, ids)}" if ids else "none is in both"
             raise ValueError(f"no case of both runs contains {key!r}; {cure}")
         return found
 
@@ -144,22 +151,22 @@ class BenchmarkComparator:
         """Returns how many times faster the run is than the baseline.
 
         Args:
-            baseline_time: the id of a case, by default all cases; or a time.
+            baseline_time: the id of a case or a part of it, by default all cases; or a time.
             current_time: a time of the run to judge, in the same unit as the first.
 
         Returns:
-            The speedup of the case, or of the two times, or the geometric mean of all cases. None if there
-            are no times.
+            The speedup of the two times, or the geometric mean of those of the cases. None if there are no
+            times.
 
         Raises:
             TypeError: if only one time is given.
-            ValueError: if a time is not above 0.
+            ValueError: if a time is not above 0, or no case matches.
         """
-        if baseline_time is None and current_time is None:
-            return self._found["speedup"]
-        if isinstance(baseline_time, str):
-            times = (row for row in self._found["metrics"] if row["id"] == baseline_time and row["metric"] == "time_ms")
-            return next((row["speedup"] for row in times), None)
+        if isinstance(baseline_time, str) or (baseline_time is None and current_time is None):
+            ids = None if baseline_time is None else self._matching(baseline_time)
+            times = times_of(lambda metric: [row for row in self._found["metrics"] if row["metric"] == metric])
+            found = [row["speedup"] for row in times if row["speedup"] and (ids is None or row["id"] in ids)]
+            return statistics.geometric_mean(found) if found else None
         before, after = number("baseline_time", baseline_time), number("current_time", current_time)
         if before <= 0 or after <= 0:
             raise ValueError(f"times {before:g} and {after:g} have no ratio; pass times above 0")
@@ -197,19 +204,21 @@ class BenchmarkComparator:
         """Returns whether the gate judges a case faster or slower, or whether two lists of values differ.
 
         Args:
-            baseline_values: the id of a case, by default any case counts; or values of the baseline.
+            baseline_values: the id of a case or a part of it, by default any case counts; or values of the
+                baseline.
             current_values: values of the run to judge. The lists differ if the Mann-Whitney test says so at
                 95 %, and their means by at least `threshold_percent`.
             threshold_percent: for lists, smallest difference of the means in percent.
 
         Raises:
             TypeError: if only one list is given, or a value is not a number.
-            ValueError: if a list is empty, or a value is not finite.
+            ValueError: if a list is empty, a value is not finite, or no case matches.
         """
         if baseline_values is None or isinstance(baseline_values, str):
+            ids = None if baseline_values is None else self._matching(baseline_values)
             rows = self._found["comparison"]["comparisons"]
             changed = (Verdict.IMPROVED.value, Verdict.REGRESSED.value)
-            return any(row["verdict"] in changed for row in rows if baseline_values in (None, row["id"]))
+            return any(row["verdict"] in changed for row in rows if ids is None or row["id"] in ids)
         if current_values is None:
             raise TypeError("there are no values of the run to judge; pass current_values, too")
         found = StatisticalAnalyzer(baseline_values, current_values).difference()
@@ -528,7 +537,7 @@ class TrendAnalyzer:
         """
         from . import _native
 
-        return Rows(json.loads(_native.stored_trends(self.results_dir, metric, case))["series"])
+        return Rows(json.loads(_native.stored_trends(self.results_dir, check_metric(metric), case))["series"])
 
     @staticmethod
     def analyze_points(
@@ -691,24 +700,23 @@ class DegradationDetector:
         self.results_dir = self._sources.directory(historical_results)
         self._trends = TrendAnalyzer(self.results_dir)
 
-    def detect(self, metric: str = "time_ms", case: str | None = None) -> list[dict[str, Any]]:
+    def detect(self, metric: str | None = None, case: str | None = None) -> list[dict[str, Any]]:
         """Returns every alert of the trends of a metric, each with the id of its case.
 
         Args:
-            metric: a field of docs/glossary.md.
+            metric: a field of docs/glossary.md; by default the time of each case, in its unit.
             case: a substring of case ids; by default all cases count.
 
         Raises:
-            ValueError: if the results directory does not exist.
+            ValueError: if the results directory does not exist, or docs/glossary.md does not have the metric.
             OSError: if it cannot be read.
         """
-        return [
-            {"id": series["id"], **alert} for series in self._trends.analyze(metric, case) for alert in series["alerts"]
-        ]
+        found = times_of(lambda time: self._trends.analyze(time, case)) if metric is None else self._trends.analyze(metric, case)
+        return [{"id": series["id"], **alert} for series in found for alert in series["alerts"]]
 
-    def has_degraded(self, metric: str = "time_ms", case: str | None = None) -> bool:
-        """Returns whether `detect` finds any alert."""
-        return bool(self.detect(metric, case))
+    def has_degraded(self, metric: str | None = None, case: str | None = None) -> bool:
+        """Returns whether `detect` finds a change for the worse."""
+        return any(alert["direction"] == "worse" for alert in self.detect(metric, case))
 
     def detect_degradation(
         self, current_result: Side, thresholds: Mapping[str, float] | None = None

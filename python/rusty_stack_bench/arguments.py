@@ -1,21 +1,24 @@
 """Checks of arguments, with messages that list the accepted values."""
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import enum
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
-from typing import TypeVar, Union
+from typing import Any, TypeVar, Union, cast
 
 # A time: with or without a time zone (UTC), RFC 3339, or seconds since 1970.
 Moment = Union[datetime, str, float]
 
 Member = TypeVar("Member", bound=enum.Enum)
+Config = TypeVar("Config")
 
 
 def choice(kind: type[Member], value: object, what: str) -> Member:
-    """Returns the member of an enumeration that a value names; `-` and `_` are the same.
+    """Returns the member of an enumeration that a value names; `-`, `_` and neither are the same.
 
     Args:
         kind: the enumeration.
@@ -31,9 +34,9 @@ def choice(kind: type[Member], value: object, what: str) -> Member:
     known = ", ".join(str(member.value) for member in kind)
     if not isinstance(value, str):
         raise TypeError(f"{what} {value!r} is not a text or a {kind.__name__}; use one of {known}")
-    text = value.lower().replace("-", "_")
+    text = value.lower().replace("-", "").replace("_", "")
     for member in kind:
-        if str(member.value) == text:
+        if str(member.value).replace("_", "") == text:
             return member
     raise ValueError(f"unknown {what} {value!r}; use one of {known}")
 
@@ -70,11 +73,51 @@ def count(name: str, value: object, least: int = 1) -> int:
         TypeError: if `value` is not an integer.
         ValueError: if it is smaller.
     """
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} is {value!r}; pass an integer of at least {least}")
     if value < least:
         raise ValueError(f"{name} is {value}; pass an integer of at least {least}")
-    return value
+    return int(value)
+
+
+def names_of(name: str, values: Iterable[str]) -> list[str]:
+    """Returns several texts.
+
+    Raises:
+        TypeError: if `values` is one text, whose letters would be the texts.
+    """
+    if isinstance(values, str):
+        raise TypeError(f"{name} is the text {values!r}; pass a list of names")
+    return list(values)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Returns the names that are most like `name`, for a message; the first ones if none is."""
+    every = list(known)
+    return ", ".join(difflib.get_close_matches(name, every, 3, 0.4) or every[:3])
+
+
+def config_of(kind: type[Config], given: Config | Mapping[str, Any] | None) -> Config:
+    """Returns a configuration in any form.
+
+    Args:
+        kind: the class of the configuration.
+        given: a configuration, a dictionary with its fields, or None for the defaults.
+
+    Raises:
+        TypeError: if `given` is none of these.
+        ValueError: if the dictionary has another key.
+    """
+    if isinstance(given, kind):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"the configuration is {given!r}; pass a {kind.__name__} or a dictionary with its fields")
+    values = cast("Mapping[str, Any]", given or {})
+    known = [one.name for one in dataclasses.fields(cast(Any, kind))]
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise ValueError(f"unknown key in config: {', '.join(unknown)}; use {', '.join(known)}")
+    return kind(**values)
 
 
 def moment(value: object) -> str:

@@ -3,10 +3,17 @@ from __future__ import annotations
 
 import enum
 import itertools
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union, cast
 
 Value = Union[str, int, float, tuple[int, ...]]
+# A number, or the sizes of a shape: a tuple, a list, or text such as `64x64`.
+Size = Union[int, float, str, Sequence[int]]
+# One or several; also arrays of NumPy.
+Sizes = Union[Size, Sequence[Size]]
+# Data types: names in any spelling, members of an enumeration, or types of PyTorch; one or several.
+Dtypes = Union[str, enum.Enum, Sequence[Union[str, enum.Enum]], Any]
 
 # Axes of each workload, in the order in which they appear in ids. An axis with a default appears
 # only if its value differs from it.
@@ -94,7 +101,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "model_shape": ("small", "auto", "llama-2-7b", "llama-3-8b"),
     "network": ("mlp", "encoder", "convolutional", "decoder-step"),
     "graph_optimization": ("disabled", "basic", "extended", "all"),
+    "target": ("gfx90a", "gfx942", "gfx1100", "gfx1201", "sm_90"),
 }
+
+# Last stage of ZeRO.
+_LAST_STAGE = 3
 
 # Other spellings of these words.
 _SPELLINGS = {
@@ -169,8 +180,19 @@ def axis_names(component: str, workload: str) -> list[str]:
     return [name for name, _ in _axes(component, workload)]
 
 
-def written(value: Value) -> str:
+def plain(value: Any) -> Any:
+    """Returns arrays and numbers of NumPy as lists and numbers of Python, other values unchanged."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def is_integer(value: object) -> bool:
+    """Returns whether a value is one integer, of Python or NumPy."""
+    return isinstance(value, numbers.Integral)
+
+
+def written(value: Any) -> str:
     """Formats a value as case ids contain it: sizes joined by `x`, booleans as `yes` and `no`."""
+    value = plain(value)
     if isinstance(value, enum.Enum):
         return written(value.value)
     if isinstance(value, bool):
@@ -243,6 +265,7 @@ def size_text(size: Any) -> str:
     """
     if isinstance(size, str):
         return size
+    size = plain(size)
     if isinstance(size, bool) or not isinstance(size, (int, float)) or int(size) != size or size <= 0:
         raise ValueError(f"invalid size {size!r}; use an integer above zero, in bytes, or text such as 64MiB")
     for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
@@ -258,10 +281,11 @@ def listed(values: Any, of_sizes: bool = False) -> list[Any]:
         values: one value, or several.
         of_sizes: whether each value is a list of sizes.
     """
-    if isinstance(values, (str, int, float, enum.Enum)):
+    values = plain(values)
+    if isinstance(values, str) or not isinstance(values, Iterable):
         return [values]
-    several: list[Any] = list(values)
-    if of_sizes and several and all(isinstance(one, int) for one in several):
+    several: list[Any] = list(cast("Iterable[Any]", values))
+    if of_sizes and several and all(is_integer(one) for one in several):
         return [tuple(several)]
     return several
 
@@ -285,7 +309,7 @@ def input_axes(models: Any, input_shapes: Any, more: Mapping[str, Any]) -> list[
     points: list[dict[str, Any]] = []
     for network, shape in itertools.product(networks, listed(input_shapes, True)):
         names = _INPUTS[network]
-        sizes = shape_of(f"input shape of {network}", (shape,) if isinstance(shape, int) else shape, len(names))
+        sizes = shape_of(f"input shape of {network}", (shape,) if is_integer(shape) else shape, len(names))
         twice = [name for name in names if name in more]
         if twice:
             raise TypeError(f"input_shapes and {twice[0]} are names of the same parameter; give only one of them")
@@ -307,6 +331,8 @@ def _canonical(component: str, workload: str, axis: str, value: Any) -> str:
     if axis in RANKS:
         return shape_of(axis, value, RANKS[axis])
     text = written(value)
+    if axis == "zero_stage" and not (text.isdecimal() and int(text) <= _LAST_STAGE):
+        raise ValueError(f"invalid zero_stage {text!r}; use an integer from 0 to {_LAST_STAGE}")
     if axis in _COUNTS and not (text.isdecimal() and int(text) > 0):
         raise ValueError(f"invalid {axis} {text!r}; use an integer of at least 1")
     return text

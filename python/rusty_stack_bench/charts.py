@@ -24,6 +24,7 @@ class ChartType(str, enum.Enum):
     GAUGE = "gauge"
     HEATMAP = "heatmap"
     STACKED_BAR = "stacked_bar"
+    MEMORY_TIMELINE = "memory_timeline"
 
 
 class _Content(NamedTuple):
@@ -110,12 +111,12 @@ class ASCIIChartGenerator(_Drawer):
     """
 
     def generate_bar_chart(
-        self, data: Mapping[str, float], title: str = "", unit: str = "", colorize: bool = False
+        self, data: Mapping[str, float] | Sequence[float], title: str = "", unit: str = "", colorize: bool = False
     ) -> Chart:
         """Returns a chart with one bar per entry.
 
         Args:
-            data: values by label, at least 0.
+            data: values by label, at least 0; or a list, whose labels are its indices.
             title: the title.
             unit: the unit of the values.
             colorize: whether the text contains escape sequences for colors.
@@ -124,7 +125,8 @@ class ASCIIChartGenerator(_Drawer):
             TypeError: if a value is not a number.
             ValueError: if there is no value, or one is negative or not finite.
         """
-        return self._draw("bar", title, unit, list(data), [list(data.values())], colorize=colorize)
+        bars = _named(data)
+        return self._draw("bar", title, unit, list(bars), [list(bars.values())], colorize=colorize)
 
     def generate_stacked_bar_chart(
         self, data: Mapping[str, Mapping[str, float]], title: str = "", unit: str = "", colorize: bool = False
@@ -138,16 +140,18 @@ class ASCIIChartGenerator(_Drawer):
             colorize: whether the text contains escape sequences for colors.
 
         Raises:
-            TypeError: if a size is not a number.
+            TypeError: if a size is not a number, or `data` is not a dictionary of dictionaries.
             ValueError: if there is no part, or a size is negative or not finite.
         """
+        if not _is_mapping(data) or not all(_is_mapping(parts) for parts in data.values()):
+            raise TypeError("a stacked bar needs its parts by name; pass a dictionary such as {'a': {'part': 1}}")
         names = list(dict.fromkeys(name for parts in data.values() for name in parts))
         figures = [[parts.get(name, 0.0) for parts in data.values()] for name in names]
         return self._draw("stacked-bar", title, unit, list(data), figures, names, colorize)
 
     def generate_line_chart(
         self,
-        series: Series,
+        series: Series | Sequence[Any],
         title: Any = "",
         x_label: str = "",
         y_label: str = "",
@@ -159,7 +163,8 @@ class ASCIIChartGenerator(_Drawer):
         """Returns a chart with one line per entry, or with marks if the entries are points.
 
         Args:
-            series: values of each line by its name; or points (x, y), which are drawn as marks.
+            series: values of each line by its name, or of one line; or points (x, y), which are drawn as
+                marks.
             title: the title. A list of labels in this place is `labels`, followed by title and unit.
             x_label: title of the horizontal axis, for points.
             y_label: title of the vertical axis; for lines, their unit.
@@ -173,6 +178,8 @@ class ASCIIChartGenerator(_Drawer):
         """
         if not isinstance(title, str):
             labels, title, unit, x_label, y_label = title, x_label, y_label or unit, "", ""
+        if not isinstance(series, Mapping):
+            series = {"": series}
         if any(_is_pair(one) for values in series.values() for one in values):
             figures = [[point[axis] for point in values] for values in series.values() for axis in (0, 1)]
             return self._draw("scatter", title, unit, [x_label, y_label or unit], figures, list(series), colorize)
@@ -393,7 +400,8 @@ class ASCIIChartGenerator(_Drawer):
         Args:
             chart_type: the kind, or its name.
             data: for `bar` values by label, for `line` lists by name, for `sparkline` a list, for `gauge` a
-                percentage, for `heatmap` a list per row, for `stacked_bar` parts by label.
+                percentage, for `heatmap` a list per row, for `stacked_bar` parts by label, for `memory_timeline`
+                memory in MB at equal distances.
             title: the title; sparklines and gauges have none.
 
         Raises:
@@ -409,6 +417,8 @@ class ASCIIChartGenerator(_Drawer):
             return self.generate_heatmap(data, title=title)
         if kind is ChartType.LINE:
             return self.generate_line_chart(data, title)
+        if kind is ChartType.MEMORY_TIMELINE:
+            return self.generate_memory_timeline(data, title=title or "memory")
         if kind is ChartType.STACKED_BAR:
             return self.generate_stacked_bar_chart(data, title)
         return self.generate_bar_chart(data, title)

@@ -2,23 +2,24 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import enum
 import html
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union, cast
 
-from .arguments import number, numbers_of
+from .arguments import names_of, nearest, number, numbers_of
 from .charts import ASCIIChartGenerator, Chart
-from .results import Result
+from .results import Results, records_of
 from .sources import Path
 from .tables import Rows, is_lower_better, unit_of
 
 # Values on one side: a dictionary, a run or its file, a result, or several results.
-Values = Union[Path, Mapping[str, Any], Result, Sequence[Union[Result, Mapping[str, Any]]]]
+Values = Union[Path, Results]
+# Ends of names of times, whose lower values are better.
+_TIMES = ("_ms", "_us", "_ns")
 
 # Changes up to this many percent are no change, unless another limit is given.
 UNCHANGED_PERCENT = 5.0
@@ -46,24 +47,6 @@ class ComparisonConfig:
     compare_percentiles: bool | Sequence[float] = ()
     threshold_percent: float | None = None
     policy: Path | None = None
-
-    @classmethod
-    def of(cls, given: ComparisonConfig | Mapping[str, Any] | None) -> ComparisonConfig:
-        """Returns the configuration in any form.
-
-        Args:
-            given: a configuration, a dictionary with its fields, or None for the defaults.
-
-        Raises:
-            ValueError: if the dictionary has another key.
-        """
-        if isinstance(given, ComparisonConfig):
-            return given
-        known = [one.name for one in dataclasses.fields(cls)]
-        unknown = set(given or {}) - set(known)
-        if unknown:
-            raise ValueError(f"unknown key in config: {', '.join(sorted(unknown))}; use {', '.join(known)}")
-        return cls(**(given or {}))
 
     def policy_in(self, directory: str) -> str | None:
         """Returns the policy file to use; writes one if fields require it.
@@ -94,7 +77,7 @@ class ComparisonConfig:
         if percentiles:
             lines.append(f"percentiles = {numbers_of('a percentile', percentiles)!r}")
         if self.ignore_metrics:
-            lines += ["[ignore]", f"metrics = {json.dumps(list(self.ignore_metrics), ensure_ascii=False)}"]
+            lines += ["[ignore]", f"metrics = {json.dumps(names_of('ignore_metrics', self.ignore_metrics), ensure_ascii=False)}"]
         for metric, percent in self.metric_thresholds.items():
             name = json.dumps(metric, ensure_ascii=False)
             lines += ["[[threshold]]", f"metric = {name}", f"percent = {number(metric, percent)!r}"]
@@ -148,7 +131,7 @@ class BeforeAfterComparison:
         baseline_value: float,
         current_value: float,
         unit: str = "",
-        lower_is_better: bool = False,
+        lower_is_better: bool | None = None,
         *,
         threshold_percent: float = UNCHANGED_PERCENT,
     ) -> MetricComparison:
@@ -159,48 +142,57 @@ class BeforeAfterComparison:
             baseline_value: the value before.
             current_value: the value after, in the same unit.
             unit: the unit; by default that of docs/glossary.md.
-            lower_is_better: whether a lower value is an improvement.
+            lower_is_better: whether a lower value is an improvement; by default as docs/glossary.md says, and
+                yes for other names that end in `_ms`, `_us` or `_ns` or contain `latency`.
             threshold_percent: changes up to this many percent are no change.
 
         Raises:
             TypeError: if a value is not a number.
-            ValueError: if a value is not finite.
+            ValueError: if a value is not finite, or the direction of the metric is unknown.
         """
+        is_lower = _direction(metric_path) if lower_is_better is None else lower_is_better
+        if is_lower is None:
+            raise ValueError(f"whether {metric_path!r} is better when higher or lower is unknown; pass lower_is_better")
         before, after = number("baseline_value", baseline_value), number("current_value", current_value)
         limit = number("threshold_percent", threshold_percent)
         change = None if before == 0 else 100.0 * (after - before) / abs(before)
         kind = ChangeType.UNCHANGED
         if before != after and (change is None or abs(change) > limit):
-            kind = ChangeType.IMPROVED if (after < before) == lower_is_better else ChangeType.DEGRADED
+            kind = ChangeType.IMPROVED if (after < before) == is_lower else ChangeType.DEGRADED
         return MetricComparison(metric_path, before, after, unit or unit_of(_field(metric_path)), change, kind, limit)
 
     def compare_all(
-        self, metrics: Sequence[str] | None = None, thresholds: Mapping[str, float] | None = None
+        self,
+        metrics: Sequence[str] | None = None,
+        thresholds: Mapping[str, float] | None = None,
+        *,
+        lower_is_better: Collection[str] | None = None,
     ) -> list[MetricComparison]:
         """Compares values of both sides, and keeps the result for the view and the summary.
 
         Args:
-            metrics: paths of values; by default every value of both sides that docs/glossary.md calls better
-                when higher or lower. For other names higher is better.
+            metrics: paths of values; by default every value of both sides whose direction is known.
             thresholds: percent by path or by field, up to which a change is no change; 5 by default.
+            lower_is_better: paths or fields that are better when lower; all others are better when higher.
+                By default the direction is that of `compare_metric`.
 
         Raises:
-            ValueError: if a side has no value with this path.
+            TypeError: if `metrics` is a text.
+            ValueError: if a side has no value with this path, or its direction is unknown.
         """
         if metrics is None:
-            metrics = [path for path in self._before if path in self._after and is_lower_better(_field(path)) is not None]
+            metrics = [path for path in self._before if path in self._after and _direction(path) is not None]
         limits = thresholds or {}
-        self.comparisons = [self._compared(path, limits) for path in metrics]
+        self.comparisons = [self._compared(path, limits, lower_is_better) for path in names_of("metrics", metrics)]
         return self.comparisons
 
-    def _compared(self, path: str, limits: Mapping[str, float]) -> MetricComparison:
+    def _compared(self, path: str, limits: Mapping[str, float], lower: Collection[str] | None) -> MetricComparison:
         for name, side in (("baseline_results", self._before), ("current_results", self._after)):
             if path not in side:
-                near = difflib.get_close_matches(path, side, 3, 0.4) or list(side)[:3]
-                cure = f"use one such as {', '.join(near)}" if near else "it has no values at all"
+                cure = f"use one such as {nearest(path, side)}" if side else "it has no values at all"
                 raise ValueError(f"{name} has no value {path!r}; {cure}")
         limit = limits.get(path, limits.get(_field(path), UNCHANGED_PERCENT))
-        is_lower = bool(is_lower_better(_field(path)))
+        is_lower = None if lower is None else path in lower or _field(path) in lower
         before, after = self._before[path], self._after[path]
         return self.compare_metric(path, before, after, "", is_lower, threshold_percent=limit)
 
@@ -224,18 +216,25 @@ class BeforeAfterComparison:
         return "\n".join(lines) + "\n"
 
     def generate_delta_chart(
-        self, metrics: Sequence[str], baseline_values: Sequence[float], current_values: Sequence[float]
+        self,
+        metrics: Sequence[str],
+        baseline_values: Sequence[float],
+        current_values: Sequence[float],
+        *,
+        lower_is_better: Collection[str] | None = None,
     ) -> Chart:
         """Returns a chart with the signed change of each value.
 
         Args:
-            metrics: the names; fields of docs/glossary.md have a direction, others are better when higher.
+            metrics: the names.
             baseline_values: the values before, not 0.
             current_values: the values after, in the same units.
+            lower_is_better: metrics that are better when lower; all others are better when higher. By default
+                the direction is that of `compare_metric`.
 
         Raises:
             TypeError: if a value is not a number.
-            ValueError: if the lists differ in length, or a value before is 0.
+            ValueError: if the lists differ in length, a value before is 0, or a direction is unknown.
         """
         if not len(metrics) == len(baseline_values) == len(current_values):
             sizes = f"{len(metrics)} metrics, {len(baseline_values)} and {len(current_values)} values"
@@ -243,11 +242,12 @@ class BeforeAfterComparison:
         changes: dict[str, float] = {}
         lower: set[str] = set()
         for metric, before, after in zip(metrics, baseline_values, current_values):
-            one = self.compare_metric(metric, before, after)
+            is_lower = _direction(metric) if lower_is_better is None else metric in lower_is_better
+            one = self.compare_metric(metric, before, after, "", is_lower)
             if one.change_percent is None:
                 raise ValueError(f"the value of {metric} before is 0, so there is no change in percent; leave it out")
             changes[metric] = one.change_percent
-            if is_lower_better(_field(metric)):
+            if is_lower:
                 lower.add(metric)
         return ASCIIChartGenerator().generate_delta_chart(changes, lower)
 
@@ -283,17 +283,21 @@ def _field(path: str) -> str:
     return path.rpartition(":")[2].rpartition(".")[2]
 
 
+def _direction(path: str) -> bool | None:
+    """Returns whether lower values are better; None if that is unknown."""
+    name = _field(path)
+    known = is_lower_better(name)
+    return True if known is None and (name.endswith(_TIMES) or "latency" in name) else known
+
+
 def _flat(given: Values) -> dict[str, float]:
     """Returns every number of one side by its path."""
     if isinstance(given, (str, os.PathLike)):
         with open(str(given), encoding="utf-8") as file:
             return _of_document(json.load(file))
-    if isinstance(given, Result):
-        return _of_records([given.record()])
     if _is_mapping(given):
         return _of_document(cast("Mapping[str, Any]", given))
-    several = cast("Sequence[Result | Mapping[str, Any]]", given)
-    return _of_records([one.record() if isinstance(one, Result) else one for one in several])
+    return _of_records(records_of(given))
 
 
 def _of_document(document: Mapping[str, Any]) -> dict[str, float]:

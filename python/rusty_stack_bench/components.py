@@ -13,7 +13,7 @@ from typing import Any
 from .arguments import choice, number
 from .runner import BenchmarkRunner
 from .stored import ResultsPersistence
-from .tables import is_lower_better
+from .tables import check_component, is_lower_better
 
 # Runs that are searched for the results of a component, newest first.
 _MOST_RUNS = 50
@@ -76,7 +76,7 @@ class ComponentBenchmarkIntegration:
             ValueError: if the component or the kind of run is unknown.
             ProgramError: if the program is not found or fails.
         """
-        _known(component_id)
+        check_component(component_id)
         self._set[component_id] = BenchmarkStatus.RUNNING
         try:
             self.benchmark_runner.run_suite(component_ids=[component_id], profile=benchmark_type)
@@ -101,7 +101,7 @@ class ComponentBenchmarkIntegration:
         Raises:
             ValueError: if the component or the status is unknown.
         """
-        _known(component_id)
+        check_component(component_id)
         if status is None:
             self._set.pop(component_id, None)
         else:
@@ -118,7 +118,7 @@ class ComponentBenchmarkIntegration:
             ValueError: if the component is unknown.
             OSError: if the results cannot be read.
         """
-        _known(component_id)
+        check_component(component_id)
         return self._current(component_id, self._latest([component_id]))
 
     def verify_component_performance(self, component_id: str, thresholds: Mapping[str, float]) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class ComponentBenchmarkIntegration:
             TypeError: if a limit is not a number.
             ValueError: if the component is unknown or was not measured yet, or a field has no direction.
         """
-        _known(component_id)
+        check_component(component_id)
         lines: list[str] = []
         for metric, limit in thresholds.items():
             is_lower = is_lower_better(metric)
@@ -195,15 +195,6 @@ class ComponentBenchmarkIntegration:
                 break
             latest = {**self._records(row["path"]), **latest}
         return latest
-
-
-def _known(component_id: str) -> None:
-    """Checks the name of a component."""
-    from . import _native
-
-    known = _native.components()
-    if component_id not in known:
-        raise ValueError(f"unknown component {component_id!r}; use one of {', '.join(known)}")
 
 
 def _status(component_id: str, found: Mapping[str, Any] | None) -> ComponentBenchmarkStatus:

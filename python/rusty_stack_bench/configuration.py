@@ -6,16 +6,21 @@ import json
 import math
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from .runner import FILE_NAME, find_program
+from .program import find_program
+from .runner import FILE_NAME
 from .sources import Path
+from .tables import check_component, is_lower_better
 
 # Metrics of a component that `rusty-stack-bench components` shows.
 METRICS = ("throughput", "latency", "memory")
 _SECONDS = 60.0
+# Largest number of samples per round that the program accepts.
+_MOST_RUNS = 1_000_000
 
 
 @dataclass
@@ -87,21 +92,29 @@ class GlobalBenchmarkConfig:
     gpu: GPUBenchmarkConfig = field(default_factory=GPUBenchmarkConfig)
 
 
-# Fields of the configuration: table and key of the file, and other names of the key that are read.
-_PLACES: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "output_dir": ("run", "results_dir", ("output_dir",)),
-    "baseline_run_id": ("run", "baseline_run_id", ()),
-    "compare_with_baseline": ("run", "compare_with_baseline", ()),
-    "generate_ascii_reports": ("report", "generate_ascii", ("generate_ascii_reports",)),
-    "generate_markdown_reports": ("report", "generate_markdown", ("generate_markdown_reports",)),
-    "generate_html_reports": ("report", "generate_html", ("generate_html_reports",)),
+# Fields of the configuration: table and key of the file.
+_PLACES = {
+    "output_dir": ("run", "results_dir"),
+    "baseline_run_id": ("run", "baseline_run_id"),
+    "compare_with_baseline": ("run", "compare_with_baseline"),
+    "generate_ascii_reports": ("report", "generate_ascii"),
+    "generate_markdown_reports": ("report", "generate_markdown"),
+    "generate_html_reports": ("report", "generate_html"),
 }
-# Other names of keys of components that are read.
-_ALIASES = {"runs": "num_runs", "num_warmup": "warmup_runs", "warmup": "warmup_runs"}
+# Tables of the file that only the program reads, and its keys of the others.
+_TABLES = ("time_limits", "thresholds", "custom", "tui", "charts")
+_KEYS = {
+    "run": (
+        *("suite", "profile", "backend", "device", "runs", "warmup", "replicates", "results_dir", "baselines_dir", "policy"),
+        *("baseline_run_id", "compare_with_baseline", "save_raw_results", "generate_reports", "verbose", "parallel"),
+        "max_workers",
+    ),
+    "report": ("title", "theme", "parts", "chart_width", "generate_ascii", "generate_markdown", "generate_html"),
+}
 
 
 class BenchmarkConfigLoader:
-    """Reads, checks and writes a configuration file. `config` is what was read last.
+    """Reads, checks and writes a configuration file.
 
     Args:
         config_path: the file; by default `rusty-stack-bench.toml` in the current directory.
@@ -109,7 +122,11 @@ class BenchmarkConfigLoader:
 
     def __init__(self, config_path: Path | None = None) -> None:
         self.config_path = str(config_path or FILE_NAME)
-        self.config = GlobalBenchmarkConfig()
+
+    @cached_property
+    def config(self) -> GlobalBenchmarkConfig:
+        """The configuration that was read or written last. The first use reads the file."""
+        return self.load_config()
 
     def load_config(self) -> GlobalBenchmarkConfig:
         """Reads the file. Without it, and for keys that it lacks, the defaults of the classes apply.
@@ -123,13 +140,13 @@ class BenchmarkConfigLoader:
         """
         document = self._document()
         config = GlobalBenchmarkConfig()
-        for name, (table, key, others) in _PLACES.items():
+        _check_keys("the file", document, ("components", "gpu", *_KEYS, *_TABLES))
+        for table, keys in _KEYS.items():
+            _check_keys(table, _table(document, table), keys)
+        for name, (table, key) in _PLACES.items():
             section = _table(document, table)
-            for known in (key, *others):
-                if known in section:
-                    setattr(config, name, section[known])
-            if name in document:
-                setattr(config, name, document[name])
+            if key in section:
+                setattr(config, name, section[key])
         config.gpu = _filled(GPUBenchmarkConfig, _table(document, "gpu"), "gpu")
         components = _table(document, "components")
         config.components = {
@@ -157,7 +174,7 @@ class BenchmarkConfigLoader:
         """Writes the file.
 
         Args:
-            config: the configuration; by default that which was read last.
+            config: the configuration; by default `config`.
 
         Returns:
             The path.
@@ -208,12 +225,7 @@ class BenchmarkConfigLoader:
         Raises:
             ValueError: if the component is unknown.
         """
-        from . import _native
-
-        known = _native.components()
-        if component_id not in known:
-            raise ValueError(f"unknown component {component_id!r}; use one of {', '.join(known)}")
-        return self.config.components.get(component_id, ComponentBenchmarkConfig())
+        return self.config.components.get(check_component(component_id), ComponentBenchmarkConfig())
 
 
 def _table(document: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -226,26 +238,26 @@ def _table(document: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _filled(kind: Any, table: Mapping[str, Any], name: str) -> Any:
     """Returns settings with the values of a table."""
-    known = [one.name for one in dataclasses.fields(kind)]
-    values = {_ALIASES.get(key, key): value for key, value in table.items()}
-    unknown = sorted(set(values) - set(known))
+    _check_keys(name, table, [one.name for one in dataclasses.fields(kind)])
+    return kind(**table)
+
+
+def _check_keys(name: str, table: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuses keys that the program would refuse."""
+    unknown = sorted(set(table) - set(known))
     if unknown:
         raise ValueError(f"{name} has the unknown key {unknown[0]}; use {', '.join(known)}")
-    return kind(**values)
 
 
 def _others(document: Mapping[str, Any]) -> set[str]:
     """Returns the keys of a file that the configuration does not have."""
     found: set[str] = set()
     for name, table in document.items():
-        if name in ("components", "gpu") or name in _PLACES:
+        if name in ("components", "gpu"):
             continue
-        places = [(key, *others) for section, key, others in _PLACES.values() if section == name]
         # `generate_reports` is written from the three settings of reports.
-        known = {key for keys in places for key in keys}
-        if name == "run":
-            known.add("generate_reports")
-        if not places or not _is_dict(table):
+        known = {key for section, key in _PLACES.values() if section == name} | {"generate_reports"}
+        if name not in _KEYS or not _is_dict(table):
             found.add(name)
         else:
             found |= {f"{name}.{key}" for key in table if key not in known}
@@ -258,7 +270,7 @@ def _written(config: GlobalBenchmarkConfig) -> str:
     lines: list[str] = []
     for table in ("run", "report"):
         lines += ["", f"[{table}]"]
-        for name, (section, key, _) in _PLACES.items():
+        for name, (section, key) in _PLACES.items():
             value = getattr(config, name)
             if section == table and value is not None:
                 lines.append(f"{key} = {_toml(value)}")
@@ -293,21 +305,31 @@ def _problems(config: GlobalBenchmarkConfig) -> list[str]:
     found = _wrong_types(config, "", {"baseline_run_id", "components", "gpu"})
     if not _is_text_or_none(config.baseline_run_id):
         found.append(f"baseline_run_id is {config.baseline_run_id!r}; write a text")
-    found += _wrong_types(config.gpu, "gpu.", set())
-    found += _too_small(config.gpu, "gpu.", {"timeout_seconds": 1})
+    wrong = _wrong_types(config.gpu, "gpu.", set())
+    found += wrong or _too_small(config.gpu, "gpu.", {"timeout_seconds": 1})
+    if not wrong and not all(_is_index(one) for one in config.gpu.gpu_indices):
+        found.append(f"gpu.gpu_indices is {config.gpu.gpu_indices!r}; use integers of at least 0")
     for name, component in config.components.items():
         where = f"components.{name}."
+        try:
+            check_component(name)
+        except ValueError as error:
+            found.append(str(error))
         wrong_types = _wrong_types(component, where, set())
         if wrong_types:
             found += wrong_types
             continue
         found += _too_small(component, where, {"timeout_seconds": 1, "num_runs": 10, "warmup_runs": 0})
+        if component.num_runs > _MOST_RUNS:
+            found.append(f"{where}num_runs is {component.num_runs}; use at most {_MOST_RUNS}")
         unknown = [metric for metric in component.metrics if metric not in METRICS]
         if unknown:
             found.append(f"{where}metrics has {unknown[0]!r}; use some of {', '.join(METRICS)}")
-        wrong = [metric for metric, limit in component.thresholds.items() if not _is_finite(limit)]
-        if wrong:
-            found.append(f"{where}thresholds.{wrong[0]} is not a finite number")
+        for metric, limit in component.thresholds.items():
+            if not _is_finite(limit):
+                found.append(f"{where}thresholds.{metric} is not a finite number")
+            if is_lower_better(metric) is None:
+                found.append(f"{where}thresholds.{metric} is no target; use a metric of docs/glossary.md, such as tflops")
     return found
 
 
@@ -330,6 +352,10 @@ def _too_small(settings: Any, where: str, least: Mapping[str, int]) -> list[str]
         for name, value in values.items()
         if isinstance(value, int) and value < least[name]
     ]
+
+
+def _is_index(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _is_finite(value: object) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .cases import dtype_of, listed
-from .measuring import Default, Settings, benchmark, one_of, settings_of
-from .results import TrainingResult
+from .cases import Sizes, dtype_of, listed, plain
+from .measuring import Default, Device, Settings, benchmark, one_of, settings_of
+from .results import ResultList, TrainingResult
 
 DEFAULT = Settings()
 # Width of the heads of the decoder, its blocks by default, and weights of a block per squared width.
@@ -17,10 +17,10 @@ _WEIGHT_BYTES = {"f32": 4, "bf16": 2}
 
 def benchmark_zero(
     stages: Sequence[int] = (0, 1, 2, 3),
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
-) -> list[TrainingResult]:
+) -> ResultList[TrainingResult]:
     """Benchmarks training steps under stages of ZeRO.
 
     Args:
@@ -41,19 +41,19 @@ def benchmark_zero(
 
 
 def benchmark_zero_overhead(
-    model_sizes: Any = None,
+    model_sizes: Sizes | None = None,
     stages: Sequence[int] = (1, 2, 3),
-    batch_size: Any = 1,
+    batch_size: Sizes = 1,
     num_warmup: int = Default(3),
     num_runs: int = Default(10),
     *,
-    gpu_counts: Any = None,
+    gpu_counts: Sizes | None = None,
     dtype: str = "f32",
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
     **more: Any,
-) -> list[TrainingResult]:
+) -> ResultList[TrainingResult]:
     """Benchmarks training steps under stages of ZeRO: memory, communication and the optimizer.
 
     Args:
@@ -85,18 +85,18 @@ def benchmark_zero_overhead(
 
 
 def benchmark_tensor_parallel(
-    model_sizes: Any = None,
-    gpu_counts: Any = None,
+    model_sizes: Sizes | None = None,
+    gpu_counts: Sizes | None = None,
     num_warmup: int = Default(3),
     num_runs: int = Default(10),
     *,
-    ranks: Any = None,
+    ranks: Sizes | None = None,
     dtype: str = "f32",
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
     **more: Any,
-) -> list[TrainingResult]:
+) -> ResultList[TrainingResult]:
     """Benchmarks training steps with each layer split across ranks.
 
     Args:
@@ -129,13 +129,13 @@ def benchmark_tensor_parallel(
 
 def _of_models(
     workload: str, model_sizes: Any, device: str, settings: Settings, axes: dict[str, Any]
-) -> list[TrainingResult]:
+) -> ResultList[TrainingResult]:
     """Measures a workload for each size of the model; None is that of the axes."""
     if model_sizes is None:
         return benchmark(TrainingResult, workload, device, settings, **axes)
     one_of(model_sizes=model_sizes, width=axes.get("width"))
     one_of(model_sizes=model_sizes, num_layers=axes.get("num_layers"))
-    results: list[TrainingResult] = []
+    results: ResultList[TrainingResult] = ResultList()
     for size in listed(model_sizes, isinstance(model_sizes, tuple)):
         width, layers = _shape(size, axes["dtype"])
         results += benchmark(TrainingResult, workload, device, settings, **{**axes, "width": width, "num_layers": layers})
@@ -144,6 +144,7 @@ def _of_models(
 
 def _shape(size: Any, dtype: str) -> tuple[int, int]:
     """Returns width and number of blocks of a model."""
+    size = plain(size)
     if isinstance(size, (int, float)):
         if size <= 0:
             raise ValueError(f"invalid model size {size}; use GB above zero, or (width, num_layers)")

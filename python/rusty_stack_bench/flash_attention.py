@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from .measuring import Default, Settings, benchmark, settings_of
-from .results import AttentionResult
+from .cases import Dtypes, Sizes
+from .measuring import Default, Device, Settings, benchmark, settings_of
+from .results import AttentionResult, ResultList
 
 DEFAULT = Settings()
 
@@ -14,12 +14,12 @@ DEFAULT = Settings()
 def benchmark_flash_attention(
     sequence_lengths: Sequence[int],
     operations: Sequence[str] = ("forward", "backward"),
-    dtypes: Sequence[str] = ("f32",),
+    dtypes: Dtypes = ("f32",),
     causal: Sequence[bool] = (False, True),
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[int],
-) -> list[AttentionResult]:
+) -> ResultList[AttentionResult]:
     """Benchmarks flash attention, and compares it with the other attention kernels.
 
     Args:
@@ -45,19 +45,19 @@ def benchmark_flash_attention(
 
 
 def benchmark_memory_savings(
-    batch_sizes: Any = None,
-    sequence_lengths: Any = None,
-    head_dims: Any = None,
+    batch_sizes: Sizes | None = None,
+    sequence_lengths: Sizes | None = None,
+    head_dims: Sizes | None = None,
     num_warmup: int = Default(5),
     num_runs: int = Default(50),
     *,
-    num_heads: Any = None,
-    dtypes: str | Sequence[str] = ("f32",),
+    num_heads: Sizes | None = None,
+    dtypes: Dtypes = ("f32",),
     causal: bool | Sequence[bool] = True,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
-) -> list[AttentionResult]:
+) -> ResultList[AttentionResult]:
     """Benchmarks the memory of flash attention, compared with the standard kernel.
 
     Args:

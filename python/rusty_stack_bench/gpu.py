@@ -5,15 +5,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .cases import dtype_of, listed, shape_of, word_of, written
-from .measuring import LISTING, Default, Settings, settings_of
-from .native import answer, bytes_of, dtypes_of, place, run
+from .cases import Size, Sizes, dtype_of, is_integer, listed, shape_of, word_of, written
+from .measuring import Default, Device, Settings, device_name, settings_of
+from .native import bytes_of, dtypes_of, place, run, without_gpu
+from .program import LISTING, answer
 from .results import (
     CollectiveResult,
     ComputeUtilizationResult,
     GEMMResult,
     MultiGPUResult,
     Reason,
+    ResultList,
     TensorCoreInfo,
 )
 
@@ -28,7 +30,7 @@ _PROFILERS = {"rocm": "rocprofv3", "cuda": "ncu"}
 
 
 def detect_tensor_cores(
-    gpu_name: str | None = None, architecture: str | None = None, *, device: str = "auto"
+    gpu_name: str | None = None, architecture: str | None = None, *, device: Device = "auto"
 ) -> TensorCoreInfo:
     """Returns what the matrix unit of a GPU can do.
 
@@ -43,24 +45,45 @@ def detect_tensor_cores(
         in the table of the program. Without a GPU, `available` is False and `reason` is why.
 
     Raises:
-        ValueError: if the name or architecture is not in the table; the message lists it.
+        ValueError: if the name or architecture is not in the table, whose message lists it; if they
+            contradict each other; or if the device is no GPU.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
         ImportError: if a name is given and this copy of the package has no compiled extension.
     """
     if gpu_name is not None or architecture is not None:
         found = _known(gpu_name, architecture)
+        if gpu_name is not None and architecture is not None:
+            _check_same(gpu_name, architecture)
         return _matrix_unit(found["fields"], found["supported_dtypes"])
+    # Start of the names of the architectures of a backend, and the position among them.
+    start, index = "", 0
+    if device_name(device) != "auto":
+        _, backend, _, position = place(device)
+        if backend == "cpu":
+            raise ValueError(f"device {device} has no matrix unit of a GPU; use auto, rocm:0 or cuda:0")
+        start, index = {"rocm": "gfx", "cuda": "sm_"}.get(backend, ""), int(position)
     # Exit code 5: there is no GPU.
     records: Sequence[Mapping[str, Any]] = answer(["gpu-capability"], (0, 5))["benchmarks"]
-    index = 0 if device == "auto" else int(device.partition(":")[2] or 0)
     first = records[0]
     if first.get("what") is not None:
         return TensorCoreInfo(False, reason=Reason(first["what"], first["why"], first["cure"]))
-    if index >= len(records):
-        raise RuntimeError(f"there is no device {device}: this machine has {len(records)} GPUs; `{LISTING}` lists them")
-    rows: Sequence[Mapping[str, Any]] = records[index]["results"]
+    known = [record["results"] for record in records if record.get("results")]
+    own = [rows for rows in known if str(rows[0].get("architecture")).startswith(start)]
+    if index >= len(own):
+        raise RuntimeError(f"there is no device {device}: this machine has {len(own)} GPUs of this kind; `{LISTING}` lists them")
+    rows: Sequence[Mapping[str, Any]] = own[index]
     peaks = [row["dtype"] for row in rows[1:] if row.get("operation") == "matrix"]
     return _matrix_unit(rows[0], peaks)
+
+
+def _check_same(gpu_name: str, architecture: str) -> None:
+    """Refuses a product and an architecture that contradict each other."""
+    try:
+        own = _known(gpu_name, None)["fields"]["architecture"]
+    except ValueError:
+        return  # The table does not contain the product.
+    if own != architecture.strip().lower():
+        raise ValueError(f"{gpu_name} is {own}, not {architecture}; pass only one of gpu_name and architecture")
 
 
 def _known(gpu_name: str | None, architecture: str | None) -> dict[str, Any]:
@@ -106,12 +129,12 @@ def get_architecture_capabilities(arch: str) -> dict[str, Any]:
 
 def benchmark_tensor_core_op(
     dtype: Any,
-    matrix_size: Any,
+    matrix_size: Size,
     num_iterations: int = Default(100),
     *,
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
 ) -> GEMMResult:
     """Benchmarks a matrix product, which uses the matrix unit if the device has one for the data type.
@@ -133,25 +156,25 @@ def benchmark_tensor_core_op(
         ValueError: if the data type, size or device is invalid; the message names valid ones.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
-    sizes = (matrix_size,) * 3 if isinstance(matrix_size, int) else matrix_size
+    sizes = (matrix_size,) * 3 if is_integer(matrix_size) else matrix_size
     axes = {"dtype": dtype_of(dtype), "shape": shape_of("matrix_size", sizes, 3)}
     taken = settings_of(num_iterations, num_warmup, warmup_runs, settings)
     return run(GEMMResult, "gemm", [axes], place(device), taken)[0]
 
 
 def benchmark_multi_gpu_scaling(
-    model_sizes: Any = None,
-    gpu_counts: Any = None,
-    batch_sizes: Any = None,
+    model_sizes: Sizes | None = None,
+    gpu_counts: Sizes | None = None,
+    batch_sizes: Sizes | None = None,
     communication_backend: str = "nccl",
     num_runs: int = Default(10),
     *,
     dtype: str = "float32",
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
-) -> list[MultiGPUResult]:
+) -> ResultList[MultiGPUResult]:
     """Benchmarks a data-parallel training step whose batch several GPUs share.
 
     Args:
@@ -191,17 +214,17 @@ def benchmark_multi_gpu_scaling(
 
 
 def benchmark_all_reduce(
-    tensor_sizes: Any = None,
-    gpu_counts: Any = None,
+    tensor_sizes: Sizes | None = None,
+    gpu_counts: Sizes | None = None,
     algorithms: Any = None,
     num_runs: int = Default(100),
     *,
     dtype: str = "float32",
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
-) -> list[CollectiveResult]:
+) -> ResultList[CollectiveResult]:
     """Benchmarks the sum of a buffer over several GPUs, by the library of their vendor (RCCL, NCCL).
 
     Args:
@@ -225,6 +248,7 @@ def benchmark_all_reduce(
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     selection = place(device, True)
+    chosen = listed("auto" if algorithms is None else algorithms)
     axes = {
         "dtype": dtypes_of(dtype),
         "size": bytes_of(tensor_sizes),
@@ -232,7 +256,7 @@ def benchmark_all_reduce(
         "communication_backend": "rccl" if "rocm" in selection else "nccl",
         "operation": "all-reduce",
         "placement": "out-of-place",
-        "algorithm": [word_of("algorithm", one, ("auto", "ring", "tree")) for one in listed(algorithms or "auto")],
+        "algorithm": [word_of("algorithm", one, ("auto", "ring", "tree")) for one in chosen],
         "launcher": "one-thread",
     }
     return run(CollectiveResult, "all-reduce", [axes], selection, taken)
@@ -246,7 +270,7 @@ def analyze_compute_utilization(
     block_size: int = 256,
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
 ) -> ComputeUtilizationResult:
     """Measures how much of a GPU a kernel uses, with the vendor's profiler (rocprofv3, ncu).
@@ -271,6 +295,8 @@ def analyze_compute_utilization(
     """
     taken = settings_of(num_samples, num_warmup, warmup_runs, settings)
     operation, selection = word_of("workload", workload, KERNELS), place(device, True)
+    if not selection:
+        return without_gpu(ComputeUtilizationResult, "occupancy")
     profiler = next((tool for backend, tool in _PROFILERS.items() if backend in selection), "none")
     axes = {
         "operation": operation,
@@ -290,9 +316,9 @@ def benchmark_kernel_occupancy(
     num_runs: int = Default(100),
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
-) -> list[ComputeUtilizationResult]:
+) -> ResultList[ComputeUtilizationResult]:
     """Computes the occupancy of a kernel, and measures the kernel if the GPU is here.
 
     Args:

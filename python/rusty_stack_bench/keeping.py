@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Union
 
-from .results import Result
+from .results import Results, records_of
 
 Path = Union[str, "PathLike[str]"]
 
@@ -52,12 +52,12 @@ class Comparison:
 
 
 def store(
-    results: Sequence[Result], results_dir: Path = "benchmark_results", suite: str = "python", save_samples: bool = True
+    results: Results, results_dir: Path = "benchmark_results", suite: str = "python", save_samples: bool = True
 ) -> str:
     """Stores results as one run.
 
     Args:
-        results: results of one or more benchmarks.
+        results: what one or more benchmarks returned.
         results_dir: the results directory; it is created if it does not exist.
         suite: the name of the run's suite. Only runs of the same suite are compared with a saved
             baseline.
@@ -72,7 +72,7 @@ def store(
     """
     from . import _native
 
-    return _native.store(json.dumps([result.record() for result in results]), str(results_dir), suite, save_samples)
+    return _native.store(json.dumps(records_of(results)), str(results_dir), suite, save_samples)
 
 
 def gate(

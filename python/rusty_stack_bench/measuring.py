@@ -13,10 +13,12 @@ import sys
 import threading
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Union
 
+from .arguments import count
 from .cases import Case, axis_names, every
-from .results import Kind, Outcome, Reason, Result, Samples, typed
+from .program import LISTING
+from .results import Kind, Outcome, Reason, Result, ResultList, Samples, typed
 
 # Shortest duration of a sample in nanoseconds, so that the overhead of clock and loop is negligible.
 SAMPLE_NS = 10e6
@@ -24,8 +26,8 @@ SAMPLE_NS = 10e6
 # Components whose every workload needs PyTorch.
 _NEED_TORCH = ("pytorch", "flash-attention", "deepspeed")
 
-# Command that lists the devices of this machine.
-LISTING = "rusty-stack-bench probe"
+# A device by name, or a `torch.device`.
+Device = Union[str, Any]
 
 
 class Default(int):
@@ -56,9 +58,11 @@ def settings_of(num_runs: int, num_warmup: int, warmup_runs: int | None, setting
         settings: settings to use instead of these numbers.
 
     Raises:
-        TypeError: if a number is given under two names.
+        TypeError: if a number is given under two names or is not an integer, or `settings` are not `Settings`.
         ValueError: if a number is too small.
     """
+    if settings is not None and not _is_settings(settings):
+        raise TypeError(f"settings is {settings!r}; pass Settings(replicates=..., runs=...)")
     if warmup_runs is not None and not isinstance(num_warmup, Default):
         raise TypeError("num_warmup and warmup_runs are two names of the same number; give only one of them")
     numbers = {"num_runs": num_runs, "num_warmup": num_warmup}
@@ -68,11 +72,25 @@ def settings_of(num_runs: int, num_warmup: int, warmup_runs: int | None, setting
         if given:
             raise TypeError(f"settings and {given[0]} both say how often to measure; give only one of them")
         return settings
-    warmup = num_warmup if warmup_runs is None else warmup_runs
-    if num_runs < 1 or warmup < 0:
-        raise ValueError(f"cannot take {num_runs} samples after {warmup} iterations; use at least 1 and 0")
-    replicates = min(Settings.replicates, int(num_runs))
-    return Settings(replicates=replicates, runs=math.ceil(num_runs / replicates), warmup=int(warmup))
+    warmup = count("num_warmup", num_warmup if warmup_runs is None else warmup_runs, 0)
+    runs = count("num_runs", num_runs)
+    replicates = min(Settings.replicates, runs)
+    return Settings(replicates=replicates, runs=math.ceil(runs / replicates), warmup=warmup)
+
+
+def _is_settings(value: object) -> bool:
+    return isinstance(value, Settings)
+
+
+def device_name(device: Device) -> str:
+    """Returns the name of a device that is a text or a `torch.device`.
+
+    Raises:
+        TypeError: if it is neither.
+    """
+    if isinstance(device, str) or type(device).__name__ == "device":
+        return str(device)
+    raise TypeError(f"device is {device!r}; use auto, cpu, rocm:0, cuda:0, or a torch.device")
 
 
 def one_of(**names: Any) -> Any:
@@ -214,7 +232,7 @@ def _watch(pci_address: str | None) -> Any:
     return _native.watch(pci_address)
 
 
-def measure(kind: type[Kind], cases: list[Case], settings: Settings = Settings()) -> list[Kind]:
+def measure(kind: type[Kind], cases: list[Case], settings: Settings = Settings()) -> ResultList[Kind]:
     """Measures cases, one after another.
 
     Args:
@@ -225,10 +243,10 @@ def measure(kind: type[Kind], cases: list[Case], settings: Settings = Settings()
     Returns:
         One result per case; a case that is skipped or fails has the reason.
     """
-    return [typed(kind, _measured(case, settings)) for case in cases]
+    return ResultList(typed(kind, _measured(case, settings)) for case in cases)
 
 
-def benchmark(kind: type[Kind], workload: str, device: str, settings: Settings, /, **axes: Any) -> list[Kind]:
+def benchmark(kind: type[Kind], workload: str, device: Device, settings: Settings, /, **axes: Any) -> ResultList[Kind]:
     """Measures a workload for every combination of its axis values.
 
     Args:
@@ -302,7 +320,7 @@ def _measured(case: Case, settings: Settings) -> Result:
     )
 
 
-def chosen(device: str) -> str:
+def chosen(device: Device) -> str:
     """Returns the full name of a device of PyTorch.
 
     Args:
@@ -315,9 +333,11 @@ def chosen(device: str) -> str:
         are skipped with the reason.
 
     Raises:
+        TypeError: if `device` is neither a text nor a device of PyTorch.
         ValueError: if this is not the name of a device.
         RuntimeError: if the backend has fewer devices.
     """
+    device = device_name(device)
     backend, _, index = device.partition(":")
     if backend not in ("auto", "cpu", "cuda", "rocm") or (index and not index.isdecimal()) or (index and backend == "auto"):
         raise ValueError(f"unknown device {device!r}; use auto, cpu, or rocm or cuda with an index, such as cuda:0")

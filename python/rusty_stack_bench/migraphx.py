@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .cases import input_axes, word_of
-from .measuring import Default, Settings, benchmark, settings_of
-from .results import InferenceResult
+from .cases import Dtypes, Sizes, input_axes, word_of
+from .measuring import Default, Device, Settings, benchmark, settings_of
+from .results import InferenceResult, ResultList
 
 DEFAULT = Settings()
 
 
 def benchmark_inference(
     batch_sizes: Sequence[int] = (8,),
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
-) -> list[InferenceResult]:
+) -> ResultList[InferenceResult]:
     """Benchmarks inference with MIGraphX.
 
     Args:
@@ -39,10 +39,10 @@ def benchmark_inference(
 
 def benchmark_compilation(
     batch_sizes: Sequence[int] = (8,),
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
-) -> list[InferenceResult]:
+) -> ResultList[InferenceResult]:
     """Benchmarks compilation of a graph.
 
     Args:
@@ -64,18 +64,18 @@ def benchmark_compilation(
 
 def benchmark_migraphx_compilation(
     models: Any = None,
-    input_shapes: Any = None,
+    input_shapes: Sizes | None = None,
     optimization_level: str = "auto",
     num_warmup: int = Default(3),
     num_runs: int = Default(10),
     *,
-    batch_sizes: Any = None,
-    dtypes: str | Sequence[str] = "f32",
-    device: str = "auto",
+    batch_sizes: Sizes | None = None,
+    dtypes: Dtypes = "f32",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
     **more: Any,
-) -> list[InferenceResult]:
+) -> ResultList[InferenceResult]:
     """Benchmarks compilation of a graph.
 
     Args:
@@ -102,7 +102,7 @@ def benchmark_migraphx_compilation(
     """
     word_of("optimization_level", optimization_level, ("auto",))
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
-    results: list[InferenceResult] = []
+    results: ResultList[InferenceResult] = ResultList()
     for point in input_axes(models, input_shapes, more):
         axes = {"batch_size": batch_sizes, "dtype": dtypes, **point}
         results += benchmark(InferenceResult, "migraphx/compilation", device, taken, **axes)
@@ -111,17 +111,17 @@ def benchmark_migraphx_compilation(
 
 def benchmark_migraphx_inference(
     models: Any = None,
-    batch_sizes: Any = None,
-    input_shapes: Any = None,
+    batch_sizes: Sizes | None = None,
+    input_shapes: Sizes | None = None,
     num_warmup: int = Default(10),
     num_runs: int = Default(100),
     *,
-    dtypes: str | Sequence[str] = "f32",
-    device: str = "auto",
+    dtypes: Dtypes = "f32",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
     **more: Any,
-) -> list[InferenceResult]:
+) -> ResultList[InferenceResult]:
     """Benchmarks inference with MIGraphX.
 
     Args:
@@ -146,7 +146,7 @@ def benchmark_migraphx_inference(
         RuntimeError: if there is no device of this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
-    results: list[InferenceResult] = []
+    results: ResultList[InferenceResult] = ResultList()
     for point in input_axes(models, input_shapes, more):
         axes = {"batch_size": batch_sizes, "dtype": dtypes, **point}
         results += benchmark(InferenceResult, "migraphx/inference", device, taken, **axes)

@@ -2,20 +2,27 @@
 
 Functions of this module, `gpu` and `rocm` start the program `rusty-stack-bench` (`PATH`, or the file in
 `RUSTY_STACK_BENCH`) and convert its results. Nothing is stored; `store` keeps results as a run.
+
+On a CPU one thread is measured, except by `benchmark_system_ram_bandwidth` (every thread that the process may
+use; one for dependent reads) and `threads` of `benchmark_memory_bandwidth`.
 """
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
+import numbers
 import os
-import shutil
-import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Any, Union
+from datetime import datetime, timezone
+from typing import Any
 
-from .cases import dtype_of, listed, shape_of, written
-from .measuring import LISTING, Default, Settings, chosen, loaded_torch, settings_of
+from .arguments import moment
+from .cases import PUBLISHED, Dtypes, Size, Sizes, dtype_of, is_integer, listed, plain, shape_of, written
+from .measuring import Default, Device, Settings, chosen, device_name, loaded_torch, settings_of
+from .program import LISTING, MEASURED, TEMPORARY, answer
 from .results import (
     Accuracy,
     GEMMResult,
@@ -25,15 +32,13 @@ from .results import (
     Outcome,
     PrecisionBenchmarkResult,
     Result,
+    ResultList,
     TensorOpResult,
     from_record,
 )
-from .runner import VARIABLE, ProgramError
 
 # Values of the axes of a benchmark; None leaves an axis out.
 Axes = Mapping[str, Any]
-# Data types: names in any spelling, or members of an enumeration.
-Dtypes = Union[str, Sequence[str]]
 # Bytes of an array by default: more than the caches of most CPUs.
 RAM_BYTES = 512 << 20
 
@@ -42,39 +47,7 @@ _BACKENDS = ("cpu", "rocm", "cuda", "vulkan", "opencl", "oneapi")
 _FEWEST_RUNS = 10
 
 
-def answer(words: Sequence[str], codes: Sequence[int] = (0,)) -> Any:
-    """Runs the program and returns the JSON document that it prints.
-
-    Args:
-        words: the subcommand and its arguments; `--json` is added.
-        codes: exit codes that come with a document.
-
-    Raises:
-        ProgramError: if the program is not found or fails.
-        ValueError: if it does not accept an argument; the message names the accepted values.
-        RuntimeError: if there is no device of this index.
-    """
-    program = os.environ.get(VARIABLE) or shutil.which("rusty-stack-bench")
-    if program is None:
-        cure = f"install it with `cargo install --path .` from its repository, or set {VARIABLE} to its path"
-        raise ProgramError(f"the program rusty-stack-bench is not on PATH; {cure}")
-    # Results go to a temporary directory, so they are not sent to a shared store either.
-    environment = {name: value for name, value in os.environ.items() if name != "RSB_STORE"}
-    try:
-        done = subprocess.run([program, *words, "--json"], env=environment, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise ProgramError(f"{program} cannot be started: {error}") from None
-    if done.returncode in codes and done.stdout:
-        return json.loads(done.stdout)
-    why = done.stderr.strip()[-1000:]
-    if "there is no device" in why:
-        raise RuntimeError(f"{why}; `{LISTING}` lists the devices")
-    if done.returncode == 2 and "--profiler" not in why:
-        raise ValueError(why)
-    raise ProgramError(f"`{' '.join(words)}` exited with code {done.returncode}: {why}")
-
-
-def place(device: str, only_gpus: bool = False) -> list[str]:
+def place(device: Device, only_gpus: bool = False) -> list[str]:
     """Returns the arguments that select a device.
 
     Args:
@@ -84,9 +57,11 @@ def place(device: str, only_gpus: bool = False) -> list[str]:
             so that the reason is that of the missing GPU.
 
     Raises:
+        TypeError: if `device` is neither a text nor a device of PyTorch.
         ValueError: if this is not the name of a device.
         RuntimeError: if there is no device of this index.
     """
+    device = device_name(device)
     if device == "auto":
         device = _first_gpu() or ("" if only_gpus else "cpu:0")
         if not device:
@@ -110,7 +85,7 @@ def _first_gpu() -> str | None:
 
 def run(
     kind: type[Kind], benchmark: str, cases: Sequence[Axes], selection: Sequence[str], settings: Settings
-) -> list[Kind]:
+) -> ResultList[Kind]:
     """Measures every combination of axis values of one benchmark.
 
     Args:
@@ -124,52 +99,85 @@ def run(
         One result per case. Without a device that can run the benchmark, one skipped result with the
         reason.
     """
-    with tempfile.TemporaryDirectory(prefix="rsb-") as directory:
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY) as directory:
         sweep = os.path.join(directory, "sweep.toml")
         with open(sweep, "w", encoding="utf-8") as file:
             file.write("\n".join(_scenario(benchmark, axes) for axes in cases))
         found = results_of(kind, measured(["run", "--sweep", sweep], selection, settings), benchmark)
+    if issubclass(kind, MemoryBandwidthResult):
+        found = ResultList(dataclasses.replace(one, warmup_runs=settings.warmup) for one in found)
     # Some benchmarks have a case on the host besides that of a GPU.
-    return [result for result in found if result.device.partition(":")[0] in selection] or found
+    return ResultList([result for result in found if result.device.partition(":")[0] in selection] or found)
 
 
-def measured(words: Sequence[str], selection: Sequence[str], settings: Settings) -> Any:
+def measured(words: Sequence[str], selection: Sequence[str], settings: Settings, is_run: bool = True) -> Any:
     """Runs a subcommand that measures, and returns the run as a document.
+
+    The program takes at least 10 samples per process, so few samples are those of fewer processes.
 
     Args:
         words: the subcommand and its arguments.
         selection: arguments that select the device, from `place`.
         settings: number of replicates and samples, and the time limit.
+        is_run: whether to return the run, not what the subcommand derives from it.
     """
-    with tempfile.TemporaryDirectory(prefix="rsb-") as directory:
+    total = settings.replicates * settings.runs
+    replicates = max(1, min(settings.replicates, total // _FEWEST_RUNS))
+    runs = max(_FEWEST_RUNS, math.ceil(total / replicates))
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY) as directory:
         config = os.path.join(directory, "settings.toml")
         with open(config, "w", encoding="utf-8") as file:
             file.write("[run]\nsave_raw_results = true\n")
-        places = ["--config", config, "--results-dir", os.path.join(directory, "results")]
-        counts = ["--replicates", str(settings.replicates), "--runs", str(max(_FEWEST_RUNS, settings.runs))]
+        results = os.path.join(directory, "results")
+        places = ["--config", config, "--results-dir", results]
+        counts = ["--replicates", str(replicates), "--runs", str(runs)]
         limits = ["--warmup", str(settings.warmup), "--timeout", str(math.ceil(settings.timeout))]
-        # Exit code 1: a case failed. 5: no case could run here. The document contains both.
-        return answer([*words, *places, *counts, *limits, *selection], (0, 1, 5))
+        document = answer([*words, *places, *counts, *limits, *selection], MEASURED)
+        return _run_of(document, results) if is_run and "benchmarks" not in document else document
 
 
-def results_of(kind: type[Kind], document: Mapping[str, Any], benchmark: str) -> list[Kind]:
+def _run_of(document: Mapping[str, Any], results_dir: str) -> Any:
+    """Returns the run that the document of `models` is derived from; its skipped cases if none is stored."""
+    path = os.path.join(results_dir, "runs", f"{document['run_id']}.json")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    started = moment(datetime.now(timezone.utc))
+    skipped: Sequence[Mapping[str, Any]] = document["skipped"]
+    records = [{"category": one["benchmark_id"].split("/")[1], "timestamp": started, **one} for one in skipped]
+    return {"started": started, "benchmarks": records}
+
+
+def without_gpu(kind: type[Kind], benchmark: str) -> Kind:
+    """Returns the result of a benchmark of GPUs on a machine without one."""
+    return from_record(kind, _unfit(benchmark, moment(datetime.now(timezone.utc)), "no GPU of this machine can be used"))
+
+
+def _unfit(benchmark: str, timestamp: str, why: str) -> dict[str, Any]:
+    return {
+        "benchmark_id": f"gpu_performance/{benchmark}/none",
+        "outcome": Outcome.SKIPPED.value,
+        "timestamp": timestamp,
+        "what": f"benchmark {benchmark}",
+        "why": why,
+        "cure": f"choose a GPU; `{LISTING}` lists the devices",
+    }
+
+
+def results_of(kind: type[Kind], document: Mapping[str, Any], benchmark: str) -> ResultList[Kind]:
     """Returns the results of a benchmark in a run; without any, one that says why no device could run it."""
     records: Sequence[Mapping[str, Any]] = document["benchmarks"]
     own = [record for record in records if record.get("category") == benchmark]
     absent = [record for record in records if record.get("category") == "all"]
-    unfit = {
-        "benchmark_id": f"gpu_performance/{benchmark}/none",
-        "outcome": Outcome.SKIPPED.value,
-        "timestamp": document["started"],
-        "what": f"benchmark {benchmark}",
-        "why": "it does not run on this device",
-        "cure": f"choose a GPU; `{LISTING}` lists the devices",
-    }
-    return [from_record(kind, record) for record in own or absent[:1] or [unfit]]
+    unfit = _unfit(benchmark, document["started"], "it does not run on this device")
+    return ResultList(from_record(kind, record) for record in own or absent[:1] or [unfit])
 
 
 def _scenario(benchmark: str, axes: Axes) -> str:
     """Returns a scenario of a sweep file; strings of JSON are strings of TOML, too."""
+    empty = [name for name, several in axes.items() if several is not None and not listed(several)]
+    if empty:
+        raise ValueError(f"{benchmark} has no value for {empty[0]}; give at least one")
     values = {name: [written(one) for one in listed(several)] for name, several in axes.items() if several is not None}
     pairs = ", ".join(f"{name} = {json.dumps(texts)}" for name, texts in values.items())
     return f"[[scenario]]\nbenchmark = {json.dumps(benchmark)}\naxes = {{ {pairs} }}\n"
@@ -198,9 +206,9 @@ def bytes_of(sizes: Any, unit: float = 1.0) -> list[str] | None:
         return None
     found: list[str] = []
     for size in listed(sizes):
-        if isinstance(size, bool) or not isinstance(size, (int, float)) or not 0 < size * unit < 2**63:
+        if isinstance(size, bool) or not isinstance(size, numbers.Real) or not 0 < float(size) * unit < 2**63:
             raise ValueError(f"invalid size {size!r}; use a number above zero")
-        found.append(str(int(size * unit)))
+        found.append(str(int(float(size) * unit)))
     return found
 
 
@@ -210,7 +218,7 @@ def side_of(size: Any) -> int:
     Raises:
         ValueError: if the sizes differ, or are not integers of at least 1.
     """
-    sizes = shape_of("size", size, 1) if isinstance(size, int) else shape_of("size", size, 3)
+    sizes = shape_of("size", size, 1 if is_integer(size) else 3)
     sides = set(sizes.split("x"))
     if len(sides) > 1:
         raise ValueError(f"sizes {sizes} differ; use one integer, or three equal ones, or benchmark_gemm for other products")
@@ -218,17 +226,17 @@ def side_of(size: Any) -> int:
 
 
 def benchmark_memory_bandwidth(
-    sizes_mb: Any,
+    sizes_mb: Sizes,
     dtypes: Dtypes = ("float32", "float16"),
     operations: Any = None,
     num_runs: int = Default(100),
     warmup_runs: int = Default(10),
-    device: str = "cuda",
+    device: Device = "cuda",
     *,
     num_warmup: int | None = None,
     threads: int = 1,
     settings: Settings | None = None,
-) -> list[MemoryBandwidthResult]:
+) -> ResultList[MemoryBandwidthResult]:
     """Benchmarks reading, writing and copying arrays with the program's kernels.
 
     Args:
@@ -265,14 +273,14 @@ def benchmark_memory_bandwidth(
 
 
 def benchmark_hbm_bandwidth(
-    sizes_bytes: Any = None,
+    sizes_bytes: Sizes | None = None,
     num_runs: int = Default(100),
     *,
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
-) -> list[HBMBandwidthResult]:
+) -> ResultList[HBMBandwidthResult]:
     """Benchmarks the memory of a GPU: reading, writing, copying, and dependent reads.
 
     Args:
@@ -298,14 +306,14 @@ def benchmark_hbm_bandwidth(
 
 
 def benchmark_system_ram_bandwidth(
-    sizes_bytes: Any = None,
+    sizes_bytes: Sizes | None = None,
     num_runs: int = Default(100),
     *,
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "cpu",
+    device: Device = "cpu",
     settings: Settings | None = None,
-) -> list[HBMBandwidthResult]:
+) -> ResultList[HBMBandwidthResult]:
     """Benchmarks the memory of the host: reading, writing and copying by all threads, and dependent reads.
 
     Args:
@@ -336,14 +344,14 @@ def benchmark_system_ram_bandwidth(
 
 
 def compare_memory_tiers(
-    sizes_bytes: Any = None,
+    sizes_bytes: Sizes | None = None,
     *,
     num_runs: int = Default(100),
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
-) -> list[HBMBandwidthResult]:
+) -> ResultList[HBMBandwidthResult]:
     """Benchmarks the memory of a GPU and that of the host.
 
     Args:
@@ -365,7 +373,7 @@ def compare_memory_tiers(
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     of_gpu = benchmark_hbm_bandwidth(sizes_bytes, device=device, settings=taken)
-    return of_gpu + benchmark_system_ram_bandwidth(sizes_bytes, settings=taken)
+    return ResultList(of_gpu + benchmark_system_ram_bandwidth(sizes_bytes, settings=taken))
 
 
 def _threads() -> int:
@@ -373,12 +381,12 @@ def _threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _by_size(tier: str, results: Sequence[MemoryBandwidthResult]) -> list[HBMBandwidthResult]:
+def _by_size(tier: str, results: Sequence[MemoryBandwidthResult]) -> ResultList[HBMBandwidthResult]:
     """Joins the results of one memory into a record per size."""
     groups: dict[int | None, list[MemoryBandwidthResult]] = {}
     for result in results:
         groups.setdefault(_size_of(result), []).append(result)
-    return [_joined(tier, size, group) for size, group in groups.items()]
+    return ResultList(_joined(tier, size, group) for size, group in groups.items())
 
 
 def _size_of(result: Result) -> int | None:
@@ -409,7 +417,7 @@ def _joined(tier: str, size: int | None, group: Sequence[MemoryBandwidthResult])
 
 
 def benchmark_gemm(
-    sizes: Any = None,
+    sizes: Sizes | None = None,
     transa: bool = False,
     transb: bool = False,
     alpha: float = 1.0,
@@ -419,10 +427,10 @@ def benchmark_gemm(
     dtypes: Dtypes = "float32",
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
-) -> list[GEMMResult]:
-    """Benchmarks alpha * A * B + beta * C with the program's kernels or the vendor's library.
+) -> ResultList[GEMMResult]:
+    """Benchmarks alpha * A * B + beta * C with the program's kernels or the vendor's library. On a CPU it uses one thread.
 
     Args:
         sizes: `(m, n, k)` of each product; by default 512, 1024 and 2048 cubed.
@@ -470,10 +478,10 @@ def benchmark_gemm_strided(
     dtype: str = "float32",
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
 ) -> GEMMResult:
-    """Benchmarks a matrix product with the given distances between elements.
+    """Benchmarks a matrix product with the given distances between elements. On a CPU it uses one thread.
 
     Args:
         m: rows of A and C.
@@ -496,55 +504,53 @@ def benchmark_gemm_strided(
 
     Raises:
         TypeError: if one number is given under two names.
-        ValueError: if elements would overlap, neither stride of a matrix is 1, or this program has no
-            axis for strides that leave gaps.
+        ValueError: if elements would overlap, neither stride of a matrix is 1, or strides leave gaps, which
+            are not supported yet.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
     shape = shape_of("size", (m, n, k), 3)
-    letters, gaps = "", dict[str, int]()
-    for name, rows, columns, strides in (("a", m, k, strides_a), ("b", k, n, strides_b), ("c", m, n, strides_c)):
-        letter, own = _layout(name, rows, columns, strides)
-        letters += letter
-        gaps |= own
+    matrices = (("a", m, k, strides_a), ("b", k, n, strides_b), ("c", m, n, strides_c))
+    letters = "".join(_layout(*matrix) for matrix in matrices)
     if letters[2] != "n":
         raise ValueError(f"strides_c {tuple(strides_c)} store C transposed; its columns must be 1 apart")
-    axes = {"dtype": dtypes_of(dtype), "shape": shape, "transpose": letters[:2], "batch_size": batch_size, **gaps}
+    axes = {"dtype": dtypes_of(dtype), "shape": shape, "transpose": letters[:2], "batch_size": batch_size}
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     return run(GEMMResult, "gemm", [axes], place(device), taken)[0]
 
 
-def _layout(name: str, rows: int, columns: int, strides: Sequence[int]) -> tuple[str, dict[str, int]]:
-    """Returns `n` or `t` for a matrix stored as is or transposed, and the axes for strides that leave gaps."""
+def _layout(name: str, rows: int, columns: int, strides: Sequence[int]) -> str:
+    """Returns `n` or `t` for a matrix stored as is or transposed, without gaps."""
     own = [int(stride) for stride in strides]
     if len(own) not in (2, 3):
         raise ValueError(f"strides_{name} {tuple(strides)} has {len(own)} numbers; give those of rows and columns")
     row, column = own[-2:]
     if column == 1 and row >= columns:
-        letter, leading, natural, lines = "n", row, columns, rows
+        letter, natural, lines = "n", columns, rows
     elif row == 1 and column >= rows:
-        letter, leading, natural, lines = "t", column, rows, columns
+        letter, natural, lines = "t", rows, columns
     else:
         why = f"for {rows} x {columns} elements, the stride of rows or columns must be 1, and the other at least as long"
         raise ValueError(f"strides_{name} {tuple(strides)} do not describe a matrix: {why} as one line of the matrix")
-    gaps = {} if leading == natural else {f"ld_{name}": leading}
-    if len(own) == 3 and own[0] != leading * lines:
-        gaps[f"stride_{name}"] = own[0]
-    return letter, gaps
+    supported = [natural * lines] * (len(own) - 2) + ([natural, 1] if letter == "n" else [1, natural])
+    if own != supported:
+        why = f"use {tuple(supported)} for {rows} x {columns} elements"
+        raise ValueError(f"strides_{name} {tuple(strides)} leave gaps, which are not supported yet; {why}")
+    return letter
 
 
 def benchmark_precision(
-    precision: Any,
+    precision: Dtypes,
     operation: str = "matmul",
-    sizes: Any = None,
+    sizes: Sizes | None = None,
     num_warmup: int = Default(10),
     num_runs: int = Default(100),
     *,
-    over: Any = "float32",
+    over: Dtypes = "float32",
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
-) -> list[PrecisionBenchmarkResult]:
-    """Benchmarks an operation in a data type, compared with another type.
+) -> ResultList[PrecisionBenchmarkResult]:
+    """Benchmarks an operation in a data type, compared with another type. On a CPU it uses one thread.
 
     Args:
         precision: one or several data types such as `fp16`, or members of `PrecisionType`.
@@ -584,18 +590,18 @@ def _several(sizes: Any) -> list[Any]:
 
 
 def compare_precision(
-    precision_a: Any,
-    precision_b: Any,
+    precision_a: Dtypes,
+    precision_b: Dtypes,
     operation: str = "matmul",
-    size: Any = (4096, 4096, 4096),
+    size: Size = (4096, 4096, 4096),
     *,
     num_runs: int = Default(100),
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
 ) -> PrecisionBenchmarkResult:
-    """Compares an operation in two data types, measured in the same processes.
+    """Compares an operation in two data types, measured in the same processes. On a CPU it uses one thread.
 
     Args:
         precision_a: a data type such as `fp16`, or a member of `PrecisionType`.
@@ -648,16 +654,16 @@ def measure_accuracy(precision: Any, expected_output: Any, actual_output: Any) -
 
 def benchmark_tensor_ops(
     operations: Any = None,
-    precisions: Any = None,
-    input_shapes: Any = None,
+    precisions: Dtypes | None = None,
+    input_shapes: Sizes | None = None,
     num_runs: int = Default(100),
     *,
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
-) -> list[TensorOpResult]:
-    """Benchmarks element-wise operations, reductions, softmax and layer normalization.
+) -> ResultList[TensorOpResult]:
+    """Benchmarks element-wise operations, reductions, softmax and layer normalization. On a CPU it uses one thread.
 
     Args:
         operations: `add`, `multiply`, `relu`, `gelu`, `sigmoid`, `sum`, `max`, `mean`, `argmax`, `softmax`
@@ -692,22 +698,23 @@ def benchmark_tensor_ops(
 
 def _rows_of(shape: Any) -> str:
     """Returns rows and columns; dimensions before the last one are rows."""
+    shape = plain(shape)
     sizes = (int(shape),) if isinstance(shape, int) else tuple(int(size) for size in shape)
     return shape_of("shape", (math.prod(sizes[:-1]), *sizes[-1:]), 2)
 
 
 def benchmark_elementwise_ops(
-    size: Any,
+    size: Size,
     ops: Any = ("add", "multiply", "relu", "gelu"),
     dtype: str = "float16",
     num_runs: int = Default(100),
     *,
     num_warmup: int = Default(10),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
-) -> list[TensorOpResult]:
-    """Benchmarks element-wise operations.
+) -> ResultList[TensorOpResult]:
+    """Benchmarks element-wise operations. On a CPU it uses one thread.
 
     Args:
         size: number of elements, or `(rows, columns)`.
@@ -730,3 +737,52 @@ def benchmark_elementwise_ops(
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     return benchmark_tensor_ops(ops, dtype, [size], device=device, settings=taken)
+
+
+def benchmark_model(
+    model_id: str,
+    device: Device,
+    batch_sizes: Sizes,
+    sequence_lengths: Sizes,
+    precision_modes: Dtypes,
+    iterations: int = 10,
+) -> dict[str, Any]:
+    """Benchmarks a model for each batch size, length and precision, with the program and this Python.
+
+    Args:
+        model_id: a model of `rusty-stack-bench models list`, a directory with `config.json` and weights, or a
+            downloaded model of the hub.
+        device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
+        batch_sizes: one or several numbers of samples.
+        sequence_lengths: one or several numbers of tokens.
+        precision_modes: `float32`, `fp16`, `bf16` or `int8`; one or several.
+        iterations: samples of a case, in all processes; the program takes at least 10 per process.
+
+    Returns:
+        `model_id`, `device`, `architecture_type`, `batch_results` by key such as `b1_s128_fp16`, `summary`,
+        `hardware_details` and other keys of schemas/models.schema.json, and `skipped`: the cases that cannot
+        run, with the reason. Times are in ms, memory in MB.
+
+    Raises:
+        TypeError: if `iterations` is not an integer.
+        ValueError: if the model, a size, a type or the device is invalid; the message names valid ones.
+        RuntimeError: if the program is missing or fails, or there is no device of this index.
+    """
+    words, selection = model_words(model_id, precision_modes, batch_sizes, sequence_lengths, device)
+    document = measured(words, selection, settings_of(iterations, Settings.warmup, None, None), False)
+    none: dict[str, Any] = {"architecture_type": None, "batch_results": {}, "summary": {}, "hardware_details": {}}
+    models: list[dict[str, Any]] = document["models"]
+    found = models[0] if models else {"model_id": model_id, "device": chosen(device), **none}
+    return {**found, "skipped": document["skipped"]}
+
+
+def model_words(name: str, dtypes: Any, batch_sizes: Any, lengths: Any, device: Device) -> tuple[list[str], list[str]]:
+    """Returns the arguments of `models` for a model, and those that select the device."""
+    backend, _, index = chosen(device).partition(":")
+    words = ["models", "--model", PUBLISHED.get(name, name), "--precision", ",".join(map(dtype_of, listed(dtypes)))]
+    words += ["--batch", _comma_separated(batch_sizes), "--sequence", _comma_separated(lengths), "--python", sys.executable]
+    return words, ["--backend", backend, "--device", index]
+
+
+def _comma_separated(values: Any) -> str:
+    return ",".join(written(value) for value in listed(values))

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .cases import input_axes
-from .measuring import Default, Settings, benchmark, settings_of
-from .results import InferenceResult
+from .cases import Dtypes, Sizes, input_axes
+from .measuring import Default, Device, Settings, benchmark, settings_of
+from .results import InferenceResult, ResultList
 
 DEFAULT = Settings()
 
 
 def benchmark_inference(
     batch_sizes: Sequence[int] = (8,),
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
-) -> list[InferenceResult]:
+) -> ResultList[InferenceResult]:
     """Benchmarks inference with ONNX Runtime.
 
     Args:
@@ -39,10 +39,10 @@ def benchmark_inference(
 
 def benchmark_graph_optimization(
     levels: Sequence[str] = ("disabled", "basic", "extended", "all"),
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
-) -> list[InferenceResult]:
+) -> ResultList[InferenceResult]:
     """Benchmarks inference at levels of graph optimization, compared with the unoptimized graph.
 
     Args:
@@ -66,10 +66,10 @@ def benchmark_graph_optimization(
 
 def benchmark_compilation(
     levels: Sequence[str] = ("disabled", "all"),
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
-) -> list[InferenceResult]:
+) -> ResultList[InferenceResult]:
     """Benchmarks the creation of a session from a graph.
 
     Args:
@@ -95,12 +95,12 @@ def benchmark_onnx_optimization(
     num_warmup: int = Default(3),
     num_runs: int = Default(10),
     *,
-    dtypes: str | Sequence[str] = "f32",
-    device: str = "auto",
+    dtypes: Dtypes = "f32",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
     **more: Any,
-) -> list[InferenceResult]:
+) -> ResultList[InferenceResult]:
     """Benchmarks inference at levels of graph optimization, compared with the unoptimized graph.
 
     Args:
@@ -130,17 +130,17 @@ def benchmark_onnx_optimization(
 
 def benchmark_onnx_inference(
     models: Any = None,
-    batch_sizes: Any = None,
-    input_shapes: Any = None,
+    batch_sizes: Sizes | None = None,
+    input_shapes: Sizes | None = None,
     num_warmup: int = Default(10),
     num_runs: int = Default(100),
     *,
-    dtypes: str | Sequence[str] = "f32",
-    device: str = "auto",
+    dtypes: Dtypes = "f32",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
     **more: Any,
-) -> list[InferenceResult]:
+) -> ResultList[InferenceResult]:
     """Benchmarks inference with ONNX Runtime.
 
     Args:
@@ -165,7 +165,7 @@ def benchmark_onnx_inference(
         RuntimeError: if there is no device of this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
-    results: list[InferenceResult] = []
+    results: ResultList[InferenceResult] = ResultList()
     for point in input_axes(models, input_shapes, more):
         axes = {"batch_size": batch_sizes, "dtype": dtypes, **point}
         results += benchmark(InferenceResult, "onnxruntime/inference", device, taken, **axes)

@@ -3,18 +3,18 @@
 The measuring parameters have the same meaning in every function that has them. `num_runs` is the number
 of samples of a case, in all processes (a sample lasts at least 10 ms), and `num_warmup`, or `warmup_runs`,
 the number of iterations per process before the first one. `settings` sets replicates, samples and the
-time limit instead.
+time limit instead. On a CPU, PyTorch uses all threads of its pool (`OMP_NUM_THREADS`).
 """
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable, NamedTuple, Union
 
-from .cases import PUBLISHED, dtype_of, listed, shape_of, size_text, written
-from .measuring import Default, Settings, benchmark, chosen, loaded_torch, one_of, require_torch, settings_of
+from .arguments import count
+from .cases import Dtypes, Size, Sizes, dtype_of, is_integer, listed, shape_of, size_text, written
+from .measuring import Default, Device, Settings, benchmark, chosen, loaded_torch, one_of, require_torch, settings_of
 from .results import (
     AttentionResult,
     AutogradResult,
@@ -24,11 +24,11 @@ from .results import (
     InferenceResult,
     LayerNormResult,
     MatmulResult,
+    ResultList,
     StepResult,
     TransferResult,
 )
 
-Sizes = Sequence[tuple[int, ...]]
 # One value of an axis, or several.
 Words = Union[str, Sequence[str]]
 DEFAULT = Settings()
@@ -39,17 +39,17 @@ _TRANSFERS = (1 << 20, 64 << 20, 256 << 20)
 
 
 def benchmark_matmul(
-    sizes: Any = None,
-    dtypes: Words = ("float32", "float16", "bf16"),
+    sizes: Sizes | None = None,
+    dtypes: Dtypes = ("float32", "float16", "bf16"),
     transposes: Any = None,
     num_warmup: int = Default(10),
     num_runs: int = Default(100),
     use_tensor_cores: bool = True,
     *,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
-) -> list[MatmulResult]:
+) -> ResultList[MatmulResult]:
     """Benchmarks products of two matrices.
 
     Args:
@@ -84,12 +84,12 @@ def benchmark_matmul(
 
 
 def benchmark_simple_matmul(
-    size: Any,
+    size: Size,
     dtype: str = "float16",
     num_runs: int = Default(100),
     *,
     num_warmup: int = Default(10),
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
 ) -> MatmulResult:
@@ -114,26 +114,26 @@ def benchmark_simple_matmul(
         RuntimeError: if there is no device of this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
-    sizes = (size,) * 3 if isinstance(size, int) else size
+    sizes: Any = (size,) * 3 if is_integer(size) else size
     return benchmark_matmul([sizes], [dtype], device=device, settings=taken)[0]
 
 
 def benchmark_convolution(
-    input_shapes: Any = None,
-    kernel_sizes: Any = None,
-    strides: Any = None,
-    paddings: Any = None,
-    dtypes: Words = ("float32", "float16"),
+    input_shapes: Sizes | None = None,
+    kernel_sizes: Sizes | None = None,
+    strides: Sizes | None = None,
+    paddings: Sizes | None = None,
+    dtypes: Dtypes = ("float32", "float16"),
     num_warmup: int = Default(10),
     num_runs: int = Default(100),
     *,
     inputs: Sizes | None = None,
     weights: Sizes | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
     **more: Any,
-) -> list[ConvolutionResult]:
+) -> ResultList[ConvolutionResult]:
     """Benchmarks convolutions in two dimensions.
 
     Args:
@@ -176,9 +176,9 @@ def benchmark_convolution(
     if weights is not None:
         return benchmark(ConvolutionResult, "pytorch/convolution", device, taken, input=shapes, weight=weights, **axes)
     # The weights depend on the channels of the input.
-    kernels = [_kernel(size) for size in listed(kernel_sizes or 3, isinstance(kernel_sizes, tuple))]
+    kernels = [_kernel(size) for size in listed(3 if kernel_sizes is None else kernel_sizes, isinstance(kernel_sizes, tuple))]
     every_groups = [int(groups) for groups in listed(axes.pop("groups", 1))]
-    results: list[ConvolutionResult] = []
+    results: ResultList[ConvolutionResult] = ResultList()
     for shape, groups in itertools.product(listed(shapes, True), every_groups):
         channels = int(shape_of("input", shape, 4).split("x")[1])
         own = [(channels, channels // max(groups, 1), *kernel) for kernel in kernels]
@@ -188,17 +188,17 @@ def benchmark_convolution(
 
 
 def _kernel(size: Any) -> tuple[int, int]:
-    height, width = shape_of("kernel size", (size, size) if isinstance(size, int) else size, 2).split("x")
+    height, width = shape_of("kernel size", (size, size) if is_integer(size) else size, 2).split("x")
     return int(height), int(width)
 
 
 def benchmark_memory_transfer(
-    sizes: Any,
+    sizes: Sizes,
     directions: Words = ("cpu_to_gpu", "gpu_to_cpu"),
     host_memory: Words = ("pinned",),
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings = DEFAULT,
-) -> list[TransferResult]:
+) -> ResultList[TransferResult]:
     """Benchmarks copies to, from, within and between GPUs.
 
     Args:
@@ -221,16 +221,16 @@ def benchmark_memory_transfer(
 
 
 def benchmark_memory_transfers(
-    sizes_bytes: Any = None,
+    sizes_bytes: Sizes | None = None,
     directions: Any = None,
     num_warmup: int = Default(10),
     num_runs: int = Default(100),
     *,
     host_memory: Words = ("pinned",),
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
-) -> list[TransferResult]:
+) -> ResultList[TransferResult]:
     """Benchmarks copies to, from, within and between GPUs.
 
     Args:
@@ -315,11 +315,18 @@ def measure_memory_copy(src: Any, dst: Any, num_iterations: int = 1000) -> Acces
 
     Raises:
         TypeError: if one is not a tensor.
-        ValueError: if they differ in shape or type, are empty or on a device without a clock here, or the
-            number is below 1.
+        ValueError: if they differ in shape or type, share memory, are empty, repeat elements or on a device
+            without a clock here, or the number is below 1.
         ImportError: if PyTorch is not installed.
     """
     return _access([src, dst], lambda: dst.copy_(src), num_iterations)
+
+
+def _is_whole(tensor: Any) -> bool:
+    """Returns whether a tensor is dense and stores each of its elements."""
+    return str(tensor.layout) == "torch.strided" and all(
+        stride != 0 or size == 1 for stride, size in zip(tensor.stride(), tensor.shape)
+    )
 
 
 def _access(tensors: Sequence[Any], run: Callable[[], Any], num_iterations: int) -> Access:
@@ -332,10 +339,13 @@ def _access(tensors: Sequence[Any], run: Callable[[], Any], num_iterations: int)
             raise TypeError(f"{type(one).__name__} is not a tensor of PyTorch; pass one, such as torch.rand(1 << 24)")
         if one.device.type not in ("cpu", "cuda") or not one.numel():
             raise ValueError(f"a tensor of {one.numel()} elements on {one.device} cannot be timed; use cpu or cuda")
+        if not _is_whole(one):
+            raise ValueError("a tensor that is sparse or repeats its elements (stride 0) cannot be timed; pass x.contiguous()")
         if one.shape != first.shape or one.dtype != first.dtype:
             raise ValueError(f"a {first.dtype} of {tuple(first.shape)} cannot be copied to a {one.dtype} of {tuple(one.shape)}")
-    if num_iterations < 1:
-        raise ValueError(f"invalid num_iterations {num_iterations}; use an integer of at least 1")
+    count("num_iterations", num_iterations)
+    if len(tensors) > 1 and tensors[1].data_ptr() == first.data_ptr():
+        raise ValueError("src and dst are the same memory; pass another tensor as dst, such as torch.empty_like(src)")
     gpu = next((one.device for one in tensors if one.device.type == "cuda"), None)
     work = Work(without_gradients(torch, run), lambda _: {}, None, gpu)
     work.sample(1)
@@ -347,16 +357,16 @@ def _access(tensors: Sequence[Any], run: Callable[[], Any], num_iterations: int)
 
 def benchmark_autograd(
     operations: Any = None,
-    input_shapes: Any = None,
+    input_shapes: Sizes | None = None,
     num_warmup: int = Default(10),
     num_runs: int = Default(100),
     *,
-    dtypes: Words = ("f32",),
-    device: str = "auto",
+    dtypes: Dtypes = ("f32",),
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
     **more: Any,
-) -> list[AutogradResult]:
+) -> ResultList[AutogradResult]:
     """Benchmarks passes through linear layers.
 
     Args:
@@ -381,12 +391,13 @@ def benchmark_autograd(
         RuntimeError: if there is no device of this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
-    axes: dict[str, Any] = {"dtype": dtypes, "operation": operations or ("forward", "backward"), **more}
+    both = ("forward", "backward")
+    axes: dict[str, Any] = {"dtype": dtypes, "operation": both if operations is None else operations, **more}
     if input_shapes is None:
         return _with_both_passes(benchmark(AutogradResult, "pytorch/autograd", device, taken, **axes))
     one_of(input_shapes=input_shapes, batch_size=more.get("batch_size"))
     one_of(input_shapes=input_shapes, width=more.get("width"))
-    results: list[AutogradResult] = []
+    results: ResultList[AutogradResult] = ResultList()
     for shape in listed(input_shapes, True):
         batch, width = shape_of("input shape", shape, 2).split("x")
         points = {**axes, "batch_size": batch, "width": width}
@@ -394,10 +405,10 @@ def benchmark_autograd(
     return _with_both_passes(results)
 
 
-def _with_both_passes(results: Sequence[AutogradResult]) -> list[AutogradResult]:
+def _with_both_passes(results: Sequence[AutogradResult]) -> ResultList[AutogradResult]:
     """Returns the results, each with the times of both passes of its layers, if they were measured."""
     times = {(_layers(one.parameters), one.parameters.get("operation")): one.time_ms for one in results}
-    found: list[AutogradResult] = []
+    found: ResultList[AutogradResult] = ResultList()
     for one in results:
         forward, backward = (times.get((_layers(one.parameters), name)) for name in ("forward", "backward"))
         own = {"forward_time_ms": forward or one.forward_time_ms, "backward_time_ms": backward or one.backward_time_ms}
@@ -412,10 +423,10 @@ def _layers(parameters: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 def benchmark_compile(
     rows: Sequence[tuple[int, int]],
     compilations: Sequence[str] = ("cold", "warm"),
-    dtypes: Sequence[str] = ("f32",),
-    device: str = "auto",
+    dtypes: Dtypes = ("f32",),
+    device: Device = "auto",
     settings: Settings = DEFAULT,
-) -> list[CompileResult]:
+) -> ResultList[CompileResult]:
     """Benchmarks `torch.compile` of element-wise operations.
 
     Args:
@@ -433,11 +444,11 @@ def benchmark_compile(
 
 def benchmark_execution(
     executions: Sequence[str] = ("eager", "compiled", "graph"),
-    dtypes: Sequence[str] = ("f32",),
-    device: str = "auto",
+    dtypes: Dtypes = ("f32",),
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[int],
-) -> list[CompileResult]:
+) -> ResultList[CompileResult]:
     """Benchmarks ways to run the forward pass of a decoder.
 
     Args:
@@ -460,11 +471,11 @@ def benchmark_execution(
 
 
 def benchmark_training(
-    dtypes: Sequence[str] = ("f32",),
-    device: str = "auto",
+    dtypes: Dtypes = ("f32",),
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[int],
-) -> list[StepResult]:
+) -> ResultList[StepResult]:
     """Benchmarks training steps of a decoder with AdamW.
 
     Args:
@@ -487,10 +498,10 @@ def benchmark_training(
 
 def benchmark_layer_norm(
     rows: Sequence[tuple[int, int]],
-    dtypes: Sequence[str] = ("f32",),
-    device: str = "auto",
+    dtypes: Dtypes = ("f32",),
+    device: Device = "auto",
     settings: Settings = DEFAULT,
-) -> list[LayerNormResult]:
+) -> ResultList[LayerNormResult]:
     """Benchmarks layer normalization.
 
     Args:
@@ -506,21 +517,21 @@ def benchmark_layer_norm(
 
 
 def benchmark_attention(
-    batch_sizes: Any = None,
-    num_heads: Any = None,
-    head_dims: Any = None,
-    sequence_lengths: Any = None,
+    batch_sizes: Sizes | None = None,
+    num_heads: Sizes | None = None,
+    head_dims: Sizes | None = None,
+    sequence_lengths: Sizes | None = None,
     causal: bool | Sequence[bool] = True,
     num_warmup: int = Default(10),
     num_runs: int = Default(100),
     *,
-    dtypes: Words = ("f32",),
-    batch_size: Any = None,
-    head_dim: Any = None,
-    device: str = "auto",
+    dtypes: Dtypes = ("f32",),
+    batch_size: Sizes | None = None,
+    head_dim: Sizes | None = None,
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
-) -> list[AttentionResult]:
+) -> ResultList[AttentionResult]:
     """Benchmarks attention by the kernel that PyTorch chooses.
 
     Args:
@@ -561,13 +572,13 @@ def benchmark_attention(
 
 def benchmark_transformer(
     operations: Sequence[str] = ("prefill", "decode"),
-    dtypes: Sequence[str] = ("f32",),
+    dtypes: Dtypes = ("f32",),
     use_cache: Sequence[bool] = (True,),
     model: str = "random",
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[int],
-) -> list[GenerationResult]:
+) -> ResultList[GenerationResult]:
     """Benchmarks a transformer of the package `transformers`.
 
     Args:
@@ -594,17 +605,17 @@ def benchmark_transformer(
 
 def run_basic_inference_test(
     model_name: str = "meta-llama/Llama-2-7b-hf",
-    batch_sizes: Any = (1, 2, 4),
-    sequence_lengths: Any = (128, 512, 2048),
+    batch_sizes: Sizes = (1, 2, 4),
+    sequence_lengths: Sizes = (128, 512, 2048),
     num_warmup: int = Default(3),
     num_runs: int = Default(10),
     use_cache: bool = True,
     *,
     dtype: str = "float32",
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
-) -> list[InferenceResult]:
+) -> ResultList[InferenceResult]:
     """Runs one pass of a model, and generation of tokens, with the program and this Python.
 
     Args:
@@ -632,30 +643,24 @@ def run_basic_inference_test(
         ImportError: if PyTorch is not installed.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
-    from .native import measured, results_of
+    from .native import measured, model_words, results_of
 
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     require_torch()
-    backend, _, index = chosen(device).partition(":")
-    words = ["models", "--model", PUBLISHED.get(model_name, model_name), "--precision", dtype_of(dtype)]
-    words += ["--batch", _joined(batch_sizes), "--sequence", _joined(sequence_lengths), "--python", sys.executable]
+    words, selection = model_words(model_name, dtype, batch_sizes, sequence_lengths, device)
     words += ["--workload", "forward,generate" if use_cache else "forward"]
-    document = measured(words, ["--backend", backend, "--device", index], taken)
+    document = measured(words, selection, taken)
     return _with_passes(results_of(InferenceResult, document, "models"))
 
 
-def _joined(values: Any) -> str:
-    return ",".join(written(value) for value in listed(values))
-
-
-def _with_passes(results: Iterable[InferenceResult]) -> list[InferenceResult]:
+def _with_passes(results: Iterable[InferenceResult]) -> ResultList[InferenceResult]:
     """Joins the results of one pass and of generation for the same inputs."""
     passes: list[InferenceResult] = []
-    others: list[InferenceResult] = []
+    others: ResultList[InferenceResult] = ResultList()
     for result in results:
         (passes if result.parameters.get("workload") == "forward" else others).append(result)
     generated = {_inputs(result): result for result in others if result.is_measured}
-    found: list[InferenceResult] = []
+    found: ResultList[InferenceResult] = ResultList()
     for one in passes:
         whole = generated.get(_inputs(one), one)
         shape = one.input_shape or "x".join(size for size in _inputs(one) if size is not None)

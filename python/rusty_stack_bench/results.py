@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Union, cast
 
 
 class Outcome(str, enum.Enum):
@@ -69,7 +69,8 @@ class Result:
     @property
     def device(self) -> str:
         """The device of the case, such as `cpu:0`; only its backend if that is missing here."""
-        return self.benchmark_id.split("/")[2]
+        parts = self.benchmark_id.split("/")
+        return parts[2] if len(parts) > 2 else "none"
 
     @property
     def precision(self) -> str | None:
@@ -105,6 +106,37 @@ class Result:
 
 
 Kind = TypeVar("Kind", bound=Result)
+Entry = TypeVar("Entry")
+
+
+class ResultList(list[Entry]):
+    """Results of a benchmark: a list, which notebooks show as a table."""
+
+    def to_pandas(self) -> Any:
+        """Returns one row per result as a `pandas.DataFrame`.
+
+        Raises:
+            ImportError: if pandas is not installed.
+        """
+        from .tables import to_pandas
+
+        return to_pandas(self)
+
+    def to_polars(self) -> Any:
+        """Returns one row per result as a `polars.DataFrame`.
+
+        Raises:
+            ImportError: if Polars is not installed.
+        """
+        from .tables import to_polars
+
+        return to_polars(self)
+
+    def _repr_html_(self) -> str:
+        """Returns an HTML table, for notebooks."""
+        from .tables import rows
+
+        return rows(self).html()
 
 
 def typed(kind: type[Kind], result: Result) -> Kind:
@@ -474,6 +506,36 @@ class HBMBandwidthResult:
     def is_measured(self) -> bool:
         """Whether all values were measured."""
         return self.outcome is Outcome.MEASURED
+
+
+# What a benchmark returned: a result, its record in a run, a run, or several of them.
+Results = Union[Result, HBMBandwidthResult, Mapping[str, Any], Sequence[Any]]
+
+
+def records_of(results: Results) -> list[dict[str, Any]]:
+    """Returns the records of results in any form.
+
+    Args:
+        results: a result, a record, a run, or several of them. A result of `HBMBandwidthResult` stands for
+            those that it consists of.
+
+    Raises:
+        TypeError: if there is something else.
+    """
+    if isinstance(results, Result):
+        return [results.record()]
+    if isinstance(results, HBMBandwidthResult):
+        return [one.record() for one in results.results]
+    if isinstance(results, Mapping):
+        found: Mapping[str, Any] = results
+        return [dict(one) for one in found.get("benchmarks", [found])]
+    if isinstance(results, str) or not _is_iterable(results):
+        raise TypeError(f"{type(results).__name__} is not a result; pass what a benchmark or run_suite returned")
+    return [record for one in results for record in records_of(cast(Results, one))]
+
+
+def _is_iterable(value: object) -> bool:
+    return isinstance(value, Iterable)
 
 
 @dataclass(frozen=True)

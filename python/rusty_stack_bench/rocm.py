@@ -5,15 +5,17 @@ import dataclasses
 import importlib.metadata
 import math
 import platform
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Union
 
 from .cases import listed, written
-from .measuring import Default, Settings, settings_of
-from .native import answer, place, run
-from .results import KernelResult, PerformanceBaseline, Result, ROCmDriverInfo, ROCmSMIMetrics, from_record
+from .measuring import Default, Device, Settings, settings_of
+from .native import place, run
+from .program import MEASURED, answer, check_benchmarks
+from .results import KernelResult, PerformanceBaseline, Result, ResultList, ROCmDriverInfo, ROCmSMIMetrics, from_record
 
 Path = Union[str, "PathLike[str]"]
 
@@ -76,7 +78,7 @@ def get_rocm_driver_info() -> ROCmDriverInfo:
     )
 
 
-def get_rocm_smi_info(*, device: str = "auto") -> list[ROCmSMIMetrics]:
+def get_rocm_smi_info(*, device: Device = "auto") -> ResultList[ROCmSMIMetrics]:
     """Reads the sensors of the GPUs once.
 
     Args:
@@ -93,8 +95,8 @@ def get_rocm_smi_info(*, device: str = "auto") -> list[ROCmSMIMetrics]:
 
 
 def collect_rocm_smi_metrics(
-    duration_seconds: float = 60, sample_interval_ms: int = 1000, *, load: str = "idle", device: str = "auto"
-) -> list[ROCmSMIMetrics]:
+    duration_seconds: float = 60, sample_interval_ms: int = 1000, *, load: str = "idle", device: Device = "auto"
+) -> ResultList[ROCmSMIMetrics]:
     """Reads the sensors of the GPUs for some time.
 
     Args:
@@ -117,7 +119,7 @@ def collect_rocm_smi_metrics(
     settings = Settings(replicates=1, runs=1, timeout=Settings.timeout + 2 * duration_seconds, warmup=0)
     found = run(ROCmSMIMetrics, "smi-metrics", [axes], [] if device == "auto" else place(device, True), settings)
     count = sum(result.is_measured for result in found)
-    return [dataclasses.replace(result, num_gpus=count) for result in found]
+    return ResultList(dataclasses.replace(result, num_gpus=count) for result in found)
 
 
 def establish_performance_baseline(
@@ -147,7 +149,7 @@ def establish_performance_baseline(
     words = ["doctor", "--baseline"]
     for flag, directory in (("--results-dir", results_dir), ("--baselines-dir", baselines_dir)):
         words += [] if directory is None else [flag, str(directory)]
-    document: Mapping[str, Any] = answer(words, (0, 1, 5))
+    document: Mapping[str, Any] = answer(words, MEASURED)
     info: dict[str, Any] = dict(document["device_info"]) if use_rocm_tools else {}
     if use_pytorch:
         info |= {"python_version": platform.python_version(), "pytorch_version": _version("torch")}
@@ -166,11 +168,14 @@ def _version(package: str) -> str | None:
 def verify_rocm_installation(verbose: bool = True) -> InstallationCheck:
     """Diagnoses GPUs, drivers, permissions and ROCm.
 
+    It verifies the software: a ROCm installation, and that nothing which is here is broken. A machine
+    without a GPU passes; `get_rocm_smi_info` and `detect_tensor_cores` show whether there is one.
+
     Args:
         verbose: whether to print the findings.
 
     Returns:
-        The findings, which are true if ROCm is installed and nothing is wrong.
+        The findings, which are true if ROCm is installed and no finding is an error.
 
     Raises:
         RuntimeError: if the program is missing or fails.
@@ -195,9 +200,9 @@ def benchmark_hip_kernel_compilation(
     num_runs: int = Default(10),
     num_warmup: int = Default(3),
     warmup_runs: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
-) -> list[KernelResult]:
+) -> ResultList[KernelResult]:
     """Benchmarks the compilation of a kernel source with hiprtc, or with NVRTC for NVIDIA GPUs.
 
     Args:
@@ -225,7 +230,7 @@ def benchmark_hip_kernel_compilation(
     if device != "auto":
         place(device)
     axes = {
-        "arch": architecture or _target_here(),
+        "arch": _target_here() if architecture is None else architecture,
         "source": [written(one).replace("-", "_") for one in listed(kernel_type)],
         "opt": [f"O{level}" for level in levels],
         "compilation": "cold",
@@ -240,7 +245,7 @@ def _target_here() -> str:
 
 
 def run_rocm_profile(
-    workload: str, duration_seconds: float = 30, *, device: str = "auto", output_dir: Path = "benchmark_results"
+    workload: str, duration_seconds: float = 30, *, device: Device = "auto", output_dir: Path = "benchmark_results"
 ) -> RocmProfile:
     """Runs a benchmark, and each of its cases once more under rocprofv3.
 
@@ -260,8 +265,10 @@ def run_rocm_profile(
     """
     if duration_seconds <= 0:
         raise ValueError(f"invalid duration_seconds {duration_seconds}; use a number above zero")
+    check_benchmarks([workload])
     words = ["run", workload, "--profiler", "rocprofv3", "--timeout", str(math.ceil(duration_seconds))]
-    document = answer([*words, "--results-dir", str(output_dir), *place(device, True)], (0, 1, 5))
+    words += ["--python", sys.executable, "--results-dir", str(output_dir)]
+    document = answer([*words, *place(device, True)], MEASURED)
     records: Sequence[Mapping[str, Any]] = document["benchmarks"]
     metadata: list[Mapping[str, Any]] = [record.get("metadata") or {} for record in records]
     profiles: list[Mapping[str, Any]] = [one.get("profile") or {} for one in metadata]

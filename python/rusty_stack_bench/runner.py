@@ -5,34 +5,25 @@ import enum
 import json
 import os
 import shutil
-import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .analysis import BenchmarkComparator
-from .arguments import choice
+from .arguments import choice, config_of, count, names_of
 from .custom import Benchmark
 from .keeping import store
 from .measuring import Settings
+from .program import MEASURED, TEMPORARY, ProgramError, answer, check_benchmarks
 from .results import Result
 from .sources import Path, Side
 from .stored import FORMATS, ReportGenerator
 from .tables import Run
 
-# Environment variable with the program's file; by default it is searched on PATH.
-VARIABLE = "RUSTY_STACK_BENCH"
 # Configuration file of a project, in the current directory.
 FILE_NAME = "rusty-stack-bench.toml"
-
-
-def find_program() -> str | None:
-    """Returns the file of the program, or None if it is not found."""
-    return os.environ.get(VARIABLE) or shutil.which("rusty-stack-bench")
-
-
-class ProgramError(RuntimeError):
-    """Raised if the program is not found, fails, or has not been run yet."""
 
 
 class BenchmarkSuite(str, enum.Enum):
@@ -110,11 +101,14 @@ class BenchmarkRunner:
     """Runs suites. `run` is the last run, as the program's document, and `path` its file.
 
     Args:
-        config: the configuration.
+        config: the configuration, or a dictionary with its fields.
+
+    Raises:
+        ValueError: if the dictionary has another key.
     """
 
-    def __init__(self, config: BenchmarkRunnerConfig | None = None) -> None:
-        self.config = config or BenchmarkRunnerConfig()
+    def __init__(self, config: BenchmarkRunnerConfig | Mapping[str, Any] | None = None) -> None:
+        self.config = config_of(BenchmarkRunnerConfig, config)
         self.run: Run | None = None
         self.path: str | None = None
         self._tell: Callable[[str], None] = lambda line: None
@@ -123,7 +117,8 @@ class BenchmarkRunner:
         """Sets a function that receives each line of progress.
 
         Args:
-            callback: takes a line of text, between samples and never during one.
+            callback: takes a line of text, between samples and never during one. If it raises, the run is
+                stopped, and the exception is that of the caller.
         """
         self._tell = callback
 
@@ -146,17 +141,17 @@ class BenchmarkRunner:
 
         Raises:
             TypeError: if `component_ids` is a text.
-            ValueError: if the suite or the profile is unknown, or `custom` has no file.
+            ValueError: if the suite, the profile or a component is unknown, or `custom` has no file.
             ProgramError: if the program is not found or fails.
         """
-        if isinstance(component_ids, str):
-            raise TypeError(f"component_ids is the text {component_ids!r}; pass a list of names")
         if profile is not None and profile not in PROFILES:
             raise ValueError(f"unknown profile {profile!r}; use one of {', '.join(PROFILES)}")
         chosen = BenchmarkSuite.of(self.config.suite if suite is None else suite)
-        words = list(component_ids or ()) or ["--suite", chosen.program_name]
+        names = names_of("component_ids", component_ids or ())
+        check_benchmarks(names)
+        words = names or ["--suite", chosen.program_name]
         words += [] if profile is None else ["--profile", profile]
-        if chosen is not BenchmarkSuite.CUSTOM or component_ids:
+        if chosen is not BenchmarkSuite.CUSTOM or names:
             return self._measure(words)
         if not os.path.exists(FILE_NAME):
             raise ValueError(f"the suite custom needs [[custom]] entries in {FILE_NAME}; use run_custom_benchmarks for functions")
@@ -226,6 +221,8 @@ class BenchmarkRunner:
             TypeError: if an entry is neither a decorated function nor a path.
             ProgramError: if the program is not found or fails.
         """
+        if isinstance(benchmark_list, str):
+            raise TypeError(f"benchmark_list is the text {benchmark_list!r}; pass a list")
         if not benchmark_list:
             raise ValueError("no benchmark to run; pass functions decorated with @benchmark, or paths of TOML files")
         functions = [one for one in benchmark_list if isinstance(one, Benchmark)]
@@ -327,39 +324,16 @@ class BenchmarkRunner:
         return self.path
 
     def _measure(self, words: list[str], config: str | None = None) -> Run:
-        program = find_program()
-        if program is None:
-            cure = f"install it with `cargo install --path .` from its repository, or set {VARIABLE} to its path"
-            raise ProgramError(f"the program rusty-stack-bench is not on PATH; {cure}")
-        with tempfile.TemporaryDirectory() as directory:
+        with tempfile.TemporaryDirectory(prefix=TEMPORARY) as directory:
             settings, named = os.path.join(directory, "settings.toml"), os.path.join(directory, "id")
             with open(settings, "w", encoding="utf-8") as file:
                 file.write(self.config.toml())
-            command = [program, "run", *words, "--json", "--config", config or settings, "--id-file", named]
-            command += ["--results-dir", self.config.output_dir]
+            command = ["run", *words, "--config", config or settings, "--id-file", named, "--python", sys.executable]
+            command += ["--results-dir", str(self.config.output_dir)]
             if self.config.timeout_seconds is not None:
-                command += ["--timeout", str(self.config.timeout_seconds)]
-            code, document, errors = self._ask(command)
-            # Exit code 1: a case failed. 5: no case could run here. The document contains both.
-            if code not in (0, 1, 5) or not document:
-                raise ProgramError(f"`{' '.join(command[1:])}` exited with code {code}: {errors.strip()[-500:]}")
+                command += ["--timeout", str(count("timeout_seconds", self.config.timeout_seconds))]
+            document = answer(command, MEASURED, self._tell, is_shared=True)
             with open(named, encoding="utf-8") as file:
                 self.path = os.path.join(self.config.output_dir, "runs", f"{file.read().strip()}.json")
-        self.run = run = Run(json.loads(document))
+        self.run = run = Run(document)
         return run
-
-    def _ask(self, command: list[str]) -> tuple[int, str, str]:
-        errors: list[str] = []
-        # The document may exceed a pipe's buffer while progress is read line by line, so it goes to a file.
-        with tempfile.TemporaryFile("w+", encoding="utf-8") as document:
-            try:
-                process = subprocess.Popen(command, stdout=document, stderr=subprocess.PIPE, text=True)
-            except OSError as error:
-                raise ProgramError(f"{command[0]} cannot be started: {error}") from None
-            with process:
-                assert process.stderr is not None, "it is a pipe"
-                for line in process.stderr:
-                    errors.append(line)
-                    self._tell(line.rstrip())
-            document.seek(0)
-            return process.returncode, document.read(), "".join(errors)

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Protocol, Union, cast
 
-from .results import Result
+from .results import HBMBandwidthResult, Result, records_of
 
 Path = Union[str, "PathLike[str]"]
 # A run: its file, its id, its document, a result, or the record of a result.
-RunLike = Union[str, "PathLike[str]", Mapping[str, Any], Result]
+RunLike = Union[str, "PathLike[str]", Mapping[str, Any], Result, HBMBandwidthResult]
 # One side of a comparison; several runs are replicates of each other.
 Side = Union[RunLike, Sequence[RunLike]]
 
@@ -68,10 +68,8 @@ class Sources:
             kind = _kind(one)
             if kind == "path":
                 found.append(self._named(str(cast(Path, one))))
-            elif kind == "result":
-                records.append(cast(Result, one).record())
-            elif kind == "record":
-                records.append(dict(cast("Mapping[str, Any]", one)))
+            elif kind in ("result", "record"):
+                records += records_of(cast("Result | Mapping[str, Any]", one))
             elif kind == "run":
                 found.append(_native.save_run(json.dumps(one), directory))
             else:
@@ -131,7 +129,7 @@ def _kind(one: object) -> str:
     """Returns the form of a run: path, result, run, record or sequence."""
     if isinstance(one, (str, PathLike)):
         return "path"
-    if isinstance(one, Result):
+    if isinstance(one, (Result, HBMBandwidthResult)):
         return "result"
     if isinstance(one, Mapping):
         if "benchmarks" in one:

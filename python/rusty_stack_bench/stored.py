@@ -8,16 +8,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Union, cast
+from typing import Any, cast
 
 from .analysis import BenchmarkComparator, results_dir_of
-from .arguments import choice, count, moment
-from .results import Result
+from .arguments import choice, config_of, count, moment, number
+from .results import Result, Results, records_of
 from .sources import Path, RunLike, Side, Sources
-from .tables import Run
-
-# What a benchmark returned: a run, a result, the record of one, or several of the last two.
-Results = Union[Mapping[str, Any], Result, Sequence[Union[Result, Mapping[str, Any]]]]
+from .tables import Run, check_component, fields
 
 # Runs that are searched for the results of one component, newest first.
 _MOST_RUNS = 50
@@ -62,7 +59,9 @@ class ResultsPersistence:
             run["benchmarks"] = [_with(record, extra) for record in run["benchmarks"]]
             path = _native.save_run(json.dumps(run), self.results_dir)
         else:
-            records = [_with(record, extra) for record in _records(results)]
+            records = [_with(record, extra) for record in records_of(results)]
+            if not records:
+                raise ValueError("there is no result; pass what a benchmark or run_suite returned")
             path = _native.store(json.dumps(records), self.results_dir, "python")
         return os.path.basename(path).rpartition(".")[0]
 
@@ -72,15 +71,19 @@ class ResultsPersistence:
         Args:
             component_id: the component, such as `pytorch`.
             result: a result or a record of the component; or fields of docs/glossary.md, such as
-                `{"time_ms": 1.2}`, of a case on `cpu:0` (or on its field `device`).
+                `{"time_ms": 1.2}`, of a case on `cpu:0` (or on its field `device`). Texts and integers of
+                fields without a direction, such as `dtype`, tell its cases apart.
 
         Returns:
             The id of the run.
 
         Raises:
-            ValueError: if the result is of another component, or has a field that docs/glossary.md does not list.
+            TypeError: if a field that is better when higher or lower is not a number.
+            ValueError: if the component is unknown, or the result is of another one or has a field that
+                docs/glossary.md does not list.
             OSError: if the run cannot be written.
         """
+        check_component(component_id)
         record = result.record() if isinstance(result, Result) else dict(result)
         if "benchmark_id" not in record:
             record = _record_of(component_id, record)
@@ -102,13 +105,16 @@ class ResultsPersistence:
             The id of the comparison.
 
         Raises:
-            ValueError: if `comparison` is no comparison.
+            ValueError: if `comparison` is no comparison, or one of other runs.
             OSError: if it cannot be written.
         """
         from . import _native
 
         found = comparison.to_dict() if isinstance(comparison, BenchmarkComparator) else comparison
-        document = {**found, "baseline_run_id": baseline_run_id, "current_run_id": current_run_id}
+        document = {"baseline_run_id": baseline_run_id, "current_run_id": current_run_id, **found}
+        for name, given in (("baseline_run_id", baseline_run_id), ("current_run_id", current_run_id)):
+            if document[name] != given:
+                raise ValueError(f"{name} is {given!r}, but the comparison is of {document[name]!r}; pass the ids of its runs")
         _native.save_comparison(json.dumps(document), self.results_dir)
         return str(document["comparison_id"])
 
@@ -248,12 +254,14 @@ class ResultsPersistence:
             The ids of the deleted runs.
 
         Raises:
-            ValueError: if the results directory does not exist.
+            TypeError: if a number is not an integer.
+            ValueError: if one is negative, or the results directory does not exist.
             OSError: if a run cannot be deleted.
         """
         from . import _native
 
-        return _native.prune(self.results_dir, self.baselines_dir, days, keep_latest)
+        age, kept = count("days", days, 0), count("keep_latest", keep_latest, 0)
+        return _native.prune(self.results_dir, self.baselines_dir, age, kept)
 
 
 class BenchmarkResultsDB:
@@ -434,14 +442,20 @@ class ReportGenerator:
     """Reports on runs, optionally compared with a baseline.
 
     Args:
-        config: content and look. The file of a run in this place is the run that `generate` and `write`
-            report on.
+        config: content and look, or a dictionary with its fields. The file of a run in this place is the
+            run that `generate` and `write` report on.
         baseline: the file of the baseline run, for `generate` and `write`.
+
+    Raises:
+        ValueError: if the dictionary has another key.
     """
 
-    def __init__(self, config: ReportConfig | Path | None = None, baseline: Path | None = None) -> None:
-        self.config = config if isinstance(config, ReportConfig) else ReportConfig()
-        self.run = None if config is None or isinstance(config, ReportConfig) else str(config)
+    def __init__(
+        self, config: ReportConfig | Mapping[str, Any] | Path | None = None, baseline: Path | None = None
+    ) -> None:
+        is_file = isinstance(config, (str, os.PathLike))
+        self.run = str(config) if is_file else None
+        self.config = ReportConfig() if is_file else config_of(ReportConfig, config)
         self.baseline = None if baseline is None else str(baseline)
 
     def generate(self, format: str = "markdown") -> str:
@@ -579,6 +593,8 @@ class ReportGenerator:
         """
         from . import _native
 
+        if not environment.keys() & {"os", "kernel", "cpu", "memory_gb", "gpus"}:
+            raise ValueError("the dictionary describes no machine; pass the `environment` of a run")
         return "## Environment\n\n" + _native.environment_report(json.dumps(environment))
 
     def generate_results_section(self, results: Side) -> str:
@@ -654,30 +670,23 @@ class ReportGenerator:
         return path
 
 
-def _records(results: Results) -> list[Mapping[str, Any]]:
-    """Returns the records of results in any form."""
-    if isinstance(results, Result):
-        return [results.record()]
-    if _is_mapping(results):
-        return [cast("Mapping[str, Any]", results)]
-    several = cast("Sequence[Result | Mapping[str, Any]]", results)
-    records = [one.record() if isinstance(one, Result) else one for one in several]
-    if not records:
-        raise ValueError("there is no result; pass what a benchmark or run_suite returned")
-    return records
-
-
 def _with(record: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
     own: Mapping[str, Any] = record.get("metadata") or {}
     return {**record, "metadata": {**metadata, **own}}
 
 
-def _record_of(component: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def _record_of(component: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the record of a case with these fields."""
-    values = dict(fields)
+    known, values = fields(), dict(given)
     device = str(values.pop("device", "cpu:0"))
+    case = ["component_specific", component, device]
+    for name, value in values.items():
+        if known.get(name, {}).get("better") is not None:
+            number(name, value)
+        elif isinstance(value, (str, int)):
+            case.append(f"{name}={value}".replace("/", "_"))
     return {
-        "benchmark_id": f"component_specific/{component}/{device}",
+        "benchmark_id": "/".join(case),
         "timestamp": moment(datetime.now(timezone.utc)),
         "benchmark_type": "component_specific",
         "category": component,

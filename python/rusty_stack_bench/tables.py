@@ -5,13 +5,14 @@ import html
 import importlib
 import json
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Union
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from .results import Result
+from .arguments import nearest
+from .results import Results, records_of
 
-# A result, or its record in a run.
-Record = Union[Result, Mapping[str, Any]]
+# Fields that are the time of a case; those of Rust are in crates/rsb-wheel/src/insight.rs.
+TIMES = ("time_ms", "time_us", "latency_ns")
 
 
 class Rows(list[dict[str, Any]]):
@@ -33,8 +34,8 @@ class Rows(list[dict[str, Any]]):
         """
         return _package("polars").from_dicts(list(self), infer_schema_length=None)
 
-    def _repr_html_(self) -> str:
-        """Returns an HTML table, for notebooks."""
+    def html(self) -> str:
+        """Returns an HTML table."""
         names = list(dict.fromkeys(name for row in self for name in row))
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
         lines = [f"<tr>{head}</tr>"]
@@ -42,6 +43,10 @@ class Rows(list[dict[str, Any]]):
             cells = "".join(f"<td>{html.escape(_cell(row.get(name)))}</td>" for name in names)
             lines.append(f"<tr>{cells}</tr>")
         return f"<table>{''.join(lines)}</table>"
+
+    def _repr_html_(self) -> str:
+        """Returns the table, for notebooks."""
+        return self.html()
 
 
 class Run(dict[str, Any]):
@@ -81,15 +86,14 @@ class Run(dict[str, Any]):
         return f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 640px; border: 0"></iframe>'
 
 
-def rows(results: Iterable[Record]) -> Rows:
+def rows(results: Results) -> Rows:
     """Returns one row per result: id, outcome, parameters and fields.
 
     Args:
-        results: results that a benchmark returned, or records of a run.
+        results: what a benchmark returned, a run, or records of one.
     """
     found = Rows()
-    for one in results:
-        record: Mapping[str, Any] = one.record() if isinstance(one, Result) else one
+    for record in records_of(results):
         metadata: Mapping[str, Any] = record.get("metadata") or {}
         parameters: Mapping[str, Any] = metadata.get("parameters") or {}
         points: Sequence[Mapping[str, Any]] = record.get("results") or [{}]
@@ -101,11 +105,11 @@ def rows(results: Iterable[Record]) -> Rows:
     return found
 
 
-def to_pandas(results: Iterable[Record]) -> Any:
+def to_pandas(results: Results) -> Any:
     """Returns results as a `pandas.DataFrame`, one row each.
 
     Args:
-        results: results that a benchmark returned, or records of a run.
+        results: what a benchmark returned, a run, or records of one.
 
     Raises:
         ImportError: if pandas is not installed.
@@ -113,11 +117,11 @@ def to_pandas(results: Iterable[Record]) -> Any:
     return rows(results).to_pandas()
 
 
-def to_polars(results: Iterable[Record]) -> Any:
+def to_polars(results: Results) -> Any:
     """Returns results as a `polars.DataFrame`, one row each.
 
     Args:
-        results: results that a benchmark returned, or records of a run.
+        results: what a benchmark returned, a run, or records of one.
 
     Raises:
         ImportError: if Polars is not installed.
@@ -137,14 +141,41 @@ def is_lower_better(metric: str) -> bool | None:
     return None if better is None else better == "lower"
 
 
-def _field(metric: str) -> dict[str, Any]:
+def fields() -> dict[str, dict[str, Any]]:
+    """Returns the fields of docs/glossary.md by name, each with `name`, `unit` and `better`."""
     from . import _native
 
-    known: list[dict[str, Any]] = json.loads(_native.fields())
-    for field in known:
-        if field["name"] == metric:
-            return field
-    return {}
+    return {field["name"]: field for field in json.loads(_native.fields())}
+
+
+def check_metric(metric: str) -> str:
+    """Returns the name of a field of docs/glossary.md.
+
+    Raises:
+        ValueError: if it is none; the message names those that are most like it.
+    """
+    known = fields()
+    if metric not in known:
+        raise ValueError(f"{metric!r} is not a field of docs/glossary.md; use one such as {nearest(metric, known)}")
+    return metric
+
+
+def check_component(component_id: str) -> str:
+    """Returns the name of a component.
+
+    Raises:
+        ValueError: if it is unknown.
+    """
+    from . import _native
+
+    known = _native.components()
+    if component_id not in known:
+        raise ValueError(f"unknown component {component_id!r}; use one of {', '.join(known)}")
+    return component_id
+
+
+def _field(metric: str) -> dict[str, Any]:
+    return fields().get(metric, {})
 
 
 def _package(name: str) -> Any:

@@ -2,16 +2,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .arguments import count, number
+from .arguments import config_of, count, number
 from .sources import HasResults, Path
-from .tables import Rows
-
-# Metric whose changes count as regressions and improvements.
-_TIME = "time_ms"
+from .tables import TIMES, Rows, check_metric
 
 
 @dataclass
@@ -60,11 +57,14 @@ class TrendAnalysisIntegration:
     """Trends of a results directory, as the program computes them.
 
     Args:
-        config: the settings.
+        config: the settings, or a dictionary with the same fields.
+
+    Raises:
+        ValueError: if the dictionary has another key.
     """
 
-    def __init__(self, config: TrendAnalysisConfig | None = None) -> None:
-        self.config = config or TrendAnalysisConfig()
+    def __init__(self, config: TrendAnalysisConfig | Mapping[str, Any] | None = None) -> None:
+        self.config = config_of(TrendAnalysisConfig, config)
         self.results_dir = "benchmark_results"
 
     def set_persistence(self, persistence: HasResults | Path) -> None:
@@ -79,6 +79,7 @@ class TrendAnalysisIntegration:
     def _read(self, metric: str, component_id: str | None, form: str = "json") -> str:
         from . import _native
 
+        check_metric(metric)
         case = None if component_id is None else f"/{component_id}/"
         return _native.stored_trends(self.results_dir, metric, case, json.dumps(self.config.settings()), form)
 
@@ -94,10 +95,15 @@ class TrendAnalysisIntegration:
             describes them.
 
         Raises:
-            ValueError: if the results directory does not exist, or a setting is out of range.
+            ValueError: if docs/glossary.md does not have the metric, the results directory does not exist, or a
+                setting is out of range.
             OSError: if it cannot be read.
         """
         return Rows(json.loads(self._read(metric, component_id))["series"])
+
+    def _times(self, component_id: str | None) -> Rows:
+        """Returns the trend of the time of each case."""
+        return times_of(lambda metric: self.analyze_trends(metric, component_id))
 
     def get_trend_summary(self, component_id: str | None = None) -> dict[str, int]:
         """Returns the number of series of the time, by direction, and of change points and alerts.
@@ -109,7 +115,7 @@ class TrendAnalysisIntegration:
             ValueError: if the results directory does not exist, or a setting is out of range.
             OSError: if it cannot be read.
         """
-        found = self.analyze_trends(_TIME, component_id)
+        found = self._times(component_id)
         directions = [one["direction"] for one in found]
         return {
             "series": len(found),
@@ -119,7 +125,7 @@ class TrendAnalysisIntegration:
         }
 
     def _alerts(self, direction: str, component_id: str | None) -> list[TrendAlert]:
-        alerts = (alert for one in self.analyze_trends(_TIME, component_id) for alert in one["alerts"])
+        alerts = (alert for one in self._times(component_id) for alert in one["alerts"])
         return [_alert(alert) for alert in alerts if alert["direction"] == direction]
 
     def detect_performance_regression(self, component_id: str | None = None) -> list[TrendAlert]:
@@ -155,7 +161,8 @@ class TrendAnalysisIntegration:
         """
         from . import _native
 
-        return _native.health(self.results_dir, "text") + "\n" + self._read(_TIME, None, "text")
+        found = [metric for metric in TIMES if self.analyze_trends(metric)] or TIMES[:1]
+        return "\n".join([_native.health(self.results_dir, "text"), *(self._read(metric, None, "text") for metric in found)])
 
     def export_trend_data(self, metric: str, format: str = "json") -> str:
         """Returns the trends of a metric as text.
@@ -169,6 +176,19 @@ class TrendAnalysisIntegration:
             OSError: if it cannot be read.
         """
         return self._read(metric, None, format)
+
+
+def times_of(trends: Callable[[str], Sequence[dict[str, Any]]]) -> Rows:
+    """Returns one trend per case: that of its time, in whatever unit it is.
+
+    Args:
+        trends: returns the trends of a metric.
+    """
+    found = Rows()
+    for metric in TIMES:
+        known = {one["id"] for one in found}
+        found += [one for one in trends(metric) if one["id"] not in known]
+    return found
 
 
 def _alert(alert: Mapping[str, Any]) -> TrendAlert:

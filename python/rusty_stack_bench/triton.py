@@ -7,9 +7,9 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .cases import listed, shape_of
-from .measuring import Default, Settings, benchmark, one_of, settings_of
-from .results import KernelResult
+from .cases import Dtypes, Sizes, is_integer, listed, plain, shape_of
+from .measuring import Default, Device, Settings, benchmark, one_of, settings_of
+from .results import KernelResult, ResultList
 
 DEFAULT = Settings()
 # Kernels and targets that are compiled by default.
@@ -20,10 +20,10 @@ _KERNELS = ("vector-add", "softmax", "layer-norm", "matmul", "attention")
 def benchmark_compile(
     kernels: Sequence[str],
     targets: Sequence[str],
-    dtypes: Sequence[str] = ("f16",),
+    dtypes: Dtypes = ("f16",),
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
-) -> list[KernelResult]:
+) -> ResultList[KernelResult]:
     """Benchmarks compilation of kernels; the target GPUs need not be present.
 
     Args:
@@ -42,7 +42,7 @@ def benchmark_compile(
         RuntimeError: if there is no device of this index.
     """
     axes = {"kernel": kernels, "target": targets, "dtype": dtypes, **more}
-    return [_with_occupancy(one) for one in benchmark(KernelResult, "triton/compile", "cpu:0", settings, **axes)]
+    return ResultList(_with_occupancy(one) for one in benchmark(KernelResult, "triton/compile", "cpu:0", settings, **axes))
 
 
 def _with_occupancy(result: KernelResult) -> KernelResult:
@@ -62,10 +62,10 @@ def benchmark_triton_compilation(
     num_warmup: int = Default(3),
     num_runs: int = Default(10),
     *,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
-) -> list[KernelResult]:
+) -> ResultList[KernelResult]:
     """Benchmarks compilation of kernels; the target GPUs need not be present.
 
     Args:
@@ -90,22 +90,22 @@ def benchmark_triton_compilation(
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     given: Any = _CONFIGURATIONS if kernel_configs is None else kernel_configs
     configurations: Any = [given] if isinstance(given, Mapping) else given
-    results: list[KernelResult] = []
+    results: ResultList[KernelResult] = ResultList()
     for one in configurations:
         own: dict[str, Any] = dict(one)
         kernels = one_of(kernel=own.pop("kernel", None), kernel_name=own.pop("kernel_name", None))
         targets = own.pop("target", _CONFIGURATIONS[0]["target"])
-        results += benchmark_compile(kernels or _KERNELS, targets, own.pop("dtype", "f16"), taken, **own)
+        results += benchmark_compile(_KERNELS if kernels is None else kernels, targets, own.pop("dtype", "f16"), taken, **own)
     return results
 
 
 def benchmark_operation(
     kernels: Sequence[str],
-    dtypes: Sequence[str] = ("f32",),
-    device: str = "auto",
+    dtypes: Dtypes = ("f32",),
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[int],
-) -> list[KernelResult]:
+) -> ResultList[KernelResult]:
     """Benchmarks kernels against PyTorch's own; on a CPU they are verified but not timed.
 
     Args:
@@ -129,15 +129,15 @@ def benchmark_operation(
 
 def benchmark_triton_ops(
     operations: Any = None,
-    input_shapes: Any = None,
+    input_shapes: Sizes | None = None,
     num_warmup: int = Default(10),
     num_runs: int = Default(100),
     *,
-    dtypes: str | Sequence[str] = ("f32",),
-    device: str = "auto",
+    dtypes: Dtypes = ("f32",),
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
-) -> list[KernelResult]:
+) -> ResultList[KernelResult]:
     """Benchmarks kernels against PyTorch's own; on a CPU they are verified but not timed.
 
     Args:
@@ -162,12 +162,12 @@ def benchmark_triton_ops(
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     sizes = None if input_shapes is None else [_side(shape) for shape in listed(input_shapes, isinstance(input_shapes, tuple))]
-    axes = {"kernel": operations or _KERNELS, "dtype": dtypes, "size": sizes}
+    axes = {"kernel": _KERNELS if operations is None else operations, "dtype": dtypes, "size": sizes}
     return benchmark(KernelResult, "triton/operation", device, taken, **axes)
 
 
 def _side(shape: Any) -> int:
-    sizes: tuple[Any, ...] = (shape,) if isinstance(shape, int) else tuple(shape)
+    sizes: tuple[Any, ...] = (shape,) if is_integer(shape) else tuple(plain(shape))
     sides = set(shape_of("input shape", sizes, len(sizes)).split("x"))
     if len(sides) > 1:
         raise ValueError(f"sizes of {sizes} differ; these kernels take one size, such as 4096 or (4096, 4096)")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .arguments import choice, count
+from .arguments import choice, config_of, count, names_of
 from .components import BenchmarkStatus, ComponentBenchmarkIntegration, ComponentBenchmarkStatus
 from .runner import BenchmarkRunner, BenchmarkRunnerConfig, BenchmarkSuite
 from .sources import Side, Sources
@@ -63,15 +63,17 @@ class TUIIntegration:
     """The benchmarks of an installer.
 
     Args:
-        config: the settings.
+        config: the settings, or a dictionary with the same fields.
         results_dir: the results directory.
 
     Raises:
-        ValueError: if the animation is unknown.
+        ValueError: if the animation is unknown, or the dictionary has another key.
     """
 
-    def __init__(self, config: TUIIntegrationConfig | None = None, results_dir: str = "benchmark_results") -> None:
-        self.config = config or TUIIntegrationConfig()
+    def __init__(
+        self, config: TUIIntegrationConfig | Mapping[str, Any] | None = None, results_dir: str = "benchmark_results"
+    ) -> None:
+        self.config = config_of(TUIIntegrationConfig, config)
         if self.config.animation_style not in ANIMATIONS:
             raise ValueError(f"unknown animation {self.config.animation_style!r}; use one of {', '.join(ANIMATIONS)}")
         self.results_dir = str(results_dir)
@@ -202,10 +204,10 @@ class TUIIntegration:
             OSError: if the results cannot be read.
         """
         every = self._components.get_all_component_statuses()
-        unknown = [name for name in component_ids or () if name not in every]
+        chosen = list(every) if component_ids is None else names_of("component_ids", component_ids)
+        unknown = [name for name in chosen if name not in every]
         if unknown:
             raise ValueError(f"unknown component {unknown[0]!r}; use some of {', '.join(every)}")
-        chosen = list(every) if component_ids is None else component_ids
         return {
             "stage": None if self._stage is None else self._stage.value,
             "progress": self._last_line,

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from .cases import PUBLISHED
-from .measuring import Default, Settings, benchmark, one_of, settings_of
-from .results import GenerationResult
+from .cases import PUBLISHED, Sizes
+from .measuring import Default, Device, Settings, benchmark, one_of, settings_of
+from .results import GenerationResult, ResultList
 
 DEFAULT = Settings()
 
@@ -16,10 +16,10 @@ DEFAULT = Settings()
 def benchmark_generation(
     num_prompts: Sequence[int] = (8,),
     model: str = "random",
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
-) -> list[GenerationResult]:
+) -> ResultList[GenerationResult]:
     """Benchmarks generation for prompts that are sent at the same time.
 
     Args:
@@ -43,10 +43,10 @@ def benchmark_generation(
 def benchmark_serving(
     request_rates: Sequence[float],
     model: str = "random",
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
-) -> list[GenerationResult]:
+) -> ResultList[GenerationResult]:
     """Benchmarks serving of requests that arrive at random times.
 
     Args:
@@ -75,17 +75,17 @@ def _model(model_name: str) -> dict[str, Any]:
 
 def benchmark_vllm_throughput(
     model_name: str,
-    batch_sizes: Any = None,
-    num_prompts: Any = None,
+    batch_sizes: Sizes | None = None,
+    num_prompts: Sizes | None = None,
     max_tokens: Any = 256,
     num_warmup: int = Default(3),
     num_runs: int = Default(5),
     *,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
     **more: Any,
-) -> list[GenerationResult]:
+) -> ResultList[GenerationResult]:
     """Benchmarks generation for prompts that are sent at the same time.
 
     Args:
@@ -117,17 +117,17 @@ def benchmark_vllm_throughput(
 
 def benchmark_vllm_latency(
     model_name: str,
-    batch_sizes: Any = None,
-    prompt_lengths: Any = None,
-    output_lengths: Any = None,
+    batch_sizes: Sizes | None = None,
+    prompt_lengths: Sizes | None = None,
+    output_lengths: Sizes | None = None,
     num_warmup: int = Default(10),
     num_runs: int = Default(100),
     *,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
     **more: Any,
-) -> list[GenerationResult]:
+) -> ResultList[GenerationResult]:
     """Benchmarks the times of the first token, of each later one, and of whole requests.
 
     Args:
@@ -164,17 +164,17 @@ def benchmark_vllm_latency(
 
 def benchmark_vllm_batching(
     model_name: str,
-    batch_sizes: Any = None,
-    num_requests: Any = None,
+    batch_sizes: Sizes | None = None,
+    num_requests: Sizes | None = None,
     max_tokens: Any = 128,
     num_warmup: int = Default(3),
     num_runs: int = Default(5),
     *,
-    device: str = "auto",
+    device: Device = "auto",
     settings: Settings | None = None,
     warmup_runs: int | None = None,
     **more: Any,
-) -> list[GenerationResult]:
+) -> ResultList[GenerationResult]:
     """Benchmarks requests that are sent at once and that the engine batches continuously.
 
     Args:
@@ -202,4 +202,4 @@ def benchmark_vllm_batching(
     counts = one_of(batch_sizes=batch_sizes, num_requests=num_requests)
     axes = {"request_rate": 0, "num_requests": counts, "output_length": max_tokens, **_model(model_name), **more}
     found = benchmark(GenerationResult, "vllm/serve", device, taken, **axes)
-    return [dataclasses.replace(result, batch_size=result.num_requests) for result in found]
+    return ResultList(dataclasses.replace(result, batch_size=result.num_requests) for result in found)

@@ -211,7 +211,10 @@ echo "{\\"run_id\\": \\"$named\\"}"
 
 def test_a_program_that_refuses_says_why(program):
     program("echo 'error: no such suite' >&2; exit 2\n")
-    with pytest.raises(ProgramError, match="no such suite"):
+    with pytest.raises(ValueError, match="no such suite"):
+        BenchmarkRunner().run_quick_benchmarks()
+    program("echo 'error: no space left' >&2; exit 1\n")
+    with pytest.raises(ProgramError, match="no space left"):
         BenchmarkRunner().run_quick_benchmarks()
 
 

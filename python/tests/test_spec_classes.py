@@ -10,6 +10,7 @@ import inspect
 import json
 import pathlib
 import sys
+import time
 from datetime import datetime, timezone
 from types import SimpleNamespace
 from unittest import mock
@@ -43,7 +44,7 @@ METHODS = {
     },
     "BeforeAfterComparison": {
         "__init__": "baseline_results, current_results",
-        "compare_metric": "metric_path, baseline_value, current_value, unit='', lower_is_better=False",
+        "compare_metric": "metric_path, baseline_value, current_value, unit='', lower_is_better=None",
         "compare_all": "metrics, thresholds=None",
         "generate_comparison_view": "title='Performance Comparison', show_details=True",
         "generate_delta_chart": "metrics, baseline_values, current_values",
@@ -307,6 +308,8 @@ RUN = {
 FIELD_TABLE = [
     {"name": "time_ms", "unit": "ms", "better": "lower", "about": ""},
     {"name": "tflops", "unit": "TFLOP/s", "better": "higher", "about": ""},
+    {"name": "time_us", "unit": "us", "better": "lower", "about": ""},
+    {"name": "latency_ns", "unit": "ns", "better": "lower", "about": ""},
     {"name": "n", "unit": "1", "better": None, "about": ""},
 ]
 
@@ -327,6 +330,7 @@ def native(tmp_path):
             row("a/gemm/f16", "time_ms", 4.0, 1.0, "latency"),
             row("a/gemm/f16", "ttft_ms", 4.0, 2.0, "latency"),
             row("a/gemm/f32", "tflops", 1.0, 2.0, "throughput", "higher"),
+            row("a/copy", "time_us", 3.0, 1.0, "latency"),
         ],
         "comparison": {
             "comparison_id": "c-1",
@@ -365,7 +369,7 @@ def native(tmp_path):
 
     found = SimpleNamespace(calls=calls, answers=answers)
     names = ("statistics", "difference", "trend", "stored_trends", "stored_series", "stored_runs", "stored_run", "health")
-    names += ("percentile", "rolling", "component_records", "parse_toml", "stored_comparisons", "environment_report")
+    names += ("prune", "percentile", "rolling", "component_records", "parse_toml", "stored_comparisons", "environment_report")
     for name in (*answers, *names):
         setattr(found, name, function(name))
     with mock.patch.dict(vars(package), _native=found):
@@ -396,14 +400,19 @@ def test_runs_in_any_form_become_files(native, tmp_path):
 
 def test_a_comparator_compares_all_cases_or_two_that_are_named(native):
     compared = package.BenchmarkComparator(RUN, [result()], {"weight_metrics": {"ttft_ms": 3.0}})
-    assert [one["metric"] for one in compared.compare_latency()] == ["ttft_ms", "time_ms", "time_ms"]
+    assert [one["metric"] for one in compared.compare_latency()] == ["ttft_ms", "time_ms", "time_ms", "time_us"]
     assert [one["id"] for one in compared.compare_throughput("f32")] == ["a/gemm/f32"]
     (crossed,) = compared.compare_latency("a/gemm/f32", "a/gemm/f16")
     assert (crossed["baseline_value"], crossed["current_value"], crossed["speedup"]) == (2.0, 1.0, 2.0)
-    with pytest.raises(ValueError, match="no case of both runs contains 'conv'; use one such as a/gemm/f32"):
+    with pytest.raises(ValueError, match="no case of both runs contains 'conv'; use one such as a/copy"):
         compared.compare_memory("conv")
-    assert (compared.calculate_speedup(), compared.calculate_speedup(3.0, 1.5)) == (2.0, 2.0)
-    assert compared.calculate_speedup("a/gemm/f16") == 4.0
+    assert compared.calculate_speedup(3.0, 1.5) == 2.0
+    assert compared.calculate_speedup("gemm") == pytest.approx(8.0**0.5)
+    assert compared.calculate_speedup() == pytest.approx(24 ** (1 / 3))
+    assert [compared.calculate_speedup(case) for case in ("f16", "a/copy")] == pytest.approx([4.0, 3.0])
+    for asked in (compared.calculate_speedup, compared.is_significant):
+        with pytest.raises(ValueError, match="contains 'a/gem/f23'; use one such as a/gemm/f32"):
+            asked("a/gem/f23")
     with pytest.raises(ValueError, match="above 0"):
         compared.calculate_speedup(0.0, 1.0)
     assert compared.is_significant("a/gemm/f32") and not compared.is_significant("a/gemm/f16")
@@ -471,6 +480,7 @@ def test_statistics_of_two_lists_come_from_the_native_code(native):
 
 
 TREND = {
+    "id": "a",
     "slope_per_day": 1.0,
     "intercept": 2.0,
     "r_squared": 0.9,
@@ -550,13 +560,23 @@ def test_values_before_and_after_are_compared_by_path(native):
     assert "results.time_ms  10 -> 12 ms  +20.0 %  unchanged" in found.generate_comparison_view()
     assert found.get_summary()["unchanged"] == 1
     assert found.compare_metric("x", 2.0, 1.0, lower_is_better=True).change_type is package.ChangeType.IMPROVED
-    assert found.compare_metric("x", 0.0, 1.0).change_percent is None
+    assert found.compare_metric("x", 0.0, 1.0, lower_is_better=True).change_percent is None
+    for metric in ("time_ms", "own_us", "a.latency_p50"):
+        assert found.compare_metric(metric, 2.0, 1.0).change_type is package.ChangeType.IMPROVED, metric
+    with pytest.raises(ValueError, match="'x' is better when higher or lower is unknown; pass lower_is_better"):
+        found.compare_metric("x", 2.0, 1.0)
+    own = package.BeforeAfterComparison({"x": 2.0}, {"x": 1.0})
+    assert own.compare_all() == []
+    kinds = [own.compare_all(["x"], lower_is_better=names)[0].change_type.value for names in (["x"], [])]
+    assert kinds == ["improved", "degraded"]
+    with pytest.raises(TypeError, match="metrics is the text 'time_ms'; pass a list"):
+        own.compare_all("time_ms")
     with pytest.raises(ValueError, match="has no value 'results.time'; use one such as results.time_ms"):
         found.compare_all(["results.time"])
     assert found.generate_delta_chart(["time_ms"], [10.0], [12.0]) == "drawn"
     assert called(native, "draw")[4:6] == (["worse"], [[20.0]])
     with pytest.raises(ValueError, match="before is 0"):
-        found.generate_delta_chart(["x"], [0.0], [1.0])
+        found.generate_delta_chart(["x"], [0.0], [1.0], lower_is_better=["x"])
     runs = package.BeforeAfterComparison(RUN, [result(3.0)])
     assert runs.compare_all()[0].metric_name == "component_specific/pytorch/cpu:0/matmul:time_ms"
 
@@ -572,6 +592,19 @@ def test_charts_take_the_arguments_of_the_specification_and_those_before(native)
     for options in (("t", "x", "ms"), (["0", "1"], "t", "ms")):
         charts.generate_line_chart({"a": [1, 2]}, *options)
         assert called(native, "draw")[:6] == ("line", "t", "ms", ["0", "1"], ["a"], [[1.0, 2.0]])
+    charts.generate_bar_chart([1, 2])
+    assert called(native, "draw")[3:6] == (["0", "1"], [], [[1.0, 2.0]])
+    charts.generate_line_chart([1, 2])
+    assert called(native, "draw")[4:6] == ([""], [[1.0, 2.0]])
+    with pytest.raises(TypeError, match="parts by name"):
+        charts.generate_stacked_bar_chart([1, 2])
+    for kind in ("heat-map", "heatmap", "HeatMap"):
+        charts.generate_chart(kind, [[1, 2]])
+        assert called(native, "draw")[0] == "heat-map"
+    for kind in ("stackedbar", "stacked_bar"):
+        charts.generate_chart(kind, {"a": {"b": 1}})
+        assert called(native, "draw")[0] == "stacked-bar"
+    assert charts.generate_chart("memory-timeline", [1, 2]) == "drawn"
     charts.generate_line_chart({"a": [(1, 2), (3, 4)]}, "t", "MB", "GB/s")
     assert called(native, "draw")[:6] == ("scatter", "t", "", ["MB", "GB/s"], ["a"], [[1.0, 3.0], [2.0, 4.0]])
     charts.generate_gauge(42, label="load", max_val=84)
@@ -638,6 +671,88 @@ def test_runs_and_results_are_stored_with_their_metadata(native, tmp_path):
         kept.save_benchmark_run([])
     assert kept.save_comparison("a", "b", {"comparison_id": "c-1"}) == "c-1"
     assert json.loads(called(native, "save_comparison")[0])["baseline_run_id"] == "a"
+    with pytest.raises(ValueError, match="baseline_run_id is 'x', but the comparison is of 'a'"):
+        kept.save_comparison("x", "b", {"comparison_id": "c-1", "baseline_run_id": "a", "current_run_id": "b"})
+    kept.save_component_result("triton", {"time_ms": 1.5, "dtype": "f16", "n": 64})
+    (record,) = json.loads(called(native, "store")[0])
+    assert record["benchmark_id"] == "component_specific/triton/cpu:0/dtype=f16/n=64"
+    with pytest.raises(TypeError, match="time_ms is 'x'; pass a number"):
+        kept.save_component_result("triton", {"time_ms": "x"})
+    with pytest.raises(ValueError, match="unknown component 'nonsense'; use one of pytorch, triton"):
+        kept.save_component_result("nonsense", {"time_ms": 1.0})
+    with pytest.raises(ValueError, match="days is -1"):
+        kept.cleanup_old_results(-1)
+
+
+def test_a_bandwidth_of_a_memory_is_stored_as_its_results(native, tmp_path):
+    one = package.MemoryBandwidthResult("c/memory-tiers/rocm:0/a", Outcome.MEASURED, None, "gpu", {}, [], {"time_ms": 2.0}, "t")
+    whole = package.HBMBandwidthResult("device", "rocm:0", 1, 1.0, 2.0, 3.0, 0.5, Outcome.MEASURED, None, [one, one])
+    package.ResultsPersistence(tmp_path).save_benchmark_run([whole, one])
+    assert len(json.loads(called(native, "store")[0])) == 3
+    assert [row["time_ms"] for row in package.tables.rows([whole])] == [2.0, 2.0]
+    Sources(tmp_path).files(whole)
+    assert len(json.loads(called(native, "store")[0])) == 2
+    package.store([whole], tmp_path)
+    assert len(json.loads(called(native, "store")[0])) == 2
+    assert package.BeforeAfterComparison(whole, [whole]).compare_all()[0].change_type is package.ChangeType.UNCHANGED
+    with pytest.raises(TypeError, match="int is not a result"):
+        package.store([3])
+
+
+@pytest.mark.parametrize(
+    "made", [package.ReportGenerator, package.BenchmarkRunner, package.TUIIntegration, package.TrendAnalysisIntegration]
+)
+def test_a_configuration_may_be_a_dictionary(native, made):
+    with pytest.raises(ValueError, match="unknown key in config: color; use "):
+        made({"color": 1})
+    known = {"title": "T"} if made is package.ReportGenerator else {}
+    assert made(known).config is not None
+    with pytest.raises(TypeError, match="the configuration is 3; pass a "):
+        made(3)
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Replaces the program by a script, which keeps its arguments."""
+    path, log = tmp_path / "program", tmp_path / "log"
+
+    def replaced(script):
+        path.write_text(f'#!/bin/sh\necho "$@" >> {log}\n{script}', encoding="utf-8")
+        path.chmod(0o755)
+        monkeypatch.setenv("RUSTY_STACK_BENCH", str(path))
+        return lambda: log.read_text(encoding="utf-8")
+
+    return replaced
+
+
+def test_a_runner_measures_this_python_and_names_what_it_can_measure(program, tmp_path):
+    answers = """if [ "$1" = list ]; then echo '{"benchmarks": [{"benchmark": "gemm"}]}'; exit 0; fi
+while [ $# -gt 0 ]; do case $1 in --id-file) echo 1 > "$2" ;; esac; shift; done
+echo measuring >&2; echo '{"benchmarks": []}'
+"""
+    log = program(answers)
+    runner, lines = BenchmarkRunner({"output_dir": str(tmp_path)}), []
+    runner.set_status_callback(lines.append)
+    assert runner.run_suite(component_ids=["gemm"]) == {"benchmarks": []} and lines == ["measuring"]
+    assert f"--python {sys.executable}" in log() and runner.path == str(tmp_path / "runs/1.json")
+    with pytest.raises(ValueError, match="^unknown benchmark 'nope'; use one of gemm$"):
+        runner.run_suite(component_ids=["nope"])
+    with pytest.raises(ValueError, match="timeout_seconds is 0; pass an integer of at least 1"):
+        BenchmarkRunner({"timeout_seconds": 0}).run_suite()
+
+
+def test_a_program_stops_if_the_callback_raises(program):
+    program("echo one >&2\nexec sleep 30\n")
+    runner = BenchmarkRunner()
+
+    def interrupted(line):
+        raise ZeroDivisionError(line)
+
+    runner.set_status_callback(interrupted)
+    started = time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        runner.run_suite()
+    assert time.monotonic() - started < 10
 
 
 def test_exports_are_of_runs_or_of_everything(native, tmp_path):
@@ -683,7 +798,9 @@ def test_reports_have_the_parts_of_the_configuration(native):
     assert reports.generate_results_section(RUN) == "## gemm\n\nvalues\n"
     assert "None." in reports.generate_recommendations_section(RUN)
     native.answers["environment_report"] = "a CPU\n"
-    assert reports.generate_environment_section({}) == "## Environment\n\na CPU\n"
+    with pytest.raises(ValueError, match="describes no machine"):
+        reports.generate_environment_section({})
+    assert reports.generate_environment_section({"os": "Linux"}) == "## Environment\n\na CPU\n"
     assert reports.generate_comparison_section({"comparisons": []}) == "formatted"
     assert reports.save_report("text", "ascii", "r.txt") == "r.txt" and called(native, "write_file") == ("r.txt", "text")
     with pytest.raises(ValueError, match="unknown report format 'pdf'; use one of markdown, html, json, ascii"):
@@ -698,9 +815,13 @@ def test_trend_alerts_are_of_one_direction_and_component(native, tmp_path):
     native.answers["stored_trends"] = json.dumps({"series": [series]})
     trends = package.TrendAnalysisIntegration(package.TrendAnalysisConfig(lookback_days=7))
     trends.set_persistence(package.ResultsPersistence(tmp_path))
+    with pytest.raises(ValueError, match="'time' is not a field of docs/glossary.md; use one such as time_"):
+        trends.analyze_trends("time")
     (worse,) = trends.detect_performance_regression("pytorch")
     assert worse == package.TrendAlert("time_ms", "worse", 20.0, "warning", "d", "r")
-    assert called(native, "stored_trends")[:3] == (str(tmp_path), "time_ms", "/pytorch/")
+    asked = [args[:3] for name, args, _ in native.calls if name == "stored_trends"]
+    # A case has one time, whatever its unit.
+    assert asked == [(str(tmp_path), metric, "/pytorch/") for metric in ("time_ms", "time_us", "latency_ns")]
     assert json.loads(called(native, "stored_trends")[3])["lookback_days"] == 7
     assert len(trends.detect_performance_improvement()) == 1
     assert trends.get_trend_summary() == {
@@ -710,6 +831,10 @@ def test_trend_alerts_are_of_one_direction_and_component(native, tmp_path):
     assert trends.generate_trend_dashboard().startswith("healthy\n")
     trends.export_trend_data("tflops", "csv")
     assert called(native, "stored_trends")[4] == "csv"
+    assert package.DegradationDetector(tmp_path).has_degraded()
+    series["alerts"].pop(0)
+    native.answers["stored_trends"] = json.dumps({"series": [series]})
+    assert not package.DegradationDetector(tmp_path).has_degraded(), "an improvement"
 
 
 @pytest.fixture
@@ -846,13 +971,25 @@ def test_a_configuration_is_written_as_it_is_read(native, tmp_path, monkeypatch)
     assert loader.get_component_config("triton").num_runs == 100
     with pytest.raises(ValueError, match="unknown component 'torch'"):
         loader.get_component_config("torch")
-    path.write_text("[run]\noutput_dir = 'x'\n[components.pytorch]\nnum_runs = 5\n", encoding="utf-8")
+    path.write_text("[run]\nresults_dir = 'x'\n[components.pytorch]\nnum_runs = 5\n", encoding="utf-8")
     assert loader.validate_config() == [f"{path}: components.pytorch.num_runs is 5; use at least 10"]
     path.write_text("[gpu]\nfast = true\n", encoding="utf-8")
     assert "unknown key fast; use enabled" in loader.validate_config()[0]
     path.write_text("[charts]\ntheme = 'dark'\n", encoding="utf-8")
     with pytest.raises(ValueError, match="charts, which would be lost"):
         loader.save_config()
+    path.write_text("[run]\nrunz = 20\n", encoding="utf-8")
+    assert "run has the unknown key runz; use suite" in loader.validate_config()[0]
+    path.write_text("[components.pytorch]\nruns = 20\nnum_runs = 30\n", encoding="utf-8")
+    assert "unknown key runs" in loader.validate_config()[0]
+    path.write_text("[run]\nresults_dir = 'kept'\n", encoding="utf-8")
+    package.BenchmarkConfigLoader(path).save_config()
+    assert package.BenchmarkConfigLoader(path).config.output_dir == "kept", "what was never loaded is not lost"
+    wrong = package.GlobalBenchmarkConfig(components={"torch": package.ComponentBenchmarkConfig(thresholds={"color": 1.0})})
+    wrong.gpu.gpu_indices = [-1]
+    for why in ("unknown component 'torch'", "thresholds.color is no target", r"gpu_indices is \[-1\]"):
+        with pytest.raises(ValueError, match=why):
+            loader.save_config(wrong)
     config.gpu.gpu_indices = 0
     with pytest.raises(ValueError, match="gpu.gpu_indices is 0"):
         loader.save_config(config)
@@ -865,7 +1002,8 @@ def test_runs_are_tables_if_a_package_for_them_is_installed():
         "benchmark_id": "component_specific/pytorch/cpu:0/matmul", "outcome": "measured", "n": "64", "time_ms": 1.0, "tflops": 2.0
     }
     assert rows[1]["reason"] == "no GPU"
-    assert "<th>time_ms</th>" in rows._repr_html_()
+    assert "<th>time_ms</th>" in rows._repr_html_() and rows._repr_html_() == package.tables.rows(run)._repr_html_()
+    assert "<th>time_ms</th>" in package.ResultList([result()])._repr_html_()
     for name, convert in (("pandas", package.to_pandas), ("polars", package.to_polars)):
         if importlib.util.find_spec(name) is not None:
             assert convert([result()]).shape == (1, 5)

@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import json
 import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -44,6 +45,14 @@ FUNCTIONS = {
         "size": [4096, 4096, 4096],
     },
     "measure_accuracy": {"precision": NEEDED, "expected_output": NEEDED, "actual_output": NEEDED},
+    "benchmark_model": {
+        "model_id": NEEDED,
+        "device": NEEDED,
+        "batch_sizes": NEEDED,
+        "sequence_lengths": NEEDED,
+        "precision_modes": NEEDED,
+        "iterations": 10,
+    },
     "run_basic_inference_test": {
         "model_name": "meta-llama/Llama-2-7b-hf",
         "batch_sizes": [1, 2, 4],
@@ -283,6 +292,11 @@ GIVEN = {
     "size": 8,
     "workload": "triad",
     "model_name": "random",
+    "model_id": "bert-tiny",
+    "device": "cpu",
+    "batch_sizes": 1,
+    "sequence_lengths": 128,
+    "precision_modes": "fp16",
     "m": 8,
     "n": 8,
     "k": 8,
@@ -569,7 +583,7 @@ def test_the_words_of_axes_are_those_of_the_program():
             for entry in workload["axes"]:
                 name, _, kind = table["axes"].get(entry, entry).partition(": ")
                 words = kind.partition("|")[0].partition("=")[0].split()
-                if words[0] != "choice" or name == "target":
+                if words[0] != "choice":
                     continue
                 whole = f"{component}/{workload['name']}/{name}"
                 assert set(cases.CHOICES.get(whole, cases.CHOICES.get(name, ()))) == set(words[1:]), whole
@@ -641,9 +655,12 @@ def program(tmp_path, monkeypatch):
         script = f"""#!/bin/sh
 echo "$@" >> {log}
 answer={tmp_path}/$1.json
-if [ "$1" = probe ]; then cat "$answer"; exit 0; fi
+case $1 in probe|list) cat "$answer"; exit 0 ;; esac
 while [ $# -gt 0 ]; do
-    case $1 in --sweep) cat "$2" >> {log} ;; esac
+    case $1 in
+        --sweep) cat "$2" >> {log} ;;
+        --results-dir) [ ! -f {tmp_path}/stored.json ] || {{ mkdir -p "$2/runs"; cp {tmp_path}/stored.json "$2/runs/1.json"; }} ;;
+    esac
     shift
 done
 printf '%s' '{error}' >&2
@@ -696,12 +713,16 @@ def test_products_are_asked_for_as_a_sweep(program):
     assert found.record()["benchmark_type"] == "cpu_performance"
 
 
-def test_strides_are_a_layout_and_gaps_an_axis(program):
+def test_strides_are_a_layout_without_gaps(program):
     log = program(run=run_of(record("gemm", m=4)))
     rusty_stack_bench.benchmark_gemm_strided(4, 8, 16, (16, 1), (1, 16), (8, 1), device="cpu")
     assert 'transpose = ["nt"], batch_size = ["1"] }' in log()
-    rusty_stack_bench.benchmark_gemm_strided(4, 8, 16, (80, 20, 1), (8, 1), (8, 1), batch_size=2, device="cpu")
-    assert 'transpose = ["nn"], batch_size = ["2"], ld_a = ["20"] }' in log()
+    rusty_stack_bench.benchmark_gemm_strided(4, 8, 16, (64, 16, 1), (8, 1), (8, 1), batch_size=2, device="cpu")
+    assert 'transpose = ["nn"], batch_size = ["2"] }' in log()
+    for strides in ((20, 1), (80, 16, 1)):
+        with pytest.raises(ValueError, match="gaps, which are not supported yet; use .*16, 1. for 4 x 16") as refused:
+            rusty_stack_bench.benchmark_gemm_strided(4, 8, 16, strides, (8, 1), (8, 1), device="cpu")
+        assert "ld_a" not in str(refused.value)
 
 
 def test_without_a_device_the_reason_is_a_result(program):
@@ -712,6 +733,7 @@ def test_without_a_device_the_reason_is_a_result(program):
     program(code=5, run=run_of(), probe={"gpus": []})
     utilization = rusty_stack_bench.analyze_compute_utilization("gemm")
     assert utilization.outcome is Outcome.SKIPPED and "probe" in utilization.reason.cure
+    assert "no GPU" in utilization.reason.why
 
 
 def test_the_first_gpu_is_chosen(program):
@@ -755,7 +777,8 @@ def test_the_program_refuses_values_and_devices(program):
     program(code=2, error="error: there is no device 7; the devices here are vulkan:0")
     with pytest.raises(RuntimeError, match="vulkan:0; `rusty-stack-bench probe`"):
         rusty_stack_bench.benchmark_tensor_ops(device="vulkan:7")
-    program(code=2, error="error: --profiler: rocprofv3: it is not installed; install rocprofiler-sdk")
+    missing = "error: --profiler: rocprofv3: it is not installed; install rocprofiler-sdk"
+    program(code=2, error=missing, list={"benchmarks": [{"benchmark": "gemm"}]})
     with pytest.raises(ProgramError, match="install rocprofiler-sdk"):
         rusty_stack_bench.run_rocm_profile("gemm", device="rocm:0")
 
@@ -819,8 +842,13 @@ def test_the_matrix_unit_is_that_of_the_gpu(program):
     program(gpu_capability=run_of({**record("gpu-capability", "gpu:0"), "results": rows}))
     found = rusty_stack_bench.detect_tensor_cores()
     assert (found.available, found.supported_dtypes, found.peak_tflops_fp16) == (True, ("f16",), 181.0)
-    with pytest.raises(RuntimeError, match="1 GPUs"):
-        rusty_stack_bench.detect_tensor_cores(device="rocm:1")
+    assert rusty_stack_bench.detect_tensor_cores(device="rocm").architecture == "gfx90a"
+    for device, count in (("rocm:1", 1), ("cuda:0", 0)):
+        with pytest.raises(RuntimeError, match=f"{count} GPUs of this kind"):
+            rusty_stack_bench.detect_tensor_cores(device=device)
+    for device, why in (("cpu", "no matrix unit"), ("tpu", "unknown device"), ("rocm:x", "unknown device")):
+        with pytest.raises(ValueError, match=why):
+            rusty_stack_bench.detect_tensor_cores(device=device)
     program(code=5, gpu_capability=run_of(record("gpu-capability", "gpu:0", "skipped")))
     found = rusty_stack_bench.detect_tensor_cores()
     assert (found.available, found.reason.cure) == (False, "c")
@@ -850,16 +878,112 @@ def test_the_occupancy_is_computed_for_a_size_or_the_given_blocks(program):
 
 def test_a_pass_and_the_generation_of_a_model_are_one_result(program):
     point = {"batch_size": "1", "sequence_length": "128"}
+    # `models --json` prints results by model; the run is in the results directory.
     rows = (
         record("models", parameters={"workload": "forward", **point}, time_ms=3.0, forward_time_ms=3.0, output_shape="1x128x9"),
         record("models", parameters={"workload": "generate", **point}, time_ms=20.0, ttft_ms=4.0, tokens_per_second=50.0),
     )
-    log = program(models=run_of(*rows))
+    log = program(models={"run_id": "1", "models": [], "skipped": []}, stored=run_of(*rows))
     with mock.patch("rusty_stack_bench.pytorch.require_torch"):
         (found,) = rusty_stack_bench.run_basic_inference_test(batch_sizes=[1], sequence_lengths=[128], device="cpu")
     assert (found.forward_time_ms, found.total_time_ms, found.tokens_per_second) == (3.0, 20.0, 50.0)
     assert (found.input_shape, found.output_shape) == ("1x128", "1x128x9")
     assert "models --model llama-2-7b --precision f32 --batch 1 --sequence 128" in log()
+
+
+def test_a_model_is_benchmarked_in_every_precision(program):
+    model = {"model_id": "bert-tiny", "device": "cpu:0", "batch_results": {"b1_s128_fp16": {"ttft_ms": None}}}
+    log = program(models={"run_id": "1", "models": [model], "skipped": []})
+    found = rusty_stack_bench.benchmark_model("bert-tiny", "cpu", [1], 128, ["fp16", "float32"])
+    assert found == {**model, "skipped": []}
+    assert "models --model bert-tiny --precision f16,f32 --batch 1 --sequence 128" in log()
+    assert "--replicates 1 --runs 10" in log()
+    program(code=5, models={"run_id": "1", "models": [], "skipped": [{"why": "no worker"}]})
+    found = rusty_stack_bench.benchmark_model("bert-tiny", "cpu", 1, 128, "fp16")
+    assert (found["model_id"], found["batch_results"], len(found["skipped"])) == ("bert-tiny", {}, 1)
+
+
+def test_a_model_that_cannot_run_has_the_reason(program):
+    reason = {"outcome": "skipped", "what": "a", "why": "no worker", "cure": "c"}
+    skipped = [{"benchmark_id": "component_specific/models", **reason}]
+    program(code=5, models={"run_id": "1", "models": [], "skipped": skipped})
+    with mock.patch("rusty_stack_bench.pytorch.require_torch"):
+        (found,) = rusty_stack_bench.run_basic_inference_test(batch_sizes=[1], sequence_lengths=[128], device="cpu")
+    assert (found.outcome, found.reason.why, found.device) == (Outcome.SKIPPED, "no worker", "none")
+
+
+def test_few_samples_are_those_of_few_processes(program):
+    log = program(run=run_of(record("memory-bandwidth", warmup_runs=3, bandwidth_gb_s=1.0)))
+    (found,) = rusty_stack_bench.benchmark_memory_bandwidth([1], num_runs=10, warmup_runs=7, device="cpu")
+    assert "--replicates 1 --runs 10 --warmup 7" in log() and found.warmup_runs == 7
+    rusty_stack_bench.benchmark_memory_bandwidth([1], num_runs=35, device="cpu")
+    assert "--replicates 3 --runs 12" in log()
+
+
+def test_numbers_of_numpy_and_types_of_pytorch_are_accepted(planned):
+    numpy = pytest.importorskip("numpy")
+    torch = needs_torch()
+    device = torch.device("cpu")
+    runs = numpy.int64(7)
+    rusty_stack_bench.benchmark_matmul(numpy.array([[8, 16, 32]]), torch.float32, num_runs=runs, device=device)
+    rusty_stack_bench.benchmark_simple_matmul(numpy.int64(8), torch.bfloat16, device=device)
+    rusty_stack_bench.benchmark_autograd(numpy.array(["forward"]), numpy.array([(8, 16)]), device=device)
+    assert [case.params.get("shape") for case in planned.cases] == ["8x16x32", "8x8x8", None]
+    assert [case.params["dtype"] for case in planned.cases] == ["f32", "bf16", "f32"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "wrong", "why"),
+    [
+        *((TypeError, "benchmark_matmul", {"num_runs": runs}, "num_runs is .*pass an integer") for runs in ("10", None, 1.5)),
+        (TypeError, "benchmark_matmul", {"device": None}, "device is None; use auto"),
+        (TypeError, "benchmark_gemm", {"device": 0}, "device is 0; use auto"),
+        (TypeError, "benchmark_matmul", {"settings": 3}, "settings is 3; pass Settings"),
+        (ValueError, "benchmark_convolution", {"kernel_sizes": 0}, "invalid kernel size '0x0'"),
+        (ValueError, "benchmark_autograd", {"operations": []}, "no value for operation"),
+        (ValueError, "benchmark_triton_ops", {"operations": []}, "no value for kernel"),
+        (ValueError, "benchmark_triton_compilation", {"kernel_configs": {"kernel": []}}, "no value for kernel"),
+        (ValueError, "benchmark_triton_compilation", {"kernel_configs": {"target": "gfx1"}}, "unknown target 'gfx1'; use"),
+        (ValueError, "benchmark_zero_overhead", {"stages": [7]}, "invalid zero_stage '7'; use an integer from 0 to 3"),
+        (ValueError, "benchmark_all_reduce", {"algorithms": [], "device": "cuda"}, "no value for algorithm"),
+        (ValueError, "benchmark_gemm", {"sizes": [], "device": "cpu"}, "no value for shape"),
+    ],
+)
+def test_bad_input_is_refused_with_the_accepted_form(planned, kind, name, wrong, why):
+    called, given = function(name)
+    with pytest.raises(kind, match=why):
+        called(**{**given, **wrong})
+    assert planned.cases == []
+
+
+def test_a_copy_needs_two_tensors_that_store_their_elements():
+    torch = needs_torch()
+    one = torch.rand(64)
+    refused = [(one, one), (one.expand(2, 64), torch.rand(2, 64)), (one.to_sparse(), torch.rand(64))]
+    for (src, dst), why in zip(refused, ("same memory", "stride 0", "sparse")):
+        with pytest.raises(ValueError, match=why):
+            rusty_stack_bench.measure_memory_copy(src, dst, 1)
+
+
+def test_a_product_and_an_architecture_must_agree():
+    known = {"Instinct MI300X": "gfx942", None: "sm_90"}
+    native = SimpleNamespace(architecture=lambda name, target: json.dumps({"fields": {"architecture": known[name]}}))
+    with mock.patch.dict(vars(rusty_stack_bench), _native=native), pytest.raises(ValueError, match="is gfx942, not sm_90"):
+        rusty_stack_bench.detect_tensor_cores("Instinct MI300X", "sm_90")
+
+
+def test_a_profile_is_of_a_benchmark_of_the_program_and_this_python(program):
+    log = program(list={"benchmarks": [{"benchmark": "gemm"}]}, run=run_of())
+    rusty_stack_bench.run_rocm_profile("gemm", device="rocm:0")
+    assert f"--python {sys.executable}" in log()
+    with pytest.raises(ValueError, match="^unknown benchmark 'nope'; use one of gemm$"):
+        rusty_stack_bench.run_rocm_profile("nope")
+
+
+def test_messages_have_no_temporary_paths(program):
+    program(code=2, error="error: /tmp/rsb-abc_1/sweep.toml: line 3: no axis x")
+    with pytest.raises(ValueError, match="^no axis x$"):
+        rusty_stack_bench.benchmark_tensor_ops(device="cpu")
 
 
 def test_modules_of_the_program_are_importable():

@@ -63,22 +63,12 @@ fn median_of(runs: &[Run], id: &str, field: &Field) -> Option<f64> {
     rsb_stats::median(&values)
 }
 
-/// Returns the geometric mean of the speedups of times in `rows`; `None` if there are none.
-fn overall_speedup(rows: &[Value]) -> Option<f64> {
-    let times = rows
-        .iter()
-        .filter(|row| row["metric"] == "time_ms")
-        .filter_map(|row| row["speedup"].as_f64());
-    let logarithms: Vec<f64> = times.filter(|speedup| *speedup > 0.0).map(f64::ln).collect();
-    rsb_stats::estimate::mean(&logarithms).map(f64::exp)
-}
-
 /// Returns the whole comparison as JSON.
 pub(crate) fn document(answer: &GateAnswer) -> Result<String, KeepError> {
     let rows = metrics(&answer.baseline, &answer.current);
     let result =
         rsb_stats::with_statistics(answer.result.clone(), &answer.baseline, &answer.current);
-    text(&json!({ "comparison": result, "metrics": rows, "speedup": overall_speedup(&rows) }))
+    text(&json!({ "comparison": result, "metrics": rows }))
 }
 
 /// Stores the comparison next to the results, and returns the path of its file.

@@ -81,8 +81,8 @@ fn warn(py: Python<'_>, notices: &[String]) -> PyResult<()> {
     Ok(())
 }
 
-/// Does the same as [`gate`], and adds textbook statistics of each case, every metric of both sides
-/// and the overall speedup.
+/// Does the same as [`gate`], and adds textbook statistics of each case and every metric of both
+/// sides.
 #[pyfunction]
 #[pyo3(signature = (baseline, current, threshold_percent=None, policy=None, results_dir=None))]
 fn compare(
