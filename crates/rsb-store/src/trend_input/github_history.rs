@@ -22,7 +22,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Result<Vec<Series>, (u64, Problem)>> 
     let document: Value = match serde_json::from_str(json) {
         Ok(document) => document,
         Err(error) => {
-            let problem = (error.to_string(), CURE);
+            let problem = (rsb_model::json::without_place(&error), CURE);
             return Some(Err((error.line() as u64, problem)));
         }
     };
