@@ -286,8 +286,8 @@ fn function_of(steps: usize) -> String {
     )
 }
 
-/// The main functions of Criterion, bencher and Divan.
-const MAIN: &str = "criterion_main!|benchmark_main!|divan::main\\(";
+/// The main functions of Criterion, bencher and Divan, and what one written by hand ends with.
+const MAIN: &str = "criterion_main!|benchmark_main!|divan::main\\(|\\.final_summary\\(";
 
 #[cfg(test)]
 mod tests;
