@@ -73,6 +73,12 @@ fn check_where_it_is(gemm: &Gemm, provider: &str, count: u32) {
     }
 }
 
+/// Returns `gemm` with `gap` elements after each row.
+fn with_gaps(gemm: Gemm, gap: u64) -> Gemm {
+    let [ld_a, ld_b, ld_c] = gemm.layouts().map(|layout| Some(layout.columns + gap));
+    Gemm { ld_a, ld_b, ld_c, ..gemm }
+}
+
 #[test]
 fn products_of_our_own_of_more_than_a_block() {
     for name in rsb_gemm::PROVIDERS {
@@ -205,14 +211,14 @@ proptest! {
         sizes in (prop_oneof![1_u64..20, 1_u64..150], 1_u64..150, 1_u64..150, 1_u64..4),
         (transpose_a, transpose_b, is_narrow) in any::<(bool, bool, bool)>(),
         factors in (prop::sample::select(vec![1.0, -0.5]), prop::sample::select(vec![0.0, 1.0, 0.5])),
-        count in any_threads(),
+        (count, gap) in (any_threads(), 0_u64..20),
     ) {
         let (m, n, k, batch) = sizes;
         // Products of i8 are integers, so factors must be whole.
         let (alpha, beta) = if dtype == Dtype::I8 { (factors.0 * 2.0, factors.1 * 2.0) } else { factors };
         let stored = if is_narrow && dtype != Dtype::I8 { OutputWidth::AsInputs } else { OutputWidth::Wide };
         let gemm = Gemm { batch, transpose_a, transpose_b, alpha, beta, stored, ..Gemm::new(dtype, m, n, k) };
-        check_where_it_is(&gemm, name, count);
+        check_where_it_is(&with_gaps(gemm, gap), name, count);
     }
 
     #[test]
@@ -283,7 +289,9 @@ fn every_library_that_is_here_gives_the_same_products() {
                     ..Gemm::new(dtype, 33, 17, 65)
                 };
                 let options = Options { provider: Some(provider.to_owned()), ..Options::default() };
-                for gemm in [gemm, Gemm { stride_b: Some(1200), ..gemm }] {
+                let (stride_a, stride_c) = (Some(6000), Some(2000));
+                let padded = Gemm { stride_a, stride_c, ..with_gaps(gemm, 2) };
+                for gemm in [gemm, Gemm { stride_b: Some(1200), ..gemm }, padded] {
                     match check(&Operation::Gemm(gemm), &options) {
                         Ok(()) => tried.push(provider),
                         Err(DeviceError::Unsupported(reason)) => assert!(!reason.cure.is_empty()),
@@ -294,11 +302,11 @@ fn every_library_that_is_here_gives_the_same_products() {
         }
     }
     let count = |name: &str| tried.iter().filter(|&&provider| provider == name).count();
-    assert!(count("gemm") >= 16, "the gemm crate supports f64 and f32 in eight variants each");
+    assert!(count("gemm") >= 24, "the gemm crate supports f64 and f32 in twelve variants each");
     assert_eq!(
         count("native"),
-        32,
-        "native kernels support f32, f16, bf16 and i8 in eight variants each"
+        48,
+        "native kernels support f32, f16, bf16 and i8 in twelve variants each"
     );
     match count("onednn") {
         0 => test_needs::missing(

@@ -6,6 +6,7 @@
 mod attention;
 mod collective;
 mod host;
+mod layout;
 mod quantized;
 mod rows;
 mod tensor;
@@ -16,6 +17,7 @@ pub use collective::{
     Collective, CollectiveKind, CollectiveLane, CollectiveLauncher, CollectivePart, Placement,
 };
 pub use host::{HostMemory, Launch, LaunchMode, Transfer, TransferDirection};
+pub use layout::MatrixLayout;
 pub use quantized::{QuantizedProduct, pack_weights};
 pub use rows::{Gather, Rearrange};
 pub use tensor::{
@@ -218,10 +220,8 @@ impl Operation {
             Self::Gather(op) => 2.0 * op.dtype.bytes(op.elements()) as f64 + 8.0 * op.rows as f64,
             Self::Transfer(op) => op.bytes_moved(),
             Self::PeakArithmetic(_) | Self::Allocate(_) | Self::Churn(_) | Self::Launch(_) => 0.0,
-            // The gaps between the matrices are not read.
-            Self::Gemm(op @ Gemm { stride_b: Some(_), .. }) => {
-                Self::Gemm(Gemm { stride_b: None, ..*op }).bytes_moved()
-            }
+            // Gaps between rows and matrices are not read.
+            Self::Gemm(op) if !op.is_packed() => Self::Gemm(op.without_gaps()).bytes_moved(),
             _ => self
                 .buffers()
                 .iter()

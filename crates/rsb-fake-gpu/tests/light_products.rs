@@ -29,6 +29,14 @@ fn by(provider: &str) -> Options {
     Options { provider: Some(provider.to_owned()), ..Options::default() }
 }
 
+/// Returns `gemm` with gaps between rows and between matrices.
+fn with_gaps(gemm: Gemm) -> Gemm {
+    let [ld_a, ld_b, ld_c] = gemm.layouts().map(|layout| Some(layout.columns + 4));
+    let [a, _, c] = Gemm { ld_a, ld_b, ld_c, ..gemm }.layouts();
+    let (stride_a, stride_c) = (Some(a.stride + 8), Some(c.stride + 12));
+    Gemm { ld_a, ld_b, ld_c, stride_a, stride_c, ..gemm }
+}
+
 /// Checks products of the library on `device`: each type, layout and epilogue, and those it must
 /// refuse.
 fn check(device: &dyn Device, provider: &str, dtypes: &[Dtype]) {
@@ -50,6 +58,8 @@ fn check(device: &dyn Device, provider: &str, dtypes: &[Dtype]) {
                 "{transpose_a} {transpose_b}"
             );
         }
+        let padded = product(device, with_gaps(gemm), &by(provider));
+        assert!(padded.is_ok(), "{transpose_a} {transpose_b}: {padded:?}");
     }
     let best = Options { algorithms: Some(8), ..by(provider) };
     for &epilogue in Epilogue::ALL {
@@ -83,11 +93,16 @@ fn products_with_what_follows_them_are_right() {
     check(&*amd, "hipblaslt", &types);
     // xf32 is a mode of rocBLAS, which must not affect the products before and after.
     for dtype in [Dtype::F32, Dtype::Tf32, Dtype::F32] {
-        assert!(product(&*amd, Gemm::new(dtype, 40, 24, 56), &by("rocblas")).is_ok());
+        let gemm = Gemm { batch: 2, beta: 0.5, ..Gemm::new(dtype, 40, 24, 56) };
+        for gemm in [gemm, with_gaps(gemm)] {
+            assert!(product(&*amd, gemm, &by("rocblas")).is_ok());
+        }
     }
     for (gemm, provider) in [
         (Gemm { epilogue: Epilogue::Bias, ..Gemm::new(Dtype::F32, 8, 8, 8) }, "rocblas"),
         (Gemm { epilogue: Epilogue::Bias, ..Gemm::new(Dtype::F32, 8, 8, 8) }, "native"),
+        (with_gaps(Gemm::new(Dtype::F32, 8, 8, 8)), "native"),
+        (Gemm { ld_a: Some(7), ..Gemm::new(Dtype::F32, 8, 8, 8) }, "rocblas"),
         (Gemm::new(Dtype::Fp8, 8, 8, 8), "rocblas"),
         (Gemm::new(Dtype::F64, 8, 8, 8), "hipblaslt"),
     ] {
@@ -97,6 +112,8 @@ fn products_with_what_follows_them_are_right() {
     drop(amd);
     let nvidia = CudaBackend.open(0).unwrap();
     check(&*nvidia, "cublaslt", &[&types[..], &[Dtype::F64]].concat());
+    let padded = with_gaps(Gemm { batch: 2, ..Gemm::new(Dtype::F32, 40, 24, 56) });
+    assert!(product(&*nvidia, padded, &Options::default()).is_ok());
     let plain =
         product(&*nvidia, Gemm::new(Dtype::Fp8, 16, 16, 16), &Options::default()).unwrap_err();
     assert!(plain.to_string().contains("product not supported"), "{plain}");

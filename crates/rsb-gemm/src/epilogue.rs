@@ -21,10 +21,11 @@ pub(super) unsafe fn finish(
     if writes_sums(op) {
         return;
     }
-    let (m, n) = (op.m as usize, op.n as usize);
+    let [_, _, layout] = op.layouts();
     let columns = block.columns.len();
     for (index, row) in block.rows.clone().enumerate() {
-        let first = block.batch * m * n + row * n + block.columns.start;
+        let first = layout.position(block.batch as u64, row as u64, block.columns.start as u64);
+        let first = first as usize;
         // SAFETY: the scratch memory holds this many sums, and all bit patterns are valid numbers;
         // this row is within C and belongs to this thread.
         unsafe {

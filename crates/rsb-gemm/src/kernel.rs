@@ -19,10 +19,7 @@ const MAX_SKINNY_ROWS_OF_TILES: usize = 128;
 /// Same limit if B is not transposed (rows contiguous).
 const MAX_SKINNY_ROWS_ACROSS: usize = 10;
 
-/// Addresses of the matrices of a product: row-major, dense, batches stored consecutively.
-///
-/// A is `batch × m × k` (`k × m` if transposed), B is `k × n` (`n × k` if transposed) with
-/// [`Gemm::stride_b`] elements between batches, and C is `batch × m × n`.
+/// Addresses of the matrices of a product, at the positions of [`Gemm::layouts`].
 #[derive(Debug, Clone, Copy)]
 pub struct Matrices {
     /// The first element of A.
@@ -225,36 +222,36 @@ impl<'p> GemmTask<'p> {
     /// # Safety
     /// The matrices have the dimensions of `op`, and `block` is within C.
     pub(super) unsafe fn new(op: &Gemm, matrices: &Matrices, block: &'p OutputBlock) -> Self {
-        let op = *op;
-        let width = op.dtype.bytes(1) as usize;
-        let (m, n, k) = (op.m as usize, op.n as usize, op.k as usize);
+        let (op, batch) = (*op, block.batch as u64);
+        let width = op.dtype.bytes(1);
+        let [a, b, c] = op.layouts();
+        let first = c.position(batch, block.rows.start as u64, block.columns.start as u64);
         // SAFETY: the caller guarantees that the block is within this batch.
         unsafe {
             Self {
                 block,
                 op,
-                a: matrices.a.cast::<u8>().add(block.batch * m * k * width),
-                b: matrices.b.cast::<u8>().add(block.batch * op.stride_b() as usize * width),
-                c: matrices
-                    .c
-                    .cast::<u32>()
-                    .wrapping_add(block.batch * m * n + block.rows.start * n + block.columns.start),
-                stride: n,
+                a: matrices.a.cast::<u8>().add((a.position(batch, 0, 0) * width) as usize),
+                b: matrices.b.cast::<u8>().add((b.position(batch, 0, 0) * width) as usize),
+                c: matrices.c.cast::<u32>().wrapping_add(first as usize),
+                stride: c.leading as usize,
             }
         }
     }
 
     /// Returns the rows of A as lanes.
     pub(super) fn a<E>(&self) -> PackSource<E> {
-        let (m, k) = (self.op.m as usize, self.op.k as usize);
-        let (lane, step) = if self.op.transpose_a { (1, m) } else { (k, 1) };
-        PackSource { start: self.a.cast(), lane, step, depth: k }
+        let [layout, _, _] = self.op.layouts();
+        let leading = layout.leading as usize;
+        let (lane, step) = if self.op.transpose_a { (1, leading) } else { (leading, 1) };
+        PackSource { start: self.a.cast(), lane, step, depth: self.op.k as usize }
     }
 
     /// Returns the columns of B as lanes.
     pub(super) fn b<E>(&self) -> PackSource<E> {
-        let (n, k) = (self.op.n as usize, self.op.k as usize);
-        let (lane, step) = if self.op.transpose_b { (k, 1) } else { (1, n) };
-        PackSource { start: self.b.cast(), lane, step, depth: k }
+        let [_, layout, _] = self.op.layouts();
+        let leading = layout.leading as usize;
+        let (lane, step) = if self.op.transpose_b { (leading, 1) } else { (1, leading) };
+        PackSource { start: self.b.cast(), lane, step, depth: self.op.k as usize }
     }
 }

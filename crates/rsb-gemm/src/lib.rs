@@ -119,8 +119,9 @@ impl PreparedGemm {
     /// [`Self::new`]. C is complete when the calls of all threads have returned.
     ///
     /// # Safety
-    /// The matrices have the dimensions of the operation and outlive the call. C overlaps neither A
-    /// nor B, and nothing else uses it until all threads have returned.
+    /// The matrices have the layouts of the operation, which passes [`Gemm::check_layouts`], and
+    /// outlive the call. C overlaps neither A nor B, and nothing else uses it until all threads
+    /// have returned.
     pub unsafe fn compute(&self, thread: usize, matrices: &Matrices) {
         let Some(work) = self.work.get(thread) else { return };
         let Ok(mut scratch) = work.scratch.lock() else { return };

@@ -187,6 +187,12 @@ fields! {
     stores One Parameter, "temporal: through the caches; non-temporal: bypassing the caches";
     rotating_buffers One Parameter, "sets of buffers used in turn by successive iterations";
     output_dtype One Fact, "type of an element of the result";
+    ld_a One Parameter, "elements from one row of A to the next, as stored, if requested";
+    ld_b One Parameter, "elements from one row of B to the next, as stored, if requested";
+    ld_c One Parameter, "elements from one row of C to the next, if requested";
+    stride_a One Parameter, "elements from one matrix of A to the next, if requested";
+    stride_b One Parameter, "elements from one matrix of B to the next, if requested";
+    stride_c One Parameter, "elements from one matrix of C to the next, if requested";
     strides_a One Fact, "distances between matrices, rows and columns of op(A), in elements";
     strides_b One Fact, "distances between matrices, rows and columns of op(B), in elements";
     strides_c One Fact, "distances between matrices, rows and columns of C, in elements";
@@ -446,9 +452,17 @@ fields! {
     device_memory_leaked_bytes Bytes Metric(Lower), "decrease of the device's free memory over the \
                                                      timed iterations";
     allocations_per_iteration One Metric(Lower), "heap allocations in one iteration";
+    allocated_bytes_per_iteration Bytes Metric(Lower), "bytes of the heap allocations in one \
+                                                        iteration (`--metric allocations`)";
+    peak_heap_bytes Bytes Metric(Lower), "bytes by which one iteration makes the heap grow at its \
+                                          peak (`--metric peak-memory`)";
     // Work.
     instructions One Metric(Lower), "instructions that the CPU executes in one iteration, counted \
                                      once and not timed (`--metric instructions`)";
+    estimated_cycles One Metric(Lower), "cycles of one iteration, estimated from its instructions \
+                                         and simulated cache misses (`--metric estimated-cycles`)";
+    code_size_bytes Bytes Metric(Lower), "machine code of an executable, its section `.text` \
+                                          (`--metric code-size`)";
     instructions_source One Fact, "source of the count of instructions: perf (the counters of the \
                                    CPU), callgrind (Valgrind's emulated CPU, without AVX-512)";
     // Accuracy and spread.

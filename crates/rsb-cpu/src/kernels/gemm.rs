@@ -56,6 +56,7 @@ enum Provider {
 
 pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKernel, DeviceError> {
     op.check_plain(options, "libraries of the CPU")?;
+    op.check_layouts().map_err(DeviceError::Unsupported)?;
     let product = Product { op: *op, a: bound.span(0), b: bound.span(1), c: bound.span(2) };
     let provider = match options.provider.as_deref() {
         Some(name) => find(name, op)?,
@@ -227,7 +228,8 @@ fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
                 return Err(lacks_error(provider, op, why));
             }
             let most = c_int::MAX as u64;
-            if [op.m, op.n, op.k].iter().any(|&size| size > most) {
+            let [a, b, c] = op.layouts().map(|layout| layout.leading);
+            if [op.m, op.n, op.k, a, b, c].iter().any(|&size| size > most) {
                 return Err(lacks_error(provider, op, format!("its sizes are limited to {most}")));
             }
             Ok(())
@@ -284,19 +286,15 @@ struct Strides {
 
 impl Strides {
     fn of(op: &Gemm, batch: usize) -> Self {
-        let (m, n, k) = (op.m as usize, op.n as usize, op.k as usize);
+        let layouts = op.layouts();
+        let [a, b, c] = layouts.map(|layout| (layout.leading as usize).cast_signed());
         Self {
-            a: row_major(op.transpose_a, m, k),
-            b: row_major(op.transpose_b, k, n),
-            c: n.cast_signed(),
-            first: [batch * m * k, batch * op.stride_b() as usize, batch * m * n],
+            a: if op.transpose_a { (1, a) } else { (a, 1) },
+            b: if op.transpose_b { (1, b) } else { (b, 1) },
+            c,
+            first: layouts.map(|layout| layout.position(batch as u64, 0, 0) as usize),
         }
     }
-}
-
-/// Returns the row and column strides of a row-major matrix that may be transposed.
-fn row_major(transposed: bool, rows: usize, columns: usize) -> (isize, isize) {
-    if transposed { (1, rows.cast_signed()) } else { (columns.cast_signed(), 1) }
 }
 
 /// Computes one product with the `gemm` crate.
@@ -371,8 +369,7 @@ unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: us
     let op = product.op;
     let [a, b, c] = Strides::of(&op, batch).first;
     let (m, n, k) = (to_c_int(op.m), to_c_int(op.n), to_c_int(op.k));
-    let leading_a = if op.transpose_a { m } else { k };
-    let leading_b = if op.transpose_b { k } else { n };
+    let [leading_a, leading_b, leading_c] = op.layouts().map(|layout| to_c_int(layout.leading));
     blas.set_threads(threads);
     macro_rules! call {
         ($function:expr, $element:ty, $result:ty) => {
@@ -393,7 +390,7 @@ unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: us
                         leading_b,
                         op.beta as $result,
                         product.c.start::<$result>().add(c),
-                        n,
+                        leading_c,
                     );
                 }
             }

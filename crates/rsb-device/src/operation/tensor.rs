@@ -261,7 +261,7 @@ impl Convolution {
 }
 
 /// C ← epilogue(alpha·op(A)·op(B) + beta·C) for each of `batch` consecutive matrices, all
-/// row-major. op(A) is m×k, op(B) is k×n, C is m×n.
+/// row-major. op(A) is m×k, op(B) is k×n, C is m×n. [`Gemm::layouts`] returns their positions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gemm {
     /// Type of an element of A and B. By default C is f32 for bf16, i32 for i8 and bf16 for fp8, as
@@ -275,8 +275,18 @@ pub struct Gemm {
     pub k: u64,
     /// Products in one launch.
     pub batch: u64,
-    /// Elements from one matrix of B to the next, if there are gaps between them: at least k·n.
+    /// Elements from one row of A to the next as stored, if there are gaps: at least the row.
+    pub ld_a: Option<u64>,
+    /// The same for B.
+    pub ld_b: Option<u64>,
+    /// The same for C.
+    pub ld_c: Option<u64>,
+    /// Elements from one matrix of A to the next, if there are gaps: at least the matrix.
+    pub stride_a: Option<u64>,
+    /// The same for B.
     pub stride_b: Option<u64>,
+    /// The same for C.
+    pub stride_c: Option<u64>,
     /// Whether A is stored as k×m.
     pub transpose_a: bool,
     /// Whether B is stored as n×k.
@@ -362,7 +372,12 @@ impl Gemm {
             n,
             k,
             batch: 1,
+            ld_a: None,
+            ld_b: None,
+            ld_c: None,
+            stride_a: None,
             stride_b: None,
+            stride_c: None,
             transpose_a: false,
             transpose_b: false,
             alpha: 1.0,
@@ -403,7 +418,8 @@ impl Gemm {
 
     /// Returns the number of elements from one matrix of B to the next.
     pub fn stride_b(&self) -> u64 {
-        self.stride_b.unwrap_or(product(&[self.k, self.n]))
+        let [_, b, _] = self.layouts();
+        b.stride
     }
 
     /// Returns whether C is read.
@@ -419,18 +435,15 @@ impl Gemm {
 
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {
         let role = if self.reads_c() { Role::InOut } else { Role::Output };
+        let [a, b, c] = self.layouts().map(|layout| product(&[self.batch, layout.stride]));
         let mut all = vec![
-            BufferSpec::new(Role::Input, self.dtype, product(&[self.batch, self.m, self.k])),
-            BufferSpec::new(Role::Input, self.dtype, product(&[self.batch, self.stride_b()])),
+            BufferSpec::new(Role::Input, self.dtype, a),
+            BufferSpec::new(Role::Input, self.dtype, b),
         ];
         if self.epilogue != Epilogue::None {
             all.push(BufferSpec::new(Role::Input, self.output_dtype(), self.n));
         }
-        all.push(BufferSpec::new(
-            role,
-            self.output_dtype(),
-            product(&[self.batch, self.m, self.n]),
-        ));
+        all.push(BufferSpec::new(role, self.output_dtype(), c));
         all
     }
 

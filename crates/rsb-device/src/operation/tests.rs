@@ -67,9 +67,42 @@ fn a_product_counts_two_operations_a_term() {
         "the gaps between matrices are not read"
     );
     assert_eq!(apart.buffers()[1].elements, 150);
+    let padded = Gemm { ld_a: Some(9), ld_c: Some(8), stride_c: Some(20), ..gemm };
+    assert_eq!(
+        Operation::Gemm(padded).bytes_moved().to_bits(),
+        Operation::Gemm(gemm).bytes_moved().to_bits(),
+        "the gaps between rows are not read"
+    );
+    let specs = Operation::Gemm(padded).buffers();
+    let elements: Vec<u64> = specs.iter().map(|spec| spec.elements).collect();
+    assert_eq!(elements, [3 * 2 * 9, 3 * 7 * 5, 3 * 20]);
     let square = Operation::Gemm(Gemm::new(Dtype::F32, 1024, 1024, 1024));
     let intensity = square.arithmetic_intensity().unwrap();
     assert!((intensity - 1024.0 / 6.0).abs() < 1e-9, "{intensity}");
+}
+
+#[test]
+fn rows_and_matrices_that_overlap_are_refused() {
+    let base = Gemm { batch: 2, transpose_a: true, ..Gemm::new(Dtype::F32, 4, 6, 8) };
+    for (wrong, smallest) in [
+        (Gemm { ld_a: Some(3), ..base }, "ld_a=4 or"),
+        (Gemm { ld_b: Some(5), ..base }, "ld_b=6 or"),
+        (Gemm { ld_c: Some(5), ..base }, "ld_c=6 or"),
+        (Gemm { stride_a: Some(31), ..base }, "stride_a=32 or"),
+        (Gemm { ld_c: Some(9), stride_c: Some(24), ..base }, "stride_c=36 or"),
+    ] {
+        let refused = wrong.check_layouts().unwrap_err();
+        assert!(refused.cure.contains(smallest), "{refused}");
+    }
+    let right = Gemm { ld_a: Some(4), ld_c: Some(9), stride_c: Some(40), ..base };
+    assert_eq!(right.check_layouts(), Ok(()));
+    let [a, _, c] = right.layouts();
+    assert!(a.is_packed() && !c.is_packed());
+    let gaps: Vec<u64> = (0..18).filter(|&position| c.is_padding(position)).collect();
+    assert_eq!(gaps, [6, 7, 8, 15, 16, 17]);
+    assert!(c.is_padding(39) && !c.is_padding(40));
+    assert!(right.check_packed("these kernels").is_err());
+    assert_eq!(Gemm { stride_b: Some(50), ..base }.check_packed("these kernels"), Ok(()));
 }
 
 #[test]

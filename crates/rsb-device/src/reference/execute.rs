@@ -2,13 +2,15 @@
 
 use std::ops::Range;
 
+use rsb_model::Dtype;
+
 use super::maths::{
     ConvolutionPoint, attended_row, convolution_element, elementwise, gemm_element, normalized_row,
     rearranged_element, with_epilogue,
 };
 use crate::convert::{decode, encode, word};
 use crate::operation::{
-    MemoryStream, Normalize, Operation, PointerChase, Reduce, ReduceOp, StreamPattern,
+    MatrixLayout, MemoryStream, Normalize, Operation, PointerChase, Reduce, ReduceOp, StreamPattern,
 };
 
 /// Runs `operation` on `buffers`, whose order, types and sizes [`Operation::buffers`] defines. If
@@ -17,11 +19,29 @@ pub fn execute(operation: &Operation, buffers: &mut [Vec<u8>]) {
     let specs = operation.buffers();
     let Some(result) = compute(operation, buffers) else { return };
     // Every operation writes its last buffer.
+    let index = buffers.len().saturating_sub(1);
     if let (Some(spec), Some(buffer)) = (specs.last(), buffers.last_mut()) {
-        *buffer = match result {
+        let bytes = match result {
             Result::Numbers(numbers) => encode(spec.dtype, &numbers),
             Result::Word(word) => word.to_le_bytes().to_vec(),
         };
+        match operation.padded_layout(index) {
+            Some(layout) => write_rows(layout, spec.dtype, &bytes, buffer),
+            None => *buffer = bytes,
+        }
+    }
+}
+
+/// Writes the rows in `bytes` to `buffer`, whose gaps between rows and matrices keep their
+/// contents.
+fn write_rows(layout: MatrixLayout, dtype: Dtype, bytes: &[u8], buffer: &mut [u8]) {
+    let width = dtype.bytes(layout.columns) as usize;
+    for (index, row) in (0..).zip(bytes.chunks_exact(width.max(1))) {
+        let position = layout.position(index / layout.rows, index % layout.rows, 0);
+        let first = dtype.bytes(position) as usize;
+        if let Some(to) = buffer.get_mut(first..first + width) {
+            to.copy_from_slice(row);
+        }
     }
 }
 
@@ -101,8 +121,8 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
             let (a, b, c) = (number(0)?, number(1)?, number(op.c_index())?);
             // Without an epilogue, buffer 2 is C and `bias` is not used.
             let bias = number(2)?;
-            let mut elements = Vec::with_capacity(c.len());
-            for index in 0..c.len() as u64 {
+            let mut elements = Vec::new();
+            for index in 0..op.batch * op.m * op.n {
                 let x = gemm_element(
                     op,
                     |at| value(&a, at),

@@ -91,8 +91,8 @@ fn layer_norm_row(row: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Returns element `index` of C, counted over the whole batch, before the epilogue. `c` returns the
-/// previous contents of C.
+/// Returns element `index` of C, counted over the whole batch without gaps, before the epilogue.
+/// `c` returns the previous contents of C.
 pub fn gemm_element(
     gemm: &Gemm,
     a: impl Fn(u64) -> f64,
@@ -102,16 +102,15 @@ pub fn gemm_element(
 ) -> f64 {
     let (batch, within) = (index / (gemm.m * gemm.n), index % (gemm.m * gemm.n));
     let (row, column) = (within / gemm.n, within % gemm.n);
-    let (first_a, first_b) = (batch * gemm.m * gemm.k, batch * gemm.stride_b());
+    let [of_a, of_b, of_c] = gemm.layouts();
     let sum: f64 = (0..gemm.k)
         .map(|term| {
-            let at_a = if gemm.transpose_a { term * gemm.m + row } else { row * gemm.k + term };
-            let at_b =
-                if gemm.transpose_b { column * gemm.k + term } else { term * gemm.n + column };
-            a(first_a + at_a) * b(first_b + at_b)
+            let [i, p] = if gemm.transpose_a { [term, row] } else { [row, term] };
+            let [q, j] = if gemm.transpose_b { [column, term] } else { [term, column] };
+            a(of_a.position(batch, i, p)) * b(of_b.position(batch, q, j))
         })
         .sum();
-    let old = if gemm.reads_c() { gemm.beta * c(index) } else { 0.0 };
+    let old = if gemm.reads_c() { gemm.beta * c(of_c.position(batch, row, column)) } else { 0.0 };
     gemm.alpha * sum + old
 }
 

@@ -182,6 +182,63 @@ fn verified(operation: &Operation, script: Script) -> Result<f64, DeviceError> {
     verify(&device, operation, &buffers, 9, None)
 }
 
+/// Returns `gemm` with gaps between all rows and matrices.
+fn with_gaps(gemm: Gemm) -> Gemm {
+    let [a, b, c] = gemm.layouts();
+    Gemm {
+        ld_a: Some(a.columns + 3),
+        ld_b: Some(b.columns + 1),
+        ld_c: Some(c.columns + 2),
+        stride_a: Some(a.rows * (a.columns + 3) + 5),
+        stride_b: Some(b.rows * (b.columns + 1)),
+        stride_c: Some(c.rows * (c.columns + 2) + 1),
+        ..gemm
+    }
+}
+
+/// Large enough to be sampled. The kernels use the layout of another operation.
+#[test]
+fn a_kernel_that_reads_or_writes_gaps_is_found() {
+    let device = ScriptedDevice::new(Script::default());
+    for beta in [0.0, 0.5] {
+        for dtype in [Dtype::F32, Dtype::F16, Dtype::I8] {
+            let beta = if dtype == Dtype::I8 { beta * 2.0 } else { beta };
+            let gemm = Gemm { batch: 2, beta, ..Gemm::new(dtype, 70, 80, 40) };
+            let right = with_gaps(gemm);
+            let operation = Operation::Gemm(right);
+            let buffers: Vec<Buffer> = operation
+                .buffers()
+                .iter()
+                .map(|spec| device.allocate(spec.bytes()).unwrap())
+                .collect();
+            for (wrong, is_right) in [
+                (right, true),
+                (Gemm { ld_a: None, ..right }, false),
+                (Gemm { ld_b: None, ..right }, false),
+                (Gemm { ld_c: None, ..right }, false),
+                (Gemm { stride_a: None, ..right }, false),
+                (Gemm { stride_c: None, ..right }, false),
+            ] {
+                fill(&device, &operation, &buffers, 9).unwrap();
+                let wrong = Operation::Gemm(wrong);
+                device.prepare(&wrong, &Options::default(), &buffers).unwrap().launch().unwrap();
+                let found = verify(&device, &operation, &buffers, 9, None);
+                assert_eq!(found.is_ok(), is_right, "{wrong:?}: {found:?}");
+            }
+            let [a, _, c] = right.layouts();
+            fill(&device, &operation, &buffers, 9).unwrap();
+            device.prepare(&operation, &Options::default(), &buffers).unwrap().launch().unwrap();
+            let (gap, size) = (c.position(1, 7, c.columns), operation.buffers()[2].dtype.bytes(1));
+            device.write(&buffers[2], gap * size, &[7]).unwrap();
+            assert!(verify(&device, &operation, &buffers, 9, None).is_err());
+            let mut first = vec![0; dtype.bytes(a.leading) as usize];
+            device.read(&buffers[0], 0, &mut first).unwrap();
+            let gap = decode(dtype, &first)[a.columns as usize];
+            assert!(if dtype == Dtype::I8 { gap < 0.0 } else { gap.is_nan() });
+        }
+    }
+}
+
 fn some_operations() -> Vec<Operation> {
     use crate::operation::{
         HostMemory, MemoryStream, PeakArithmetic, PointerChase, Stores, StreamPattern, Transfer,
@@ -274,6 +331,7 @@ fn some_operations() -> Vec<Operation> {
     for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
         let gemm = Gemm { batch: 2, beta: 0.5, transpose_a: true, ..Gemm::new(dtype, 9, 8, 11) };
         all.extend([None, Some(100)].map(|stride_b| Operation::Gemm(Gemm { stride_b, ..gemm })));
+        all.push(Operation::Gemm(with_gaps(gemm)));
     }
     all.push(Operation::Gemm(Gemm {
         batch: 2,

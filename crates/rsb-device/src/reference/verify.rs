@@ -27,8 +27,8 @@ use super::shared;
 use crate::convert::{decode_into, encode_values, is_known, round, rounded_values, value};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::operation::{
-    BufferSpec, ElementwiseOp, Gemm, Init, MemoryStream, Operation, PointerChase, Rearrange,
-    Reduce, ReduceOp, Role, STREAM_SCALAR, StreamPattern,
+    BufferSpec, ElementwiseOp, Gemm, Init, MatrixLayout, MemoryStream, Operation, PointerChase,
+    Rearrange, Reduce, ReduceOp, Role, STREAM_SCALAR, StreamPattern,
 };
 use crate::random::{Distribution, Values, cycle};
 
@@ -96,6 +96,7 @@ const fn has_reference(operation: &Operation, dtype: Dtype) -> bool {
 
 /// Fills every buffer that `operation` reads, from `seed`, and marks every element of the other
 /// buffers as unwritten, so that a kernel that never ran does not pass with an earlier result.
+/// Elements between the rows and matrices of a product are marked in all buffers.
 ///
 /// # Errors
 /// If a copy fails, or the type has no known representation in memory.
@@ -124,14 +125,28 @@ pub fn fill(
             continue;
         }
         let values = Values::new(seed, index, distribution(operation));
+        let padded = operation.padded_layout(index);
         let mut bytes = Vec::new();
         for start in (0..spec.elements).step_by(CHUNK) {
             let count = (spec.elements - start).min(CHUNK as u64) as usize;
             encode_values(spec.dtype, &values, start, count, &mut bytes);
+            if let Some(layout) = padded {
+                poison_gaps(layout, spec.dtype, start, &mut bytes);
+            }
             device.write(buffer, spec.dtype.bytes(start), &bytes)?;
         }
     }
     Ok(())
+}
+
+/// Marks the elements between rows and matrices as unwritten, so that a kernel that uses one gives
+/// a wrong result. The first element in `bytes` is at position `start` of the buffer.
+fn poison_gaps(layout: MatrixLayout, dtype: Dtype, start: u64, bytes: &mut [u8]) {
+    for (at, element) in (start..).zip(bytes.chunks_exact_mut(dtype.bytes(1) as usize)) {
+        if layout.is_padding(at) {
+            element.fill(UNWRITTEN);
+        }
+    }
 }
 
 /// Marks every element of an output as unwritten: NaN in every floating-point type, -1 in integers.
@@ -356,20 +371,72 @@ impl Check<'_> {
         if !has_reference(self.operation, dtype) {
             return Err(unknown_type(dtype));
         }
+        let buffer = self.buffer(index)?;
         let mut bytes = vec![0; dtype.bytes(count as u64) as usize];
-        self.device.read(self.buffer(index)?, dtype.bytes(start), &mut bytes)?;
+        match self.operation.padded_layout(index) {
+            Some(layout) => self.read_rows(buffer, layout, dtype, start, &mut bytes)?,
+            None => self.device.read(buffer, dtype.bytes(start), &mut bytes)?,
+        }
         decode_into(dtype, &bytes, out);
         out.truncate(count);
         Ok(())
     }
 
-    /// Passes all of buffer `index` to `look`, chunk by chunk.
+    /// Reads elements from `start` on into `bytes`. Elements between rows and matrices are neither
+    /// counted nor read.
+    fn read_rows(
+        &self,
+        buffer: &Buffer,
+        layout: MatrixLayout,
+        dtype: Dtype,
+        start: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        let (mut at, mut rest) = (start, bytes);
+        while !rest.is_empty() {
+            let (row, column) = (at / layout.columns, at % layout.columns);
+            let width = dtype.bytes(layout.columns - column) as usize;
+            let (part, after) = rest.split_at_mut(width.min(rest.len()));
+            let position = layout.position(row / layout.rows, row % layout.rows, column);
+            self.device.read(buffer, dtype.bytes(position), part)?;
+            at += layout.columns - column;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Checks that a kernel wrote nothing between the rows and matrices of the output.
+    fn check_gaps(&self) -> Result<(), DeviceError> {
+        let index = self.output_index();
+        let Some(layout) = self.operation.padded_layout(index) else { return Ok(()) };
+        let BufferSpec { dtype, elements, .. } = self.spec(index)?;
+        let mut bytes = Vec::new();
+        for start in (0..elements).step_by(CHUNK) {
+            bytes.resize(dtype.bytes((elements - start).min(CHUNK as u64)) as usize, 0);
+            self.device.read(self.buffer(index)?, dtype.bytes(start), &mut bytes)?;
+            for (at, element) in (start..).zip(bytes.chunks_exact(dtype.bytes(1) as usize)) {
+                if layout.is_padding(at) && element.iter().any(|&byte| byte != UNWRITTEN) {
+                    return Err(self.wrong(&format!(
+                        "element {at} of the output, in a gap between rows or matrices, was \
+                         overwritten"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes all of buffer `index` to `look`, chunk by chunk, without the elements between rows
+    /// and matrices.
     fn each_chunk(
         &self,
         index: usize,
         mut look: impl FnMut(u64, &[f64]) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
-        let elements = self.spec(index)?.elements;
+        let mut elements = self.spec(index)?.elements;
+        if let Some(layout) = self.operation.padded_layout(index) {
+            elements = elements / layout.stride.max(1) * layout.rows * layout.columns;
+        }
         let mut numbers = Vec::new();
         for start in (0..elements).step_by(CHUNK) {
             self.read_numbers(

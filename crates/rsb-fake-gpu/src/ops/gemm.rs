@@ -139,9 +139,11 @@ impl State {
             return Err(Refusal::Pointer);
         }
         let [m, n, k] = call.sizes;
-        // Only the calls that the program makes are emulated: no gaps between the columns of C,
-        // factors on the host.
-        if c.leading != m || a.scalar != b.scalar || blas.scalars_on_gpu {
+        if c.leading < m {
+            return Err(Refusal::Size);
+        }
+        // Only the calls that the program makes are emulated: factors on the host.
+        if a.scalar != b.scalar || blas.scalars_on_gpu {
             return Err(Refusal::Unsupported);
         }
         // SAFETY: guaranteed by the caller; neither is null.

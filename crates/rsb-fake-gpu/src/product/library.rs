@@ -53,7 +53,7 @@ impl Scalar {
     }
 }
 
-/// An operand: its address, the distance between its columns, and between matrices of a batch.
+/// A matrix: its address, the distance between its columns, and between matrices of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Operand {
     pub(crate) address: usize,
@@ -177,21 +177,24 @@ impl Product {
         for index in 0..batch {
             let first = first.get(index * a.stride..).unwrap_or_default();
             let second = second.get(index * b.stride..).unwrap_or_default();
-            let result = result
-                .get_mut(index * c.stride..)
-                .and_then(|rest| rest.get_mut(..m * n))
-                .unwrap_or_default();
+            let result = result.get_mut(index * c.stride..).unwrap_or_default();
+            let columns = result.chunks(c.leading.max(1)).take(n);
+            let mut dense: Vec<C> =
+                columns.flat_map(|column| column.iter().take(m).copied()).collect();
             let left = Matrix::with_leading(second, n, k, b.leading, b.transposed);
             let right = Matrix::with_leading(first, k, m, a.leading, a.transposed);
             if bias.is_empty() {
-                multiply(turned, left, right, result, scale);
-                continue;
+                multiply(turned, left, right, &mut dense, scale);
+            } else {
+                // The epilogue is applied before the only rounding.
+                let mut wide: Vec<f64> = dense.iter().map(|c| c.get()).collect();
+                super::multiply(turned, left, right, &mut wide, scale);
+                for (at, (c, x)) in dense.iter_mut().zip(wide).enumerate() {
+                    *c = C::put(self.epilogue.of(x, bias[at % m].get()));
+                }
             }
-            // The epilogue is applied before the only rounding.
-            let mut wide: Vec<f64> = result.iter().map(|c| c.get()).collect();
-            super::multiply(turned, left, right, &mut wide, scale);
-            for (at, (c, x)) in result.iter_mut().zip(wide).enumerate() {
-                *c = C::put(self.epilogue.of(x, bias[at % m].get()));
+            for (column, from) in result.chunks_mut(c.leading.max(1)).zip(dense.chunks(m.max(1))) {
+                column.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
             }
         }
         Ok(())

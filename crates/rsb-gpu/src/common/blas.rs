@@ -122,19 +122,23 @@ pub(crate) struct Shape {
     pub(crate) first: Side,
     /// Second operand, which is A.
     pub(crate) second: Side,
+    /// Elements from one column of C to the next.
+    pub(crate) leading: i32,
 }
 
 fn shape(op: &Gemm) -> Option<Shape> {
     let m = i32::try_from(op.m).ok()?;
     let n = i32::try_from(op.n).ok()?;
     let k = i32::try_from(op.k).ok()?;
+    let [a, b, c] = op.layouts().map(|layout| i32::try_from(layout.leading).ok());
     Some(Shape {
         rows: n,
         columns: m,
         depth: k,
         batch: i32::try_from(op.batch).ok()?,
-        first: Side { transposed: op.transpose_b, leading: if op.transpose_b { k } else { n } },
-        second: Side { transposed: op.transpose_a, leading: if op.transpose_a { m } else { k } },
+        first: Side { transposed: op.transpose_b, leading: b? },
+        second: Side { transposed: op.transpose_a, leading: a? },
+        leading: c?,
     })
 }
 
@@ -233,8 +237,8 @@ pub(super) fn kernel(
     })?;
     let shape =
         shape(op).ok_or_else(|| lacks(name, op, "a size is above 2147483647".to_owned()))?;
-    let strides = [op.stride_b(), op.m.saturating_mul(op.k), op.m.saturating_mul(op.n)];
-    let strides = strides.map(|stride| i64::try_from(stride).unwrap_or(i64::MAX));
+    let [a, b, c] = op.layouts().map(|layout| i64::try_from(layout.stride).unwrap_or(i64::MAX));
+    let strides = [b, a, c];
     let scalars = Scalars::new(op, library.correction(op.dtype));
     let buffers = buffers.to_vec();
     let mut kernel =
@@ -307,6 +311,10 @@ mod tests {
         let both = shape(&both).unwrap();
         assert_eq!(both.first, Side { transposed: true, leading: 5 });
         assert_eq!(both.second, Side { transposed: true, leading: 2 });
+        let [ld_a, ld_b, ld_c] = [7, 9, 4].map(Some);
+        let padded = Gemm { ld_a, ld_b, ld_c, ..Gemm::new(Dtype::F32, 2, 3, 5) };
+        let padded = shape(&padded).unwrap();
+        assert_eq!((padded.first.leading, padded.second.leading, padded.leading), (9, 7, 4));
         assert_eq!(shape(&Gemm::new(Dtype::F32, 1 << 31, 1, 1)), None);
     }
 

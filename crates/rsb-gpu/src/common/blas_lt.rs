@@ -317,13 +317,13 @@ impl LtBlas {
     }
 
     fn layouts(&self, product: &Product) -> Result<[Object; 3], DeviceError> {
-        let Shape { rows, columns, depth, batch, first, second } = product.shape;
+        let Shape { rows, columns, depth, batch, first, second, leading } = product.shape;
         let Types { input, output, .. } = product.types;
         let [b, a, c] = product.strides;
         Ok([
             self.lay_out(input, stored_sizes(first, rows, depth), (batch, b))?,
             self.lay_out(input, stored_sizes(second, depth, columns), (batch, a))?,
-            self.lay_out(output, [rows, columns, rows], (batch, c))?,
+            self.lay_out(output, [rows, columns, leading], (batch, c))?,
         ])
     }
 

@@ -126,6 +126,7 @@ impl GpuDevice {
         options: &Options,
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        op.check_layouts().map_err(DeviceError::Unsupported)?;
         if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
             return Err(plan::unsupported_error(
                 "gemm of i8",

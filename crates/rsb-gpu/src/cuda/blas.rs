@@ -156,7 +156,7 @@ impl BlasLibrary for Blas {
                 product.beta,
                 c,
                 output,
-                shape.rows,
+                shape.leading,
                 c_stride,
                 shape.batch,
                 mode,

@@ -145,6 +145,9 @@ impl Planner<'_> {
     /// is small.
     pub(super) fn gemm(&self, op: &Gemm) -> Result<Plan, DeviceError> {
         op.check_plain(self.options, "the kernels of this backend")?;
+        op.check_layouts()
+            .and_then(|()| op.check_packed("the kernels of this backend"))
+            .map_err(DeviceError::Unsupported)?;
         if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
             return Err(unsupported_error(
                 "gemm of i8",

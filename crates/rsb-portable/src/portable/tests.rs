@@ -147,6 +147,8 @@ fn what_there_is_no_kernel_for_is_unsupported_and_says_what_there_is() {
     assert!(refused(&Operation::Stream(around), None).contains("temporal"));
     let halves = Gemm { alpha: 0.5, ..Gemm::new(Dtype::I8, 8, 8, 8) };
     assert!(refused(&Operation::Gemm(halves), None).contains("integers"));
+    let gaps = Gemm { ld_c: Some(12), ..Gemm::new(Dtype::F32, 8, 8, 8) };
+    assert!(refused(&Operation::Gemm(gaps), None).contains("no gaps"));
     let rows = Operation::Normalize(Normalize {
         op: NormalizeOp::Softmax,
         dtype: Dtype::F16,

@@ -26,12 +26,7 @@ const AXES: &[AxisInfo] = &[
         "m x n x k: rows and columns of C, and the inner dimension",
         AxisKind::Shape(3, "1024x1024x1024"),
     ),
-    AxisInfo::with_default(
-        "batch_size",
-        "products per iteration, contiguous in memory",
-        "1",
-        AxisKind::Count,
-    ),
+    AxisInfo::with_default("batch_size", "products per iteration", "1", AxisKind::Count),
     AxisInfo::with_default(
         "transpose",
         "for A and B: n, as stored, or t, transposed",
@@ -40,6 +35,12 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::with_default("alpha", "factor of the product", "1", AxisKind::Number),
     AxisInfo::with_default("beta", "factor of C", "0", AxisKind::Number),
+    distance("ld_a", "elements from one row of A to the next, as stored; 0: no gap"),
+    distance("ld_b", "elements from one row of B to the next, as stored; 0: no gap"),
+    distance("ld_c", "elements from one row of C to the next; 0: no gap"),
+    distance("stride_a", "elements from one matrix of A to the next; 0: no gap"),
+    distance("stride_b", "elements from one matrix of B to the next; 0: no gap"),
+    distance("stride_c", "elements from one matrix of C to the next; 0: no gap"),
     PROVIDER,
     AxisInfo::with_default(
         "epilogue",
@@ -84,6 +85,11 @@ const AXES: &[AxisInfo] = &[
     CACHE,
     THREADS,
 ];
+
+/// Returns an axis for a leading dimension or a stride.
+const fn distance(name: &'static str, about: &'static str) -> AxisInfo {
+    AxisInfo::with_default(name, about, "0", AxisKind::CountOrZero)
+}
 
 /// Maximum sets of matrices. The smallest products, of a few KiB, then fill a cache of 256 MiB.
 const MOST_SETS: u32 = 1 << 16;
@@ -230,13 +236,20 @@ impl Benchmark for GemmBenchmark {
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
         let [m, n, k] = shape(params, "shape")?;
         let transpose = params.text("transpose").unwrap_or("nn");
-        Ok(Operation::Gemm(GemmOperation {
+        let given =
+            |name| newer(params, name, 0).map(|value| Some(value).filter(|&value| value > 0));
+        let gemm = GemmOperation {
             dtype: dtype(params)?,
             m,
             n,
             k,
             batch: number(params, "batch_size")?,
-            stride_b: None,
+            ld_a: given("ld_a")?,
+            ld_b: given("ld_b")?,
+            ld_c: given("ld_c")?,
+            stride_a: given("stride_a")?,
+            stride_b: given("stride_b")?,
+            stride_c: given("stride_c")?,
             transpose_a: transpose.starts_with('t'),
             transpose_b: transpose.ends_with('t'),
             alpha: number(params, "alpha")?,
@@ -245,7 +258,9 @@ impl Benchmark for GemmBenchmark {
             epilogue: newer(params, "epilogue", Epilogue::None)?,
             accumulation: newer(params, "accumulation", Accumulation::Full)?,
             init: newer(params, "init", Init::Random)?,
-        }))
+        };
+        gemm.check_layouts()?;
+        Ok(Operation::Gemm(gemm))
     }
 
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
@@ -260,7 +275,7 @@ impl Benchmark for GemmBenchmark {
         check_accumulation(&operation, params, device.info())?;
         let transpose = params.text("transpose").unwrap_or("nn").to_owned();
         let sets = match sets(params).map_err(Failure::Skipped)? {
-            0 => beyond_cache(operation.footprint_bytes(), device.info()),
+            0 => beyond_cache(&operation, device.info()),
             some => some,
         };
         let timed = Timed::from_params(device, operation, params)?.rotating(sets)?;
@@ -280,19 +295,14 @@ impl Benchmark for GemmBenchmark {
                 fields.set("accumulation", op.accumulation.as_str());
             }
             fields.set("rotating_buffers", sets);
-            fields.set("strides_a", format_shape(&strides(op.m, op.k, op.transpose_a)));
-            fields.set("strides_b", format_shape(&strides(op.k, op.n, op.transpose_b)));
-            fields.set("strides_c", format_shape(&strides(op.m, op.n, false)));
+            set_distances(&op, &mut fields);
             fields.set(
                 "memory_bandwidth_gb_s",
                 gigabytes_per_second(timed.operation.bytes_moved(), time_ns),
             );
             // Without rotation, all data may stay in the caches that its size permits.
-            lie_in(
-                timed.operation.footprint_bytes().saturating_mul(u64::from(sets)),
-                timed,
-                &mut fields,
-            );
+            let bytes = used_bytes(&timed.operation).saturating_mul(u64::from(sets));
+            lie_in(bytes, timed, &mut fields);
             let compute = Compute::measure(timed, time_ns)?;
             if let Some(share) = compute.utilization_percent() {
                 fields.set("utilization_percent", share);
@@ -303,20 +313,41 @@ impl Benchmark for GemmBenchmark {
     }
 }
 
-/// Returns the strides between matrices, rows and columns, with the latter two swapped if the
-/// matrix is stored transposed.
-fn strides(rows: u64, columns: u64, transposed: bool) -> [u64; 3] {
-    let [row, column] = if transposed { [1, rows] } else { [columns, 1] };
-    [rows.saturating_mul(columns), row, column]
+/// Sets the requested leading dimensions and strides, and for each operand the distances between
+/// matrices, rows and columns; the latter two are swapped if the matrix is stored transposed.
+fn set_distances(op: &GemmOperation, fields: &mut Fields) {
+    for (name, value) in [
+        ("ld_a", op.ld_a),
+        ("ld_b", op.ld_b),
+        ("ld_c", op.ld_c),
+        ("stride_a", op.stride_a),
+        ("stride_b", op.stride_b),
+        ("stride_c", op.stride_c),
+    ] {
+        if let Some(value) = value {
+            fields.set(name, value);
+        }
+    }
+    let names = ["strides_a", "strides_b", "strides_c"];
+    let transposed = [op.transpose_a, op.transpose_b, false];
+    for ((name, layout), transposed) in names.into_iter().zip(op.layouts()).zip(transposed) {
+        let [row, column] = if transposed { [1, layout.leading] } else { [layout.leading, 1] };
+        fields.set(name, format_shape(&[layout.stride, row, column]));
+    }
 }
 
-/// Returns the number of sets of `bytes` that exceeds the last-level cache by at least one set,
+/// Returns the bytes of the matrices of `operation` without gaps.
+fn used_bytes(operation: &Operation) -> u64 {
+    let Operation::Gemm(op) = operation else { return operation.footprint_bytes() };
+    Operation::Gemm(op.without_gaps()).footprint_bytes()
+}
+
+/// Returns the number of sets of matrices that exceeds the last-level cache by at least one set,
 /// limited to half of the memory.
-fn beyond_cache(bytes: u64, info: &DeviceInfo) -> u32 {
-    let bytes = bytes.max(1);
-    let wanted = last_level_cache(info) / bytes + 2;
-    let most = (info.usable_memory_bytes / 2 / bytes).clamp(1, u64::from(MOST_SETS));
-    u32::try_from(wanted.min(most)).unwrap_or(MOST_SETS)
+fn beyond_cache(operation: &Operation, info: &DeviceInfo) -> u32 {
+    let wanted = last_level_cache(info) / used_bytes(operation).max(1) + 2;
+    let most = info.usable_memory_bytes / 2 / operation.footprint_bytes().max(1);
+    u32::try_from(wanted.min(most.clamp(1, u64::from(MOST_SETS)))).unwrap_or(MOST_SETS)
 }
 
 fn sets(params: &Params) -> Result<u32, Reason> {
@@ -445,16 +476,45 @@ mod tests {
         let mut info = ScriptedDevice::new(Script::default()).info().clone();
         info.usable_memory_bytes = 64 << 30;
         info.caches = vec![Cache { level: 3, size_bytes: 256 * MIB, shared_by: None }];
-        // 64 cubed in f16, 256 cubed in f16, 4096 cubed in f32.
-        for bytes in [32 << 10, 512 << 10, 192 * MIB] {
-            let sets = beyond_cache(bytes, &info);
-            assert!(u64::from(sets) * bytes > 256 * MIB && sets > 1, "{bytes}: {sets}");
+        let square = |dtype, side| GemmOperation::new(dtype, side, side, side);
+        for gemm in [square(Dtype::F16, 64), square(Dtype::F16, 256), square(Dtype::F32, 4096)] {
+            for gemm in [gemm, GemmOperation { ld_a: Some(gemm.k * 3), ..gemm }] {
+                let operation = Operation::Gemm(gemm);
+                let sets = u64::from(beyond_cache(&operation, &info));
+                assert!(sets * used_bytes(&operation) > 256 * MIB && sets > 1, "{gemm:?}: {sets}");
+            }
         }
         info.usable_memory_bytes = 128 * MIB;
         assert_eq!(
-            beyond_cache(16 * MIB, &info),
-            4,
+            // 12 MiB each.
+            beyond_cache(&Operation::Gemm(square(Dtype::F32, 1024)), &info),
+            5,
             "the number of sets must be limited by the memory"
         );
+    }
+
+    #[test]
+    fn a_distance_that_is_too_small_is_refused_with_the_smallest_legal_one() {
+        let of = |name: &'static str, value: &str| {
+            let params = Params::new()
+                .with("dtype", "f32")
+                .with("shape", "4x6x8")
+                .with("batch_size", "2")
+                .with("transpose", "tn")
+                .with("alpha", "1")
+                .with("beta", "0");
+            GemmBenchmark.operation(&params.with(name, value))
+        };
+        for (name, smallest) in
+            [("ld_a", 4), ("ld_b", 6), ("ld_c", 6), ("stride_a", 32), ("stride_b", 48)]
+        {
+            let refused = of(name, &(smallest - 1).to_string()).unwrap_err();
+            assert!(refused.cure.contains(&format!("{name}={smallest} ")), "{refused}");
+            assert!(of(name, &smallest.to_string()).is_ok(), "{name}");
+        }
+        let [packed, padded] = ["0", "9"].map(|value| of("ld_c", value).unwrap());
+        // Three elements after each of the four rows of two matrices.
+        assert_eq!(padded.footprint_bytes(), packed.footprint_bytes() + 4 * 3 * 4 * 2);
+        assert_eq!(padded.bytes_moved().to_bits(), packed.bytes_moved().to_bits());
     }
 }

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
 use libloading::Library;
-use rsb_device::operation::Gemm;
+use rsb_device::operation::{Gemm, MatrixLayout};
 use rsb_model::{Dtype, Reason};
 
 /// Handle of any oneDNN object.
@@ -142,17 +142,18 @@ impl OneDnn {
         let engine =
             Owned::new(self.engine_destroy, |place| unsafe { (self.engine_create)(place, CPU, 0) })
                 .map_err(failed("dnnl_engine_create"))?;
-        let describe = |(rows, columns): (u64, u64), each: u64, transposed: bool, dtype: c_int| {
-            let (sizes, strides, count) = layout(op.batch, each, rows, columns, transposed)?;
+        let describe = |stored: MatrixLayout, transposed: bool, dtype: c_int| {
+            let (sizes, strides, count) = dimensions(op.batch, stored, transposed)?;
             // SAFETY: both arrays have at least as many numbers as the library reads.
             Owned::new(self.description_destroy, |place| unsafe {
                 (self.describe)(place, count, sizes.as_ptr(), dtype, strides.as_ptr())
             })
             .map_err(failed("dnnl_memory_desc_create_with_strides"))
         };
-        let a = describe((op.m, op.k), op.m.saturating_mul(op.k), op.transpose_a, inputs)?;
-        let b = describe((op.k, op.n), op.stride_b(), op.transpose_b, inputs)?;
-        let c = describe((op.m, op.n), op.m.saturating_mul(op.n), false, output)?;
+        let [a, b, c] = op.layouts();
+        let a = describe(a, op.transpose_a, inputs)?;
+        let b = describe(b, op.transpose_b, inputs)?;
+        let c = describe(c, false, output)?;
         let none = std::ptr::null_mut();
         // SAFETY: the engine and the descriptors are alive; bias and attributes may be null.
         let plan = Owned::new(self.plan_destroy, |place| unsafe {
@@ -280,22 +281,22 @@ fn adds_in_32_bits() -> bool {
     }
 }
 
-/// Returns sizes, strides and the number of dimensions of `batch` matrices that are `each` elements
-/// apart, row-major, or column-major if transposed.
-fn layout(
+/// Returns sizes, strides and the number of dimensions of `batch` matrices with layout `stored`,
+/// with rows and columns exchanged if transposed.
+fn dimensions(
     batch: u64,
-    each: u64,
-    rows: u64,
-    columns: u64,
+    stored: MatrixLayout,
     transposed: bool,
 ) -> Result<([i64; MOST_DIMENSIONS], [i64; MOST_DIMENSIONS], c_int), String> {
-    let all = [batch, rows, columns, each].map(|value| i64::try_from(value).ok());
-    let [Some(batch), Some(rows), Some(columns), Some(each)] = all else {
+    let MatrixLayout { rows, columns, leading, stride } = stored;
+    let all = [batch, rows, columns, leading, stride].map(|value| i64::try_from(value).ok());
+    let [Some(batch), Some(rows), Some(columns), Some(leading), Some(each)] = all else {
         return Err("its sizes are limited to 2^63".to_owned());
     };
-    let (down, right) = if transposed { (1, rows) } else { (columns, 1) };
+    let (down, across) = ((rows, leading), (columns, 1));
     let (mut sizes, mut strides) = ([0; MOST_DIMENSIONS], [0; MOST_DIMENSIONS]);
-    let known: &[(i64, i64)] = &[(batch, each), (rows, down), (columns, right)];
+    let [first, second] = if transposed { [across, down] } else { [down, across] };
+    let known: &[(i64, i64)] = &[(batch, each), first, second];
     let known = if batch == 1 { known.get(1..).unwrap_or_default() } else { known };
     for ((size, stride), &(own, step)) in sizes.iter_mut().zip(&mut strides).zip(known) {
         (*size, *stride) = (own, step);
@@ -371,10 +372,12 @@ mod tests {
 
     #[test]
     fn a_batch_is_a_dimension_of_its_own() {
-        let (sizes, strides, count) = layout(1, 6, 2, 3, false).unwrap();
+        let stored = MatrixLayout { rows: 2, columns: 3, leading: 3, stride: 6 };
+        let (sizes, strides, count) = dimensions(1, stored, false).unwrap();
         assert_eq!((&sizes[..2], &strides[..2], count), (&[2, 3][..], &[3, 1][..], 2));
-        let (sizes, strides, count) = layout(4, 7, 2, 3, true).unwrap();
-        assert_eq!((&sizes[..3], &strides[..3], count), (&[4, 2, 3][..], &[7, 1, 2][..], 3));
-        assert!(layout(1, 1, u64::MAX, 2, false).is_err());
+        let padded = MatrixLayout { rows: 3, columns: 2, leading: 5, stride: 17 };
+        let (sizes, strides, count) = dimensions(4, padded, true).unwrap();
+        assert_eq!((&sizes[..3], &strides[..3], count), (&[4, 2, 3][..], &[17, 1, 5][..], 3));
+        assert!(dimensions(1, MatrixLayout { rows: u64::MAX, ..stored }, false).is_err());
     }
 }

@@ -5,7 +5,7 @@ use rsb_model::random::Generator;
 
 use super::{Check, ErrorMeter, Inputs, WHOLE};
 use crate::device::DeviceError;
-use crate::operation::{Convolution, Epilogue, Gemm};
+use crate::operation::{Convolution, Epilogue, Gemm, MatrixLayout};
 use crate::reference::maths::{ConvolutionPoint, convolution_element, with_epilogue};
 use crate::reference::parallel;
 
@@ -302,7 +302,8 @@ impl Operands for GemmOperands<'_> {
     fn element(&self, matrix: u64, row: u64, column: u64, sum: f64) -> f64 {
         let op = self.op;
         let old = if op.reads_c() {
-            op.beta * self.inputs.element(op.c_index())((matrix * op.m + row) * op.n + column)
+            let [_, _, c] = op.layouts();
+            op.beta * self.inputs.element(op.c_index())(c.position(matrix, row, column))
         } else {
             0.0
         };
@@ -314,28 +315,21 @@ impl Operands for GemmOperands<'_> {
 /// Returns rows `rows` of `operand` after its transposition.
 fn lines(inputs: &Inputs, operand: &Operand, rows: std::ops::Range<u64>) -> Vec<Vec<f64>> {
     let count = (rows.end - rows.start) as usize;
+    let layout = operand.layout;
     if !operand.transposed {
         return rows
             .map(|row| {
-                let mut line = vec![0.0; operand.columns as usize];
-                inputs.fill_rounded(
-                    operand.buffer,
-                    operand.first + row * operand.columns,
-                    &mut line,
-                );
+                let mut line = vec![0.0; layout.columns as usize];
+                inputs.fill_rounded(operand.buffer, operand.position(row, 0), &mut line);
                 line
             })
             .collect();
     }
     // Adjacent rows are adjacent in memory.
-    let mut lines = vec![Vec::with_capacity(operand.rows as usize); count];
+    let mut lines = vec![Vec::with_capacity(layout.rows as usize); count];
     let mut across = vec![0.0; count];
-    for index in 0..operand.rows {
-        inputs.fill_rounded(
-            operand.buffer,
-            operand.first + index * operand.columns + rows.start,
-            &mut across,
-        );
+    for index in 0..layout.rows {
+        inputs.fill_rounded(operand.buffer, operand.position(index, rows.start), &mut across);
         lines.iter_mut().zip(&across).for_each(|(line, &value)| line.push(value));
     }
     lines
@@ -346,6 +340,7 @@ pub(super) fn check_gemm(
     op: &Gemm,
     error: &mut ErrorMeter,
 ) -> Result<(), DeviceError> {
+    check.check_gaps()?;
     compare_product(
         check,
         op.c_index(),
@@ -538,41 +533,41 @@ fn project_reference(
 /// A matrix as stored in memory, and whether it is transposed in use.
 struct Operand {
     buffer: usize,
-    first: u64,
-    rows: u64,
-    columns: u64,
+    matrix: u64,
+    layout: MatrixLayout,
     transposed: bool,
 }
 
 impl Operand {
-    fn of_a(op: &Gemm, batch: u64) -> Self {
-        let (rows, columns) = if op.transpose_a { (op.k, op.m) } else { (op.m, op.k) };
-        Self { buffer: 0, first: batch * op.m * op.k, rows, columns, transposed: op.transpose_a }
+    fn of_a(op: &Gemm, matrix: u64) -> Self {
+        let [layout, _, _] = op.layouts();
+        Self { buffer: 0, matrix, layout, transposed: op.transpose_a }
     }
 
-    fn of_b(op: &Gemm, batch: u64) -> Self {
-        let (rows, columns) = if op.transpose_b { (op.n, op.k) } else { (op.k, op.n) };
-        Self { buffer: 1, first: batch * op.stride_b(), rows, columns, transposed: op.transpose_b }
+    fn of_b(op: &Gemm, matrix: u64) -> Self {
+        let [_, layout, _] = op.layouts();
+        Self { buffer: 1, matrix, layout, transposed: op.transpose_b }
     }
 
-    fn of_c(op: &Gemm, batch: u64) -> Self {
-        Self {
-            buffer: op.c_index(),
-            first: batch * op.m * op.n,
-            rows: op.m,
-            columns: op.n,
-            transposed: false,
-        }
+    fn of_c(op: &Gemm, matrix: u64) -> Self {
+        let [_, _, layout] = op.layouts();
+        Self { buffer: op.c_index(), matrix, layout, transposed: false }
+    }
+
+    /// Returns the position in the buffer of an element as stored.
+    fn position(&self, row: u64, column: u64) -> u64 {
+        self.layout.position(self.matrix, row, column)
     }
 }
 
 /// Multiplies the operand, regenerated from its seed, by each of `vectors`.
 fn multiply(inputs: &Inputs, operand: &Operand, vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let mut row = vec![0.0; operand.columns as usize];
-    let length = if operand.transposed { operand.columns } else { operand.rows } as usize;
+    let MatrixLayout { rows, columns, .. } = operand.layout;
+    let mut row = vec![0.0; columns as usize];
+    let length = if operand.transposed { columns } else { rows } as usize;
     let mut results = vec![vec![0.0; length]; vectors.len()];
-    for index in 0..operand.rows {
-        inputs.fill_rounded(operand.buffer, operand.first + index * operand.columns, &mut row);
+    for index in 0..rows {
+        inputs.fill_rounded(operand.buffer, operand.position(index, 0), &mut row);
         for (result, vector) in results.iter_mut().zip(vectors) {
             if operand.transposed {
                 let factor = vector.get(index as usize).copied().unwrap_or(f64::NAN);

@@ -142,6 +142,7 @@ impl Planner<'_> {
     /// than a quarter of a tile. A narrowed result has a separate kernel.
     pub(super) fn gemm(&self, op: &Gemm) -> Result<LaunchPlan, DeviceError> {
         op.check_plain(self.options, "the kernels of this program")?;
+        op.check_packed("the kernels of this program").map_err(DeviceError::Unsupported)?;
         let naive = match self.options.provider.as_deref() {
             Some("native-naive") => true,
             None | Some("native") => op.m.max(op.n) < TILE / 4,
