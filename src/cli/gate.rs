@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use rsb_app::judge::JudgeOptions;
 use rsb_gate::gate::SideName;
+use rsb_gate::harness::CountedMetric;
 use rsb_model::Suite;
 use rsb_report::GateFormat;
 
+use super::Places;
 use super::factor;
 use super::project::ProjectArgs;
 use super::values::{
-    VerdictFile, gate_format, parse_percent, parse_side, parse_time, parse_verdict_file, suite,
-    text,
+    VerdictFile, counted_metric, gate_format, parse_percent, parse_side, parse_time,
+    parse_verdict_file, suite, text,
 };
-use super::{ExtraMetric, Places};
 
 /// How to compare.
 #[derive(Debug, Clone, Args)]
@@ -99,24 +100,27 @@ pub struct GateArgs {
     /// Measure only cases with PATTERN in their id, with --against; repeatable
     #[arg(long, value_name = "PATTERN", requires = "against")]
     pub case: Vec<String>,
-    /// Also compare this metric, with --against
-    #[arg(long, value_enum, requires = "against")]
-    pub metric: Option<ExtraMetric>,
-    /// Judge by this metric instead of time, with --against
+    /// Also count and compare these metrics, with --against
     ///
-    /// Valgrind must be installed; it counts the instructions of one iteration of each case. The
-    /// load of the machine does not change the count. Works for the Criterion and Divan benchmarks
-    /// of other projects. The threshold is 2 %, unless the policy sets another for `instructions`.
-    /// The count is not the time: code with more instructions can be faster. --budget limits the
-    /// time for counting.
+    /// Works for the Criterion and Divan benchmarks of other projects; for this program's own, only
+    /// `instructions`. The threshold is 2 %, unless the policy sets another for the metric.
+    #[arg(long, value_delimiter = ',', value_parser = counted_metric(), requires = "against")]
+    pub metric: Vec<CountedMetric>,
+    /// Judge by these metrics instead of time, with --against
+    ///
+    /// They are counted, and the load of the machine does not change the counts. Works for the
+    /// Criterion and Divan benchmarks of other projects. The threshold is 2 %, unless the policy
+    /// sets another for the metric. A count is not the time: code with more instructions can be
+    /// faster. --budget limits the time for counting.
     #[arg(
         long,
         value_name = "METRIC",
-        value_enum,
+        value_delimiter = ',',
+        value_parser = counted_metric(),
         requires = "against",
         conflicts_with_all = ["metric", "layouts", "fail_fast", "wait_for_quiet", "threshold"]
     )]
-    pub decide_by: Option<ExtraMetric>,
+    pub decide_by: Vec<CountedMetric>,
     /// Also measure this tree's new benchmarks on both sides, with --against
     ///
     /// Their files, `[[bench]]` tables and dev-dependencies are added to REV before it is built.

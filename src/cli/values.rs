@@ -8,6 +8,7 @@ use rsb_app::history::Since;
 use rsb_app::report::{ReportForm, ReportFormat};
 use rsb_engine::measure::PROFILERS;
 use rsb_gate::gate::SideName;
+use rsb_gate::harness::CountedMetric;
 use rsb_model::{Profile, Suite};
 use rsb_report::GateFormat;
 use rsb_report::gate::UnknownFormat;
@@ -104,6 +105,16 @@ pub(super) fn profiler() -> impl TypedValueParser<Value = String> {
 pub(super) fn suite() -> impl TypedValueParser<Value = Suite> {
     let values = Suite::ALL.map(|suite| PossibleValue::new(suite.as_str()).help(suite.about()));
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Suite>())
+}
+
+/// Returns the parser for a metric that is counted.
+pub(super) fn counted_metric() -> impl TypedValueParser<Value = CountedMetric> {
+    let values =
+        CountedMetric::ALL.map(|metric| PossibleValue::new(metric.as_str()).help(metric.about()));
+    PossibleValuesParser::new(values).try_map(|name| {
+        let metric = CountedMetric::ALL.into_iter().find(|metric| metric.as_str() == name);
+        metric.ok_or("unknown metric")
+    })
 }
 
 /// Parses a threshold in percent.

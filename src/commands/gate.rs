@@ -7,12 +7,12 @@ use anyhow::anyhow;
 use rsb_app::judge;
 use rsb_app::next_step::VerdictRequest;
 use rsb_gate::gate::{self, Basis, StoredRequest};
-use rsb_gate::revisions::{self, AgainstRequest, BaselineRevisions, InstructionUse, MergeBase};
+use rsb_gate::revisions::{self, AgainstRequest, BaselineRevisions, Counting, MergeBase};
 use rsb_gate::suggest::shell_quote;
 use rsb_report::Style;
 
 use super::verdict;
-use crate::cli::{ExtraMetric, GateArgs, JudgeArgs, ProjectArgs};
+use crate::cli::{GateArgs, JudgeArgs, ProjectArgs};
 use crate::console;
 use crate::exit::{CliError, CliResult, Exit};
 
@@ -63,10 +63,10 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             fail_fast: args.fail_fast,
             wait_for_quiet: args.wait_for_quiet.unwrap_or_default(),
             add_benches: args.benches_from.is_some(),
-            instructions: match (args.metric, args.decide_by) {
-                (None, None) => InstructionUse::Nothing,
-                (Some(ExtraMetric::Instructions), _) => InstructionUse::BesideTime,
-                (None, Some(ExtraMetric::Instructions)) => InstructionUse::InsteadOfTime,
+            // They exclude each other.
+            counting: Counting {
+                metrics: if args.decide_by.is_empty() { &args.metric } else { &args.decide_by },
+                instead_of_time: !args.decide_by.is_empty(),
             },
         };
         let accepted =
@@ -131,10 +131,9 @@ fn again_against(args: &GateArgs, revision: &str) -> String {
     again.push_str(&flags("--suite", &suite));
     again.push_str(&flags("--benchmark", &args.benchmark));
     again.push_str(&flags("--case", &args.case));
-    for (flag, metric) in [("--metric", args.metric), ("--decide-by", args.decide_by)] {
-        if metric.is_some() {
-            again.extend([" ", flag, " instructions"]);
-        }
+    for (flag, metrics) in [("--metric", &args.metric), ("--decide-by", &args.decide_by)] {
+        let names: Vec<String> = metrics.iter().map(|metric| metric.as_str().to_owned()).collect();
+        again.push_str(&flags(flag, &names));
     }
     if args.benches_from.is_some() {
         again.push_str(" --benches-from this");
@@ -218,8 +217,8 @@ mod tests {
     #[test]
     fn a_gate_is_suggested_again_with_its_arguments() {
         let line = "gate --against main --suite full --benchmark gemm --case f32 --metric \
-                    instructions --benches-from this --measure-equal --fail-fast --layouts 8 \
-                    --accept list.toml --wait-for-quiet 600s --threshold 2.5 --across rocm";
+                    instructions --metric peak-memory --benches-from this --measure-equal \
+                    --fail-fast --layouts 8 --accept list.toml --wait-for-quiet 600s --threshold 2.5 --across rocm";
         assert_eq!(again_against(&parse(line), "main"), line);
         for line in ["gate", "gate --current day-1 --base main --threshold 5 --across rocm"] {
             assert_eq!(again(&parse(line)).as_deref(), Some(line));

@@ -33,8 +33,8 @@ fn main() {
         if let Some(at) = words.iter().position(|word| word == "--profile-time") {
             // As many iterations as fit into the time, by how long the first one took.
             let seconds: f64 = words[at + 1].parse().unwrap();
-            let each = iterate(1, *level);
-            iterate(((seconds - each) / each) as u64, *level);
+            let each = iterate(1, name, *level);
+            iterate(((seconds - each) / each) as u64, name, *level);
             return;
         }
         // Sets long times itself, and waits for a time of the real clock.
@@ -54,11 +54,17 @@ fn main() {
     }
 }
 
-fn iterate(iterations: u64, level: f64) -> f64 {
+fn iterate(iterations: u64, name: &str, level: f64) -> f64 {
+    let set_up = std::hint::black_box(vec![1_u8; 1_000_000]);
+    drop(set_up);
     let start = std::time::Instant::now();
     let measurement = std::time::Instant::now();
     for _ in 0..iterations {
-        (0..level as u64).for_each(|step| drop(std::hint::black_box(step)));
+        if name.starts_with("allocates") {
+            drop(std::hint::black_box(vec![1_u8; level as usize]));
+        } else {
+            (0..level as u64).for_each(|step| drop(std::hint::black_box(step)));
+        }
     }
     std::hint::black_box(measurement.elapsed());
     start.elapsed().as_secs_f64()

@@ -91,6 +91,34 @@ fn instructions_decide_without_a_time() {
 }
 
 #[test]
+fn allocations_and_code_size_decide_without_a_time() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", &[("fib 20", 1000.0), ("allocates", 100_000.0)])]);
+    commit(&bench, "fast");
+    write(&bench, "", &[("parsing", &[("fib 20", 1000.0), ("allocates", 120_000.0)])]);
+    let metrics = ["--decide-by", "allocations,peak-memory,code-size"];
+    let result = bench.run(&[&JSON[..], &metrics].concat()).expect(3).json();
+    assert!(measured(&bench).is_empty(), "no time may be measured");
+    let all = result["comparisons"].as_array().unwrap();
+    let found = |id: &str, metric: &str| {
+        let row = all.iter().find(|row| row["id"] == id && row["metric"] == metric);
+        let row = row.unwrap_or_else(|| panic!("{id} {metric}: {result:#}"));
+        (row["verdict"].as_str().unwrap(), row["current_value"].as_f64().unwrap().round())
+    };
+    assert_eq!(found("allocates", "allocations_per_iteration"), ("Unchanged", 1.0));
+    assert_eq!(found("fib 20", "allocations_per_iteration"), ("Unchanged", 0.0));
+    assert_eq!(found("fib 20", "peak_heap_bytes"), ("Unchanged", 0.0));
+    assert_eq!(found("code-size/parsing", "code_size_bytes").0, "Unchanged");
+    let (verdict, bytes) = found("allocates", "allocated_bytes_per_iteration");
+    assert!(verdict == "Regressed" && (bytes - 120_000.0).abs() < 10.0, "{verdict} {bytes}");
+    let (verdict, bytes) = found("allocates", "peak_heap_bytes");
+    assert!(verdict == "Regressed" && (bytes - 120_000.0).abs() < 100.0, "{verdict} {bytes}");
+    // Executables have a result of their own.
+    let result = bench.run(&[&JSON[..], &["--decide-by", "code-size"]].concat()).expect(0).json();
+    assert_eq!(result["comparisons"].as_array().unwrap().len(), 1, "{result:#}");
+}
+
+#[test]
 fn a_benchmark_that_the_change_brings_is_measured_on_both_sides_if_asked() {
     let bench = repository("");
     write(&bench, "", &[("parsing", FAST)]);
@@ -218,6 +246,61 @@ fn a_bencher_is_measured_by_what_it_prints() {
     assert!(
         is(&rows[0], "short", "Unchanged") && is(&rows[1], "short_url", "Regressed"),
         "{rows:?}"
+    );
+}
+
+/// Starts a runner, as benchmarks of gungraun do.
+const GUNGRAUN: &str = r#"
+fn main() {
+    let words = std::env::args().skip(1);
+    let status = std::process::Command::new("gungraun-runner").arg("LEVEL").args(words).status();
+    std::process::exit(status.unwrap().code().unwrap_or(1));
+}
+"#;
+
+/// A runner of gungraun that counts as many instructions as its first argument says. It refuses the
+/// arguments of other harnesses.
+const GUNGRAUN_RUNNER: &str = r#"#!/bin/sh
+case "$*" in
+*--noplot* | *--max-time*) exit 2 ;;
+*--list*) printf 'counts::all::parse::short: benchmark\ncounts::all::hash: benchmark\n' ;;
+*) printf 'counts::all::parse short:"a"\n  Instructions: %s|N/A (*********)\n' "$1"
+    printf 'counts::all::hash\n  Instructions: 700|N/A (*********)\n' ;;
+esac
+"#;
+
+#[test]
+fn cases_of_gungraun_are_judged_by_its_counts() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let tools = tempfile::tempdir().unwrap();
+    for (name, text) in [("gungraun-runner", GUNGRAUN_RUNNER), ("valgrind", "#!/bin/sh\n")] {
+        let tool = tools.path().join(name);
+        std::fs::write(&tool, text).unwrap();
+        std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    let bench = repository("").set("PATH", &format!("{}:{path}", tools.path().display()));
+    write(&bench, "", &[("parsing", FAST), ("counts", &[])]);
+    bench.write("benches/counts.rs", &GUNGRAUN.replace("LEVEL", "1000"));
+    commit(&bench, "fast");
+    bench.write("benches/counts.rs", &GUNGRAUN.replace("LEVEL", "1030"));
+    for more in [&[][..], &["--decide-by", "instructions"], &["--metric", "instructions"]] {
+        let result = bench.run(&[&JSON[..], more].concat()).expect(3).json();
+        let rows = rows(&result);
+        assert!(
+            is(&rows[0], "counts::all::hash", "Unchanged")
+                && is(&rows[1], "counts::all::parse::short", "Regressed"),
+            "{more:?}: {rows:?}"
+        );
+        let counted = &result["comparisons"].as_array().unwrap()[..2];
+        assert!(counted.iter().all(|row| row["metric"] == "instructions"), "{result:#}");
+    }
+    assert!(measured(&bench).is_empty(), "the other target did not change");
+    std::fs::remove_file(tools.path().join("gungraun-runner")).unwrap();
+    let result = bench.run(&JSON).expect(0).json();
+    says(
+        &result["notes"].to_string(),
+        &["on neither side: bench target `counts`: it needs the program `gungraun-runner`"],
     );
 }
 

@@ -465,6 +465,39 @@ fn what_judged_code_prints_is_no_command_for_the_runner() {
 }
 
 #[test]
+fn valgrind_is_installed_if_apt_get_can_and_its_absence_is_no_error() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    let write_tool = |name: &str, text: &str| {
+        let tool = bench.write(&format!("tools/{name}"), &format!("#!/bin/sh\n{text}\n"));
+        std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    write_tool("id", "echo 1000");
+    write_tool("sudo", "shift; exec \"$@\"");
+    // Its lists of packages are out of date.
+    let apt_get = "echo \"$*\" >>\"$LOG\"\n\
+                   case $* in *update) : >\"$LOG.new\" ;; *) [ -e \"$LOG.new\" ] ;; esac";
+    write_tool("apt-get", apt_get);
+    let install = || {
+        drop(std::fs::remove_file(bench.path("log")));
+        let mut bash = Command::new("/bin/bash");
+        bash.arg(script("scripts/action_valgrind.sh"));
+        bash.envs([("PATH", bench.path("tools")), ("LOG", bench.path("log"))]);
+        let output = bash.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let log = std::fs::read_to_string(bench.path("log")).unwrap_or_default();
+        (log, String::from_utf8(output.stdout).unwrap())
+    };
+    let line = "-qq install --yes --no-install-recommends valgrind\n";
+    assert_eq!(install(), (format!("{line}-qq update\n{line}"), String::new()));
+    write_tool("apt-get", "exit 100");
+    let (_, said) = install();
+    assert!(said.starts_with("::notice::Valgrind"), "{said}");
+    write_tool("valgrind", "");
+    assert_eq!(install(), (String::new(), String::new()));
+}
+
+#[test]
 fn a_push_is_compared_with_the_commit_before_it_or_where_its_branch_began() {
     const NEW: &str = "0000000000000000000000000000000000000000";
     let bench = Bench::new();

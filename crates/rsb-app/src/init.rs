@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn each_ci_gets_the_directory_and_the_features() {
-        let targets = [target("parse", "Criterion", true), target("count", "gungraun", false)];
+        let targets = [target("parse", "Criterion", true), target("pairs", "tango", false)];
         for ci in [Ci::Github, Ci::Gitlab, Ci::None] {
             let all = files(ci, Path::new("rust"), Some(&targets)).unwrap();
             let text = &all[1].text;
@@ -166,19 +166,15 @@ mod tests {
             let plain = files(ci, Path::new(""), Some(&[])).is_err();
             assert!(plain, "{ci:?}");
         }
-        let expected =
-            "bench targets in benches: count (gungraun, not measured), parse (Criterion)";
+        let expected = "bench targets in benches: pairs (tango, not measured), parse (Criterion)";
         assert_eq!(describe(&targets), expected);
     }
 
     #[test]
     fn a_project_that_cannot_be_measured_is_refused_with_the_cure() {
-        let targets = [target("count", "gungraun", false)];
+        let targets = [target("pairs", "tango", false)];
         let error = files(Ci::Github, Path::new(""), Some(&targets)).unwrap_err().error.to_string();
-        assert!(
-            error.contains("`count` uses gungraun") && error.contains("--bench CMD"),
-            "{error}"
-        );
+        assert!(error.contains("`pairs` uses tango") && error.contains("--bench CMD"), "{error}");
         assert!(
             files(Ci::Github, Path::new(""), None).is_ok(),
             "a project without Cargo.toml is accepted"

@@ -201,7 +201,9 @@ fn after_no_verdict(
         }
         code if code.can_be_remeasured() => {
             let own = after_noise_of_own_benchmark(row, sides, request);
-            vec![own.unwrap_or_else(|| after_noise(result, sides, request))]
+            let mut hints = vec![own.unwrap_or_else(|| after_noise(result, sides, request))];
+            hints.extend(count_instructions(row, request));
+            hints
         }
         // The reason already includes the cure.
         _ => Vec::new(),
@@ -276,6 +278,22 @@ fn after_noise(result: &ComparisonResult, sides: &JudgedSides, request: &Verdict
         _ => ("measure more replicates of both sides", format!("{measure} --replicates 10")),
     };
     request.hint_again(&format!("{load}{purpose}"), &command)
+}
+
+/// Returns the hint to count instructions instead of timing, for an undecided case of another
+/// project whose benchmarks cargo builds.
+fn count_instructions(row: &Comparison, request: &VerdictRequest) -> Option<String> {
+    let again = request.again.as_ref().filter(|_| request.budget.is_some())?;
+    let is_own = plan::is_built_in(split_id(&row.id).0) || request.paths.custom.is_some();
+    let commands = request.project.split(" -- ").next().unwrap_or_default();
+    let mut excluding = [" --decide-by ", " --metric ", " --threshold "].iter();
+    if is_own || !commands.is_empty() || excluding.any(|flag| again.contains(flag)) {
+        return None;
+    }
+    Some(request.hint_again(
+        "or count instructions, which load does not change (Criterion and Divan, with Valgrind)",
+        &format!("{again} --decide-by instructions"),
+    ))
 }
 
 /// Returns the first undecided row with the most common reason.
@@ -518,6 +536,30 @@ mod tests {
             found,
             ["measure replicates of both sides:\n  rusty-stack-bench run --replicates 3"]
         );
+    }
+
+    #[test]
+    fn noise_in_another_project_ends_with_instructions() {
+        let mut noisy = row(Verdict::Inconclusive, ReasonCode::TooNoisy, "");
+        noisy.id = "parse/a.json".parse().unwrap();
+        let noisy = result(&[noisy]);
+        for (again, project, expected) in [
+            ("gate --against main", " -- -p one", true),
+            ("gate --against main", " --bench 'sh run' --bench-format vllm", false),
+            ("gate --against main --threshold 5", "", false),
+        ] {
+            let request = VerdictRequest {
+                again: Some(again.to_owned()),
+                is_remeasured: true,
+                budget: Some(Duration::from_mins(3)),
+                project: project.to_owned(),
+                ..VerdictRequest::default()
+            };
+            let hints = hints(&noisy, &JudgedSides::default(), &request);
+            let command = "gate --against main --decide-by instructions -- -p one";
+            assert_eq!(hints.len(), 1 + usize::from(expected), "{hints:?}");
+            assert_eq!(hints.iter().any(|hint| hint.ends_with(command)), expected, "{hints:?}");
+        }
     }
 
     #[test]

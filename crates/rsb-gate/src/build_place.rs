@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 
-pub(crate) use machine_code::is_same;
+pub(crate) use machine_code::{code_size, compilers, is_same};
 
 /// Files above the repository that apply to cargo and rustup.
 const SETTINGS: [&str; 4] =

@@ -10,7 +10,10 @@ mod counting;
 mod criterion;
 mod divan;
 mod executables;
+mod gungraun;
+mod heap;
 mod libtest;
+mod metric;
 mod pairs;
 mod volatile;
 
@@ -23,9 +26,11 @@ use rsb_model::{Case, CaseId, Reason, Samples};
 
 pub(crate) use commands::build;
 pub use commands::{BenchCommand, CommandBenches};
-pub(crate) use counting::{count_instructions, find_valgrind};
+pub(crate) use counting::{CaseCounts, count_by_harness, count_cases, find_valgrind};
 pub use criterion::CriterionTimes;
 pub use executables::{BenchExecutable, Executables, HarnessKind};
+pub use metric::CountedMetric;
+pub(crate) use metric::{CODE_SIZE, COUNTED_TOGETHER};
 pub use pairs::{BenchPairs, TURNS};
 
 /// Measuring time of one process. Verdicts compare processes, and many short ones show more than a

@@ -12,13 +12,14 @@ pub mod bisect;
 mod builds;
 mod cargo;
 mod inert;
+mod lfs;
 mod opened;
 mod project;
 mod survey;
 mod tree;
 mod worktree;
 
-pub use against::{AgainstRequest, InstructionUse, against};
+pub use against::{AgainstRequest, Counting, against};
 pub use baseline::{BaselineRevisions, MergeBase};
 pub use builds::{Repository, git};
 pub use project::{CustomProject, ProjectOptions};

@@ -78,6 +78,7 @@ fn selection() -> Selection {
         custom: Vec::new(),
         models: Vec::new(),
         backend: None,
+        more_backends: Vec::new(),
         devices: Vec::new(),
         axes: vec![axis("dtype", "f32,f64"), axis("shape", "32x32x32")]
             .into_iter()

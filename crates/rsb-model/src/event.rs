@@ -40,7 +40,7 @@ pub enum Event {
         /// Remaining time budget.
         left: Duration,
     },
-    /// Instructions are about to be counted.
+    /// Instructions or allocations are about to be counted.
     CountingStarted {
         /// Number of cases.
         cases: usize,

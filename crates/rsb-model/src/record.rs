@@ -108,6 +108,12 @@ pub const PAST_PROCESSES: &str = "past_processes_ms";
 /// Metadata key for the reason why the requested instructions of a case were not counted.
 pub const INSTRUCTIONS_NOT_COUNTED: &str = "instructions_not_counted";
 
+/// Returns the metadata key for the reason why the requested `metric` of a case was not counted,
+/// such as [`INSTRUCTIONS_NOT_COUNTED`].
+pub fn not_counted_key(metric: &str) -> String {
+    format!("{metric}_not_counted")
+}
+
 const fn default_outcome() -> Outcome {
     Outcome::Measured
 }
@@ -127,9 +133,9 @@ struct OptionalReason {
 }
 
 impl BenchmarkResult {
-    /// Returns the reason why the requested instructions of the case were not counted, if so.
-    pub fn instructions_not_counted(&self) -> Option<Reason> {
-        serde::Deserialize::deserialize(self.metadata.get(INSTRUCTIONS_NOT_COUNTED)?).ok()
+    /// Returns the reason why the requested `metric` of the case was not counted, if so.
+    pub fn not_counted(&self, metric: &str) -> Option<Reason> {
+        serde::Deserialize::deserialize(self.metadata.get(&not_counted_key(metric))?).ok()
     }
 
     /// Returns the fields of the result, if the case ran.

@@ -7,7 +7,7 @@ mod patterns;
 use std::collections::BTreeMap;
 
 use rsb_model::record::ThresholdCheck;
-use rsb_model::{BenchmarkType, Better, Field};
+use rsb_model::{BenchmarkType, Field};
 
 pub use extent::{Percentile, Weight};
 pub use patterns::PolicyPattern;
@@ -29,11 +29,13 @@ const CONTROL: &str = "control";
 /// 2e-7 after one of 1e-7.
 const DEFAULT_FLOORS: &[(&str, f64)] = &[
     ("accuracy_error", 1e-6),
+    ("allocated_bytes_per_iteration", 16.0),
     ("allocations_per_iteration", 0.5),
     ("cache_hit_percent", 1.0),
     // Drivers allocate memory in units of 2 MiB.
     ("device_memory_leaked_bytes", 4_194_304.0),
     ("gpu_memory_peak_mb", 1.0),
+    ("estimated_cycles", 10.0),
     ("instructions", 1.0),
     ("memory_average_mb", 1.0),
     ("memory_fragmentation_percent", 2.0),
@@ -42,10 +44,19 @@ const DEFAULT_FLOORS: &[(&str, f64)] = &[
     // malloc keeps some of the freed memory in per-thread lists.
     ("native_memory_leaked_bytes", 65_536.0),
     ("occupancy_percent", 1.0),
+    // malloc rounds sizes up, by more if the rest of a freed block is small.
+    ("peak_heap_bytes", 256.0),
 ];
 
 /// Default thresholds in percent of metrics that vary little, so that smaller changes matter.
-const OWN_THRESHOLDS: &[(&str, f64)] = &[("instructions", 2.0)];
+const OWN_THRESHOLDS: &[(&str, f64)] = &[
+    ("allocated_bytes_per_iteration", 2.0),
+    ("allocations_per_iteration", 2.0),
+    ("code_size_bytes", 2.0),
+    ("estimated_cycles", 2.0),
+    ("instructions", 2.0),
+    ("peak_heap_bytes", 2.0),
+];
 
 /// Criteria of a comparison. Start from `Policy::default()` or a [`crate::PolicyFile`].
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +72,7 @@ pub struct Policy {
     control: Control,
     percentiles: Vec<Percentile>,
     weights: Vec<Weight>,
+    metric_weights: BTreeMap<String, f64>,
     alpha: f64,
     miss: f64,
     critical_factor: f64,
@@ -187,6 +199,15 @@ pub enum PolicyError {
         /// Key in the policy.
         key: String,
     },
+    /// A weight of no cases and no metric, or of both.
+    #[error(
+        "`{key}` must have exactly one of `id`, for the overall change, and `metric`, for the \
+         order of the report"
+    )]
+    OneWeight {
+        /// Key in the policy.
+        key: String,
+    },
     /// A control set whose limit is not below the thresholds.
     #[error(
         "`control.moved_percent` is {moved}, but must be below the smallest threshold, {smallest}: \
@@ -236,6 +257,7 @@ impl Default for Policy {
             control: Control::default(),
             percentiles: Vec::new(),
             weights: Vec::new(),
+            metric_weights: BTreeMap::new(),
             alpha: 0.05,
             miss: 0.05,
             critical_factor: 2.0,
@@ -285,15 +307,15 @@ impl Policy {
     /// # Errors
     /// If its threshold, its pattern or its metric is invalid, or if it has neither a pattern nor a
     /// metric.
-    pub fn add_override(&mut self, key: &str, added: Override) -> Result<(), PolicyError> {
+    pub fn add_override(&mut self, key: &str, mut added: Override) -> Result<(), PolicyError> {
         if added.id.is_none() && added.metric.is_none() {
             return Err(PolicyError::EmptyOverride { key: key.to_owned() });
         }
         if let Some(id) = &added.id {
             check_pattern(&format!("{key}.id"), id)?;
         }
-        if let Some(metric) = &added.metric {
-            check_metric(&format!("{key}.metric"), metric)?;
+        if let Some(metric) = &mut added.metric {
+            *metric = checked_metric(&format!("{key}.metric"), metric)?;
         }
         checked_threshold(&format!("{key}.percent"), added.percent)?;
         self.overrides.push(added);
@@ -304,9 +326,9 @@ impl Policy {
     ///
     /// # Errors
     /// If its pattern, metric or limit is invalid.
-    pub fn add_target(&mut self, key: &str, target: Target) -> Result<(), PolicyError> {
+    pub fn add_target(&mut self, key: &str, mut target: Target) -> Result<(), PolicyError> {
         check_pattern(&format!("{key}.id"), &target.id_pattern)?;
-        check_metric(&format!("{key}.metric"), &target.metric)?;
+        target.metric = checked_metric(&format!("{key}.metric"), &target.metric)?;
         in_range(key, target.value, f64::is_finite, "a finite number")?;
         self.targets.push(target);
         Ok(())
@@ -317,14 +339,14 @@ impl Policy {
     /// # Errors
     /// If there is no such metric, or the floor is not a finite number of at least zero.
     pub fn set_floor(&mut self, key: &str, metric: &str, floor: f64) -> Result<(), PolicyError> {
-        check_metric(key, metric)?;
+        let metric = checked_metric(key, metric)?;
         let floor = in_range(
             key,
             floor,
             |floor| floor.is_finite() && floor >= 0.0,
             "a finite number of at least 0",
         )?;
-        self.floors.insert(metric.to_owned(), floor);
+        self.floors.insert(metric, floor);
         Ok(())
     }
 
@@ -342,9 +364,8 @@ impl Policy {
     ///
     /// # Errors
     /// If there is no such metric.
-    pub fn ignore_metric(&mut self, key: &str, metric: String) -> Result<(), PolicyError> {
-        check_metric(key, &metric)?;
-        self.ignored_metrics.push(metric);
+    pub fn ignore_metric(&mut self, key: &str, metric: &str) -> Result<(), PolicyError> {
+        self.ignored_metrics.push(checked_metric(key, metric)?);
         Ok(())
     }
 
@@ -482,11 +503,12 @@ fn in_range(
     }
 }
 
-fn check_metric(key: &str, metric: &str) -> Result<Better, PolicyError> {
-    Field::find(metric).and_then(Field::better).ok_or_else(|| PolicyError::UnknownMetric {
-        key: key.to_owned(),
-        metric: metric.to_owned(),
-    })
+/// Returns the name in documents of the metric that a user calls `metric`.
+fn checked_metric(key: &str, metric: &str) -> Result<String, PolicyError> {
+    match Field::resolve(metric) {
+        Some(field) if field.better().is_some() => Ok(field.name.to_owned()),
+        _ => Err(PolicyError::UnknownMetric { key: key.to_owned(), metric: metric.to_owned() }),
+    }
 }
 
 fn check_pattern(key: &str, pattern: &str) -> Result<(), PolicyError> {

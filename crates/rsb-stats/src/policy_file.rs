@@ -26,6 +26,10 @@
 //! id = "*/gemm/*"
 //! weight = 3.0
 //!
+//! [[weight]]                    # in the order of the report: heavier metrics come first among equal verdicts
+//! metric = "memory_used_mb"
+//! weight = 2.0
+//!
 //! [control]                     # cases that show whether the machine changed between the two sides
 //! cases = ["*/control/*"]       # `[]` disables it; default: this program's own benchmark `control`
 //! moved_percent = 5.0           # a clear change of one of them by this much counts; below every threshold
@@ -77,7 +81,7 @@ pub struct PolicyFile {
     /// Thresholds of some cases or metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threshold: Vec<ThresholdFile>,
-    /// Weights of some cases in the overall change.
+    /// Weights of some cases in the overall change, and of metrics in the order of the report.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weight: Vec<WeightFile>,
     /// The control set.
@@ -128,13 +132,17 @@ pub struct ThresholdFile {
     pub percent: f64,
 }
 
-/// Weight of some cases.
+/// Weight of some cases or of a metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeightFile {
     /// Pattern on case ids.
-    pub id: String,
-    /// Weight of each case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// A metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// Weight of each case, or of the metric.
     pub weight: f64,
 }
 
@@ -179,16 +187,18 @@ impl TryFrom<PolicyFile> for Policy {
         }
         policy.set_percentiles("percentiles", &file.percentiles)?;
         for (at, entry) in file.weight.into_iter().enumerate() {
-            policy.add_weight(
-                &format!("weight[{at}]"),
-                Weight { id: entry.id, weight: entry.weight },
-            )?;
+            let (key, weight) = (format!("weight[{at}]"), entry.weight);
+            match (entry.id, entry.metric) {
+                (Some(id), None) => policy.add_weight(&key, Weight { id, weight })?,
+                (None, Some(metric)) => policy.set_metric_weight(&key, &metric, weight)?,
+                _ => return Err(PolicyError::OneWeight { key }),
+            }
         }
         for (at, pattern) in file.ignore.cases.into_iter().enumerate() {
             policy.ignore_cases(&format!("ignore.cases[{at}]"), pattern)?;
         }
         for (at, metric) in file.ignore.metrics.into_iter().enumerate() {
-            policy.ignore_metric(&format!("ignore.metrics[{at}]"), metric)?;
+            policy.ignore_metric(&format!("ignore.metrics[{at}]"), &metric)?;
         }
         for (metric, floor) in file.floors {
             policy.set_floor(&format!("floors.{metric}"), &metric, floor)?;

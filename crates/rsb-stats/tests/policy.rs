@@ -71,6 +71,14 @@ fn the_last_entry_that_fits_decides() {
 }
 
 #[test]
+fn a_metric_may_have_its_other_name() {
+    let text = "[ignore]\nmetrics = [\"throughput_tflops\"]\n[floors]\ntime_forward_ms = 2.0";
+    let policy = read(text).unwrap();
+    assert!(policy.ignores_metric("tflops"));
+    assert!((policy.floor("forward_time_ms") - 2.0).abs() < 1e-12);
+}
+
+#[test]
 fn settings_outside_the_policy_only_fill_gaps() {
     let percent =
         |policy: &Policy, id: &str| policy.threshold_percent_for(id, "time_ms").to_string();
@@ -130,6 +138,9 @@ fn every_mistake_is_named() {
             "[[target]]\nid = \"*\"\nmetric = \"gflops\"\nabove = inf",
             "`target[0]` is inf, but must be a finite number",
         ),
+        ("[[weight]]\nweight = 2.0", "`weight[0]` must have exactly one of `id`"),
+        ("[[weight]]\nmetric = \"speed\"\nweight = 2.0", "unknown metric `speed`"),
+        ("[[weight]]\nmetric = \"tflops\"\nweight = -2.0", "`weight[0].weight` is -2"),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(said), "{text}: {error}");

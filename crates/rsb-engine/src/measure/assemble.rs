@@ -73,7 +73,7 @@ fn fields(progress: &CaseProgress, times: &[f64]) -> Fields {
         progress.replicates.last().map(|replicate| replicate.fields.clone()).unwrap_or_default();
     set_figures(&mut merged, &by_replicate(&progress.replicates));
     let warm_up: u64 = progress.replicates.iter().map(|replicate| replicate.warm_up).sum();
-    spread_and_counts(&mut merged, times, warm_up as f64);
+    spread_and_counts(&mut merged, times, warm_up);
     merged
 }
 
@@ -145,7 +145,7 @@ pub fn complete(mut result: BenchmarkResult, environment: &Environment) -> Bench
         result.factors = Some(factor::versions(environment, device, names));
     }
     if let Some(fields) = result.results.first_mut() {
-        let warm_up = fields.number("warmup_runs").unwrap_or(0.0);
+        let warm_up = warm_up_of(fields);
         spread_and_counts(fields, &times, warm_up);
     }
     result.metadata.insert("estimator".into(), json!(rsb_stats::ESTIMATOR));
@@ -188,7 +188,7 @@ pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResu
     extended.statistics = rsb_stats::statistics(&times);
     let figures = join_figures(&by_replicate_of(result), &by_replicate_of(more));
     for (fields, new) in extended.results.iter_mut().zip(&more.results) {
-        let warm_up = [&*fields, new].iter().filter_map(|side| side.number("warmup_runs")).sum();
+        let warm_up = warm_up_of(fields) + warm_up_of(new);
         set_figures(fields, &figures);
         spread_and_counts(fields, &times, warm_up);
     }
@@ -254,7 +254,12 @@ fn set_figures(fields: &mut Fields, figures: &Figures) {
     }
 }
 
-fn spread_and_counts(fields: &mut Fields, times: &[f64], warm_up: f64) {
+/// Returns the iterations before sampling, which programs of other languages may store as a float.
+fn warm_up_of(fields: &Fields) -> u64 {
+    fields.number("warmup_runs").map_or(0, |count| count.round() as u64)
+}
+
+fn spread_and_counts(fields: &mut Fields, times: &[f64], warm_up: u64) {
     if let Some(statistics) =
         rsb_stats::statistics(times).filter(|statistics| statistics.mean > 0.0)
     {
@@ -308,7 +313,7 @@ mod tests {
             (Some(500.0), Some(12.0), Some("f32"))
         );
         assert_eq!((result.outcome, result.samples.len()), (Outcome::Measured, 3));
-        assert_eq!(fields.number("warmup_runs"), Some(9.0));
+        assert_eq!(fields.get("warmup_runs"), Some(&json!(9)), "a whole number");
     }
 
     #[test]

@@ -21,6 +21,23 @@ pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
         || matches!((LoadedImage::of(one), LoadedImage::of(other)), (Some(one), Some(other)) if one.does_as(&other))
 }
 
+/// Returns the size in bytes of the section `.text` of an executable; `None` without one.
+pub(crate) fn code_size(bytes: &[u8]) -> Option<u64> {
+    let file = ElfFile64::<object::LittleEndian>::parse(bytes).ok()?;
+    Some(file.section_by_name(".text")?.size())
+}
+
+/// Returns the versions of rustc that the section `.comment` of an executable names, such as `rustc
+/// 1.95.0 (59807616e 2026-04-14)`.
+pub(crate) fn compilers(bytes: &[u8]) -> Vec<String> {
+    let Ok(file) = ElfFile64::<object::LittleEndian>::parse(bytes) else { return Vec::new() };
+    let comment = file.section_by_name(".comment").and_then(|section| section.data().ok());
+    let texts = comment.unwrap_or_default().split(|byte| *byte == 0);
+    let versions =
+        texts.filter_map(|text| std::str::from_utf8(text).ok()?.strip_prefix("rustc version "));
+    versions.map(|version| format!("rustc {version}")).collect()
+}
+
 /// Parts of an executable that the system loads.
 struct LoadedImage<'a> {
     entry: u64,
@@ -129,4 +146,18 @@ fn word_at(data: &[u8], at: usize) -> Option<u64> {
 
 fn half_word_at(data: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(data.get(at..at + 4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_executable_names_its_compiler() {
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let found = compilers(&own);
+        assert!(found.iter().all(|version| version.starts_with("rustc 1.")), "{found:?}");
+        assert_eq!(found.len(), usize::from(cfg!(target_os = "linux")), "{found:?}");
+        assert!(compilers(b"#!/bin/sh").is_empty());
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use itertools::Itertools as _;
@@ -12,7 +12,7 @@ use rsb_engine::measure::{
     self, Count, InterleavedResults, PairSource, Settings, WorkerPairs, assemble,
 };
 use rsb_engine::{Listener, WorkerCommand, machine, machine_lock};
-use rsb_model::record::INSTRUCTIONS_NOT_COUNTED;
+use rsb_model::record::not_counted_key;
 use rsb_model::{
     BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Fields, Profile, Reason,
     Run, RunId, Timestamp, Verdict,
@@ -23,7 +23,7 @@ use serde_json::json;
 
 use super::JudgedSides;
 use super::schedule::Schedule;
-use crate::harness::{self, BenchPairs, Benches, TURNS};
+use crate::harness::{self, BenchPairs, Benches, CaseCounts, CountedMetric, TURNS};
 
 /// The programs of the two sides.
 #[derive(Debug, Clone)]
@@ -103,12 +103,17 @@ impl Sides {
         listener: &mut Listener<'_>,
     ) -> Result<()> {
         let rounds = self.rounds();
-        let mut schedule = Schedule::new(limits.budget);
         let mut settings =
             Settings { replicates: Count::exactly(rounds.first), ..Settings::of(Profile::Quick) };
-        let mut cases = self.cases.clone();
         let claim = machine_lock::claim([&mut self.baseline, &mut self.current], listener);
-        listener(&Event::InterleavedStarted { cases: cases.len(), left: limits.budget });
+        let used = self.count_by_harness(limits.budget, listener);
+        let budget = limits.budget.saturating_sub(used);
+        let mut schedule = Schedule::new(budget);
+        let timed = self.timed_cases();
+        let mut cases = timed.clone();
+        if !timed.is_empty() {
+            listener(&Event::InterleavedStarted { cases: timed.len(), left: budget });
+        }
         let mut waited = Duration::ZERO;
         let most_turns = self.most_turns();
         let mut turns = if cases.len() > FEW_CASES { 1 } else { most_turns };
@@ -123,7 +128,7 @@ impl Sides {
                 .context(measure::NO_SCRATCH)?;
             self.take_over(&both);
             if settings.first_replicate == 0 {
-                note_cost(&schedule, self.cases.len(), limits.budget, listener);
+                note_cost(&schedule, timed.len(), budget, listener);
             }
             self.note_called(policy);
             settings.first_replicate += settings.replicates.most();
@@ -132,7 +137,8 @@ impl Sides {
             if limits.fail_fast && result.verdict == Verdict::Regressed {
                 break;
             }
-            let open = rsb_stats::open_cases(&result, &self.current, rounds);
+            let mut open = rsb_stats::open_cases(&result, &self.current, rounds);
+            open.retain(|open| timed.iter().any(|case| case.id == open.id));
             if schedule.is_report_due()
                 && !open.is_empty()
                 && let Some(left) = schedule.left()
@@ -141,7 +147,7 @@ impl Sides {
             }
             turns = schedule.turns(&open, most_turns);
             let ids = schedule.next(open, turns * rounds.step);
-            cases = self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect();
+            cases = timed.iter().filter(|case| ids.contains(&case.id)).cloned().collect();
         }
         claim.end([&mut self.baseline, &mut self.current], listener);
         if waited >= Duration::from_secs(5) {
@@ -165,26 +171,83 @@ impl Sides {
         Ok(measure::run_interleaved(cases, settings, &mut *pairs, &self.environment, listener).0)
     }
 
+    /// Returns the cases to time: all whose harness does not count them.
+    fn timed_cases(&self) -> Vec<Case> {
+        self.cases.iter().filter(|case| !self.counts_itself(&case.id)).cloned().collect()
+    }
+
+    /// Returns whether the harness of the case `id` counts instructions and measures no time.
+    fn counts_itself(&self, id: &CaseId) -> bool {
+        let SidePrograms::Benches(sides) = &self.programs else { return false };
+        sides.iter().all(|side| side.executables().is_some_and(|side| side.counts_itself(id)))
+    }
+
+    /// Counts the cases whose harness counts them, unless they were counted before, for at most
+    /// `time`. Returns the time that this took.
+    fn count_by_harness(&mut self, time: Duration, listener: &mut Listener<'_>) -> Duration {
+        let SidePrograms::Benches(sides) = self.programs.clone() else { return Duration::ZERO };
+        let was_counted = |case: &Case| {
+            self.current.benchmarks.iter().any(|known| {
+                let has_count =
+                    !known.results.is_empty() || known.not_counted("instructions").is_some();
+                known.benchmark_id == case.id && has_count
+            })
+        };
+        let mut cases = self.cases.clone();
+        cases.retain(|case| self.counts_itself(&case.id) && !was_counted(case));
+        if cases.is_empty() {
+            return Duration::ZERO;
+        }
+        let began = Instant::now();
+        listener(&Event::CountingStarted { cases: cases.len() });
+        let ids: Vec<CaseId> = cases.iter().map(|case| case.id.clone()).collect();
+        let counts = harness::count_by_harness(&sides, &ids, began + time);
+        self.leave_times_out_of(&cases);
+        self.add_counts(&ids, &[CountedMetric::Instructions], &Ok(counts));
+        began.elapsed()
+    }
+
     /// Lists every case as measured, without times, if only other metrics are judged.
     pub fn leave_times_out(&mut self) {
+        let cases = self.cases.clone();
+        self.leave_times_out_of(&cases);
+    }
+
+    fn leave_times_out_of(&mut self, cases: &[Case]) {
         let progress = assemble::CaseProgress::default();
         for run in [&mut self.baseline, &mut self.current] {
-            let now = Timestamp::now();
-            let each = self.cases.iter();
-            let results =
-                each.map(|case| assemble::result(case, &progress, &self.environment, now));
-            run.benchmarks = results.collect();
+            for case in cases {
+                run.keep(assemble::result(case, &progress, &self.environment, Timestamp::now()));
+            }
         }
     }
 
-    /// Counts the instructions of the measured cases, once per program. Counting takes at most
-    /// `time` for another project, and at most the time limit of a suite for this program. Returns
-    /// a summary for the user.
-    pub fn count_instructions(&mut self, time: Duration, listener: &mut Listener<'_>) -> String {
+    /// Leaves out the cases, after [`Sides::leave_times_out`], if only executables are judged.
+    pub fn leave_cases_out(&mut self) {
+        self.cases.clear();
+        for run in [&mut self.baseline, &mut self.current] {
+            run.benchmarks.retain(|result| !result.results.is_empty());
+        }
+    }
+
+    /// Counts `metrics` of the measured cases. Counting takes at most `time` for another project,
+    /// and at most the time limit of a suite for this program, whose instructions are counted
+    /// whatever the `metrics`. Returns a summary for the user.
+    pub fn count(
+        &mut self,
+        metrics: &[CountedMetric],
+        time: Duration,
+        listener: &mut Listener<'_>,
+    ) -> String {
         listener(&Event::CountingStarted { cases: self.cases.len() });
         match self.programs.clone() {
             SidePrograms::Workers(layouts) => self.count_by_workers(&layouts),
-            SidePrograms::Benches(sides) => self.count_by_valgrind(&sides, time),
+            SidePrograms::Benches(sides) => {
+                if metrics.contains(&CountedMetric::Instructions) {
+                    self.count_by_harness(time, listener);
+                }
+                self.count_benches(&sides, metrics, time)
+            }
         }
     }
 
@@ -204,39 +267,105 @@ impl Sides {
         counting.summary()
     }
 
-    fn count_by_valgrind(&mut self, sides: &[Arc<Benches>; 2], time: Duration) -> String {
+    fn count_benches(
+        &mut self,
+        sides: &[Arc<Benches>; 2],
+        metrics: &[CountedMetric],
+        time: Duration,
+    ) -> String {
         let ids: Vec<CaseId> = self.cases.iter().map(|case| case.id.clone()).collect();
-        let counts = harness::count_instructions(sides, &ids, time);
-        let by_time = Reason::new(
-            "instructions",
-            "`#[bench]` and bencher choose the number of iterations by time",
-            "judge the case by time: leave out `--decide-by`",
+        let until = Instant::now() + time;
+        let mut summary = Vec::new();
+        if metrics.contains(&CountedMetric::CodeSize) {
+            let executables = self.add_code_sizes(sides, &ids);
+            summary.push(format!("code-size of {executables} of the bench targets"));
+        }
+        for together in harness::COUNTED_TOGETHER {
+            let mut wanted = together.to_vec();
+            wanted.retain(|metric| metrics.contains(metric));
+            if wanted.is_empty() {
+                continue;
+            }
+            let counts = harness::count_cases(sides, &wanted, &ids, until);
+            let counted = self.add_counts(&ids, &wanted, &counts);
+            let names = wanted.iter().map(|metric| metric.as_str()).join(" and ");
+            summary.push(format!("{names} of {counted} of {} cases", ids.len()));
+        }
+        format!("counted: {}", summary.join("; "))
+    }
+
+    /// Adds `counts` of `metrics`, or the reasons why there are none, to the results of the cases
+    /// `ids`. Returns how many cases were counted.
+    fn add_counts(
+        &mut self,
+        ids: &[CaseId],
+        metrics: &[CountedMetric],
+        counts: &Result<CaseCounts, Reason>,
+    ) -> usize {
+        let uncountable = Reason::new(
+            "counts",
+            "its harness chooses the number of iterations",
+            "judge the case by the metric of its harness: leave out `--decide-by`",
         );
         let mut counted = 0;
-        for id in &ids {
-            let count = match &counts {
+        for id in ids {
+            let count = match counts {
                 Ok(counts) => counts.get(id).cloned(),
                 Err(reason) => Some(Err(reason.clone())),
             };
-            counted += usize::from(matches!(count, Some(Ok(_))));
+            // Its harness has counted it.
+            let is_own = self.counts_itself(id) && metrics.contains(&CountedMetric::Instructions);
+            counted += usize::from(is_own || matches!(count, Some(Ok(_))));
             for (which, run) in [&mut self.baseline, &mut self.current].into_iter().enumerate() {
                 let Some(result) = result_of(run, id) else { continue };
-                let has_time = !result.samples.is_empty();
+                let has_value = !result.samples.is_empty() || !result.results.is_empty();
                 match &count {
-                    None if has_time => {}
-                    None => not_counted(result, &by_time),
-                    Some(Err(reason)) => not_counted(result, reason),
+                    None if has_value || is_own => {}
+                    None => not_counted(result, metrics, &uncountable),
+                    Some(Err(reason)) => not_counted(result, metrics, reason),
                     Some(Ok(counts)) => {
                         if result.results.is_empty() {
                             result.results.push(Fields::new());
                         }
-                        result.results[0].set("instructions", counts[which]);
-                        result.results[0].set("instructions_source", "cachegrind");
+                        let fields = &mut result.results[0];
+                        for &name in metrics.iter().flat_map(|metric| metric.fields()) {
+                            if let Some(value) = counts[which].get(name) {
+                                fields.set(name, *value);
+                            }
+                        }
+                        if metrics.contains(&CountedMetric::Instructions) {
+                            let source = if is_own { "callgrind" } else { "cachegrind" };
+                            fields.set("instructions_source", source);
+                        }
                     }
                 }
             }
         }
-        format!("the instructions of {counted} of {} cases were counted by Valgrind", ids.len())
+        counted
+    }
+
+    /// Adds a result for each executable with one of the cases `ids`: `code-size/TARGET`. Returns
+    /// how many there are.
+    fn add_code_sizes(&mut self, sides: &[Arc<Benches>; 2], ids: &[CaseId]) -> usize {
+        let [Some(before), Some(after)] = sides.each_ref().map(|side| side.executables()) else {
+            return 0;
+        };
+        let [before, after] = [before, after].map(|side| side.code_sizes(ids));
+        let mut executables = 0;
+        for (target, size) in &before {
+            let Some(new_size) = after.get(target) else { continue };
+            executables += 1;
+            let case = harness::case_of(CaseId::from_segments(&["code-size", *target]));
+            let runs = [(&mut self.baseline, size), (&mut self.current, new_size)];
+            for (run, size) in runs {
+                let progress = assemble::CaseProgress::default();
+                let mut result =
+                    assemble::result(&case, &progress, &self.environment, Timestamp::now());
+                result.results.push(Fields::new().with(harness::CODE_SIZE, *size));
+                run.benchmarks.push(result);
+            }
+        }
+        executables
     }
 
     /// Compares all pairs measured until now. A case without a turn on one side has no verdict.
@@ -365,8 +494,10 @@ fn note_cost(schedule: &Schedule, cases: usize, budget: Duration, listener: &mut
     )));
 }
 
-fn not_counted(result: &mut BenchmarkResult, reason: &Reason) {
-    result.metadata.insert(INSTRUCTIONS_NOT_COUNTED.into(), json!(reason));
+fn not_counted(result: &mut BenchmarkResult, metrics: &[CountedMetric], reason: &Reason) {
+    for name in metrics.iter().filter_map(|metric| metric.fields().first()) {
+        result.metadata.insert(not_counted_key(name), json!(reason));
+    }
 }
 
 fn result_of<'r>(run: &'r mut Run, id: &CaseId) -> Option<&'r mut BenchmarkResult> {

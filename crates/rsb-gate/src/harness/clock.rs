@@ -1,6 +1,7 @@
 //! The clock that is preloaded into benchmarks, `preloaded_clock.c`.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -26,17 +27,28 @@ pub(super) fn preload(command: &mut Command, rate: ClockRate, home: &Path) -> bo
     if LIBRARY.is_empty() || std::fs::write(&library, LIBRARY).is_err() {
         return false;
     }
-    let mut all = library.into_os_string();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        all.push(":");
-        all.push(others);
-    }
+    add_library(command, library);
     match rate {
         ClockRate::Faster(scale) => command.env("RSB_CLOCK_SCALE", scale.to_string()),
         ClockRate::Steps(step) => command.env("RSB_CLOCK_STEP", step.as_nanos().to_string()),
     };
-    command.env("LD_PRELOAD", all).env("RSB_CLOCK_MARK", home.join(MARK));
+    command.env("RSB_CLOCK_MARK", home.join(MARK));
     true
+}
+
+/// Adds `library` to the libraries that are preloaded into the process of `command`.
+pub(super) fn add_library(command: &mut Command, library: PathBuf) {
+    let set = command.get_envs().find(|(name, _)| *name == "LD_PRELOAD");
+    let others = match set {
+        Some((_, value)) => value.map(OsStr::to_owned),
+        None => std::env::var_os("LD_PRELOAD"),
+    };
+    let mut all = library.into_os_string();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    command.env("LD_PRELOAD", all);
 }
 
 /// Returns how often the process with its files in `home` read the clock, 0 if that was not

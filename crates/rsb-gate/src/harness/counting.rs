@@ -1,9 +1,10 @@
-//! Counts the instructions of one iteration of a case with Valgrind. Other load does not change
-//! them, so processes may run in parallel.
+//! Counts the work of one iteration of a case: instructions and estimated cycles with Valgrind,
+//! heap allocations with a preloaded library. Other load does not change them, so processes may run
+//! in parallel.
 //!
-//! A process with more iterations executes more instructions. The difference, divided by the
-//! additional iterations, excludes set-up and harness. The harness executes exactly the requested
-//! iterations, because its clock advances by a fixed step on each read.
+//! A process with more iterations does more work. The difference, divided by the additional
+//! iterations, excludes set-up and harness. The harness executes exactly the requested iterations,
+//! because its clock advances by a fixed step on each read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,44 +15,52 @@ use std::time::{Duration, Instant};
 
 use rsb_engine::measure::interrupt;
 use rsb_model::{CaseId, Obstacle, Reason};
+use rsb_stats::Policy;
 
 use super::executables::run_to_success;
-use super::{Benches, Executables, clock};
+use super::heap::{self, HeapCounts};
+use super::metric::{ALLOCATED_BYTES, ALLOCATIONS, ESTIMATED_CYCLES, INSTRUCTIONS, PEAK_HEAP};
+use super::{Benches, CountedMetric, Executables, clock};
 
 /// Minimum number of instructions of the iterations by which two processes differ, so that other
 /// differences between the processes are negligible.
 const ENOUGH: f64 = 1e7;
 /// Maximum number of iterations of a process. Odd, as Criterion requires.
 const MOST: u64 = 2_000_001;
+/// Number of iterations of a process whose allocations are counted. Odd. A few are enough, and slow
+/// cases then end within the [limit](LIMIT).
+const HEAP_ITERATIONS: u64 = 11;
 /// Time limit of a process.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Counts of both sides that differ by less than this fraction are not repeated.
-const CLOSE: f64 = 0.01;
-/// Counts of one side that differ by more than this fraction are not of the same work.
+/// File to which Valgrind writes its counts.
+const LOG: &str = "valgrind.log";
+/// Counts that differ by less than this fraction are of the same work. If the sides differ by more,
+/// each is counted again; if the counts of one side differ by more, the case has none.
 const VARIES: f64 = 0.01;
 
-/// Counts by case: the instructions of an iteration on each side, or why there are none.
-pub(crate) type InstructionCounts = BTreeMap<CaseId, Result<[f64; 2], Reason>>;
+/// Values of an iteration, by the field of a result.
+pub(crate) type CountedValues = BTreeMap<&'static str, f64>;
+/// Counts by case: the values of each side, or why there are none.
+pub(crate) type CaseCounts = BTreeMap<CaseId, Result<[CountedValues; 2], Reason>>;
 
-/// Counts the instructions of `cases` on both `sides`, for at most `time`. Leaves out cases whose
-/// harness chooses the number of iterations itself.
+/// Counts `metrics`, which belong [together](super::COUNTED_TOGETHER), of `cases` on both `sides`
+/// until a deadline. Leaves out cases whose harness chooses the number of iterations itself.
 ///
 /// # Errors
-/// If Valgrind is not installed, a side is a command, or there is no temporary directory.
-pub(crate) fn count_instructions(
+/// If Valgrind is needed and not installed, a side is a command, or there is no temporary
+/// directory.
+pub(crate) fn count_cases(
     sides: &[Arc<Benches>; 2],
+    metrics: &[CountedMetric],
     cases: &[CaseId],
-    time: Duration,
-) -> Result<InstructionCounts, Reason> {
+    until: Instant,
+) -> Result<CaseCounts, Reason> {
     let scratch = tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir();
     let scratch = scratch.map_err(|error| {
         failure("benchmarks", &format!("cannot create a temporary directory: {error}"))
     })?;
-    let count = Counting {
-        valgrind: find_valgrind()?,
-        scratch: scratch.path().to_owned(),
-        until: Instant::now() + time,
-    };
+    let count =
+        Counting { counter: Counter::of(metrics)?, scratch: scratch.path().to_owned(), until };
     let [Some(before), Some(after)] = sides.each_ref().map(|side| side.executables()) else {
         return Err(failure(
             "--bench",
@@ -63,39 +72,66 @@ pub(crate) fn count_instructions(
     // Both sides appear at the same path, so they are counted one after the other.
     let first = count.begin(before, &cases);
     let second = count.repeat(after, &first);
-    let differ_much = |id: &&CaseId| match (&first[*id], &second[*id]) {
-        (Ok(one), Ok(other)) => differ(one.instructions, other.instructions, CLOSE),
+    let differ = |id: &&CaseId| match (&first[*id], &second[*id]) {
+        (Ok(one), Ok(other)) => first_difference(one, other).is_some(),
         _ => false,
     };
-    let differing: Vec<&CaseId> = cases.iter().filter(differ_much).collect();
+    let differing: Vec<&CaseId> = cases.iter().filter(differ).collect();
     let those_of = |counts: &Counts| -> Counts {
         differing.iter().map(|&id| (id.clone(), counts[id].clone())).collect()
     };
     let second_again = count.repeat(after, &those_of(&second));
     let first_again = count.repeat(before, &those_of(&first));
     let conclude = |id: &CaseId| {
-        let [one, other] = [first[id].clone()?, second[id].clone()?];
-        for (known, again) in [(one, first_again.get(id)), (other, second_again.get(id))] {
+        let counts = [first[id].clone()?, second[id].clone()?];
+        for (known, again) in counts.iter().zip([first_again.get(id), second_again.get(id)]) {
             check_repeat(id, known, again)?;
         }
-        check_clock_reads(id, [one, other])?;
-        Ok([one.instructions, other.instructions])
+        check_clock_reads(id, &counts)?;
+        Ok(counts.map(|count| count.values))
     };
     Ok(cases.iter().map(|id| (id.clone(), conclude(id))).collect())
+}
+
+/// Counts the instructions of `cases`, whose [harness counts them](Executables::counts_itself),
+/// until a deadline: with one process of each executable, because the counts do not vary.
+pub(crate) fn count_by_harness(
+    sides: &[Arc<Benches>; 2],
+    cases: &[CaseId],
+    until: Instant,
+) -> CaseCounts {
+    let [Some(before), Some(after)] = sides.each_ref().map(|side| side.executables()) else {
+        return CaseCounts::new();
+    };
+    let counts = [before, after].map(|side| side.count_by_harness(cases, until));
+    let is_over = Instant::now() >= until;
+    let mut joined = CaseCounts::new();
+    for id in cases {
+        let [Some(one), Some(other)] = counts.each_ref().map(|side| side.get(id).cloned()) else {
+            continue;
+        };
+        let both = one.and_then(|one| Ok([one, other?]));
+        let both = both.map_err(|reason| if is_over { out_of_budget() } else { reason });
+        let values = |count| CountedValues::from([(INSTRUCTIONS, count)]);
+        joined.insert(id.clone(), both.map(|both| both.map(values)));
+    }
+    joined
 }
 
 /// Checks that counting a case `again` confirms the `known` count.
 fn check_repeat(
     id: &CaseId,
-    known: Count,
+    known: &Count,
     again: Option<&Result<Count, Reason>>,
 ) -> Result<(), Reason> {
     let Some(again) = again.cloned().transpose()? else { return Ok(()) };
-    let [one, other] = [known.instructions, again.instructions];
-    if differ(one, other, VARIES) {
+    if let Some(name) = first_difference(known, &again) {
         let why = format!(
-            "two counts of one build differ by more than 1 %: {one:.0} and {other:.0} instructions \
-             (threads, or work that depends on the time?)"
+            "two counts of one build differ by more than 1 %: {:.0} and {:.0} {} (threads, or work \
+             that depends on the time?)",
+            known.value(name),
+            again.value(name),
+            name.replace('_', " ")
         );
         return Err(failure(id.as_str(), &why));
     }
@@ -104,8 +140,8 @@ fn check_repeat(
 
 /// Checks that both sides read the clock equally often. If not, they may have executed different
 /// numbers of iterations.
-fn check_clock_reads(id: &CaseId, counts: [Count; 2]) -> Result<(), Reason> {
-    let [one, other] = counts.map(|count| count.clock_reads);
+fn check_clock_reads(id: &CaseId, counts: &[Count; 2]) -> Result<(), Reason> {
+    let [one, other] = counts.each_ref().map(|count| count.clock_reads);
     if one != other {
         let why = format!(
             "its clock reads differ ({one} before the change, {other} after it), so the numbers \
@@ -116,44 +152,137 @@ fn check_clock_reads(id: &CaseId, counts: [Count; 2]) -> Result<(), Reason> {
     Ok(())
 }
 
+/// Returns the field of the first values that differ by more than [`VARIES`] and by more than the
+/// smallest change that counts.
+fn first_difference(one: &Count, other: &Count) -> Option<&'static str> {
+    let policy = Policy::default();
+    for (&name, &value) in &one.values {
+        let other = other.value(name);
+        if (value - other).abs() > policy.floor(name).max(VARIES * value.min(other)) {
+            return Some(name);
+        }
+    }
+    None
+}
+
 /// Count of a case on one side.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Count {
     /// Iterations of the longer process.
     iterations: u64,
-    /// Instructions per iteration.
-    instructions: f64,
+    /// Values of an iteration.
+    values: CountedValues,
     /// Number of clock reads in the longer process.
     clock_reads: u64,
 }
 
 /// Counts of one process.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Default)]
 struct Total {
-    instructions: u64,
+    /// Amounts that grow with each iteration, by the field of a result.
+    amounts: BTreeMap<&'static str, u64>,
+    /// Its allocations, if they were counted.
+    heap: Option<HeapCounts>,
     clock_reads: u64,
 }
 
+impl Total {
+    fn instructions(&self) -> u64 {
+        self.amounts.get(INSTRUCTIONS).copied().unwrap_or_default()
+    }
+}
+
 impl Count {
-    /// Derives the count from the `totals` of a process with one iteration and one with
-    /// `iterations`.
-    fn of(id: &CaseId, iterations: u64, totals: [Total; 2]) -> Result<Self, Reason> {
-        let [one, many] = totals.map(|total| total.instructions);
-        if many <= one {
-            let why = format!("{iterations} iterations execute no more instructions than one");
-            return Err(failure(id.as_str(), &why));
+    /// Derives the count from the totals of a process with `one` iteration and one with `many`,
+    /// which are `iterations`.
+    fn of(id: &CaseId, iterations: u64, one: &Total, many: &Total) -> Result<Self, Reason> {
+        let mut values = CountedValues::new();
+        for (&name, &before) in &one.amounts {
+            let after = many.amounts.get(name).copied().unwrap_or_default();
+            if name == INSTRUCTIONS && after <= before {
+                let why = format!("{iterations} iterations execute no more instructions than one");
+                return Err(failure(id.as_str(), &why));
+            }
+            values.insert(name, after.saturating_sub(before) as f64 / (iterations - 1) as f64);
         }
-        let instructions = (many - one) as f64 / (iterations - 1) as f64;
-        Ok(Self { iterations, instructions, clock_reads: totals[1].clock_reads })
+        if let (Some(one), Some(many)) = (&one.heap, &many.heap) {
+            values.insert(PEAK_HEAP, HeapCounts::peak_of_iteration(one, many) as f64);
+        }
+        Ok(Self { iterations, values, clock_reads: many.clock_reads })
+    }
+
+    fn value(&self, name: &str) -> f64 {
+        self.values.get(name).copied().unwrap_or_default()
     }
 }
 
 /// Counts of the cases of one side.
 type Counts = BTreeMap<CaseId, Result<Count, Reason>>;
 
+/// Program or library that counts.
+#[derive(Debug)]
+enum Counter {
+    /// Valgrind's tool cachegrind.
+    Cachegrind {
+        /// Valgrind.
+        program: PathBuf,
+        simulates_caches: bool,
+    },
+    /// The preloaded counter of allocations.
+    Heap,
+}
+
+impl Counter {
+    /// Returns the counter of `metrics`.
+    fn of(metrics: &[CountedMetric]) -> Result<Self, Reason> {
+        if !metrics.iter().any(|metric| metric.needs_valgrind()) {
+            return Ok(Self::Heap);
+        }
+        let simulates_caches = metrics.contains(&CountedMetric::EstimatedCycles);
+        Ok(Self::Cachegrind { program: find_valgrind()?, simulates_caches })
+    }
+
+    /// Makes the process of `command` store its counts in `home`.
+    fn prepare(&self, mut command: Command, home: &Path) -> Result<Command, &'static str> {
+        match self {
+            Self::Cachegrind { program, simulates_caches } => {
+                Ok(under_valgrind(program, &home.join(LOG), *simulates_caches, &command))
+            }
+            Self::Heap if heap::preload(&mut command, home) => Ok(command),
+            Self::Heap => Err("the counter of allocations cannot be preloaded"),
+        }
+    }
+
+    /// Reads the counts that a process stored in `home`.
+    fn read(&self, home: &Path) -> Result<Total, &'static str> {
+        let clock_reads = clock::reads(home)
+            .ok_or("its executable is statically linked, so no clock can be preloaded")?;
+        match self {
+            Self::Cachegrind { simulates_caches, .. } => {
+                let log = std::fs::read_to_string(home.join(LOG)).unwrap_or_default();
+                let amounts =
+                    parse_amounts(&log, *simulates_caches).ok_or("Valgrind reports no count")?;
+                Ok(Total { amounts, heap: None, clock_reads })
+            }
+            Self::Heap => {
+                let counts = heap::counts(home)
+                    .ok_or("its process stored no counts: it needs glibc, and a normal end")?;
+                if counts.own == 0 {
+                    return Err(
+                        "its executable has an allocator of its own, such as jemalloc, whose \
+                         allocations are not seen",
+                    );
+                }
+                let amounts = [(ALLOCATIONS, counts.allocations), (ALLOCATED_BYTES, counts.bytes)];
+                Ok(Total { amounts: amounts.into(), heap: Some(counts), clock_reads })
+            }
+        }
+    }
+}
+
 /// A counter with a deadline.
 struct Counting {
-    valgrind: PathBuf,
+    counter: Counter,
     scratch: PathBuf,
     until: Instant,
 }
@@ -162,13 +291,9 @@ impl Counting {
     /// Counts `cases` of `side`, each with as many iterations as it needs.
     fn begin(&self, side: &Executables, cases: &[CaseId]) -> Counts {
         let each = cases.iter().map(|id| {
-            (id.clone(), move || {
-                let few = [self.total(side, id, 1)?, self.total(side, id, 3)?];
-                let each = few[1].instructions.saturating_sub(few[0].instructions) as f64 / 2.0;
-                match iterations_for(each) {
-                    3 => Count::of(id, 3, few),
-                    many => Count::of(id, many, [few[0], self.total(side, id, many)?]),
-                }
+            (id.clone(), move || match self.counter {
+                Counter::Cachegrind { .. } => self.count_enough(side, id),
+                Counter::Heap => self.count(side, id, HEAP_ITERATIONS),
             })
         });
         on_all_cpus(&each.collect::<Vec<_>>())
@@ -177,12 +302,25 @@ impl Counting {
     /// Counts the cases of `known` on `side` with the same iterations. Failures keep their reason.
     fn repeat(&self, side: &Executables, known: &Counts) -> Counts {
         let each = known.iter().map(|(id, count)| {
-            (id.clone(), move || {
-                let many = count.clone()?.iterations;
-                Count::of(id, many, [self.total(side, id, 1)?, self.total(side, id, many)?])
-            })
+            (id.clone(), move || self.count(side, id, count.clone()?.iterations))
         });
         on_all_cpus(&each.collect::<Vec<_>>())
+    }
+
+    /// Counts a process with one iteration of the case `id` and one with `iterations`.
+    fn count(&self, side: &Executables, id: &CaseId, iterations: u64) -> Result<Count, Reason> {
+        let one = self.total(side, id, 1)?;
+        Count::of(id, iterations, &one, &self.total(side, id, iterations)?)
+    }
+
+    /// Counts a process with one iteration of the case `id` and one with [`ENOUGH`] instructions.
+    fn count_enough(&self, side: &Executables, id: &CaseId) -> Result<Count, Reason> {
+        let [one, three] = [self.total(side, id, 1)?, self.total(side, id, 3)?];
+        let each = three.instructions().saturating_sub(one.instructions()) as f64 / 2.0;
+        match iterations_for(each) {
+            3 => Count::of(id, 3, &one, &three),
+            many => Count::of(id, many, &one, &self.total(side, id, many)?),
+        }
     }
 
     /// Counts a process that executes `iterations` of the case `id`.
@@ -198,19 +336,13 @@ impl Counting {
         let home = tempfile::tempdir_in(&self.scratch)
             .map_err(|error| fail(&format!("cannot create a temporary directory: {error}")))?;
         let command = side.command_to_execute(id, iterations, home.path())?;
-        let log = home.path().join("valgrind.log");
-        let mut counted = under_valgrind(&self.valgrind, &log, &command);
-        if let Err(why) = run_to_success(&mut counted, LIMIT.min(left)) {
+        let mut command = self.counter.prepare(command, home.path()).map_err(fail)?;
+        if let Err(why) = run_to_success(&mut command, LIMIT.min(left)) {
             // The end of the budget also ends the process.
             let is_over = Instant::now() >= self.until;
             return Err(if is_over { out_of_budget() } else { fail(&why) });
         }
-        let clock_reads = clock::reads(home.path()).ok_or_else(|| {
-            fail("its executable is statically linked, so no clock can be preloaded")
-        })?;
-        let log = std::fs::read_to_string(log).unwrap_or_default();
-        let instructions = parse_total(&log).ok_or_else(|| fail("Valgrind reports no count"))?;
-        Ok(Total { instructions, clock_reads })
+        self.counter.read(home.path()).map_err(fail)
     }
 }
 
@@ -240,7 +372,7 @@ fn failure(what: &str, why: &str) -> Reason {
 /// Returns the reason why a case was not counted before the budget ran out.
 fn out_of_budget() -> Reason {
     let why = "the budget ran out before they were counted";
-    Reason::new("instructions", why, "allow more time with `--budget`").of(Obstacle::NotReached)
+    Reason::new("counts", why, "allow more time with `--budget`").of(Obstacle::NotReached)
 }
 
 /// Returns the path of Valgrind.
@@ -248,15 +380,20 @@ fn out_of_budget() -> Reason {
 /// # Errors
 /// If it is not in `PATH`.
 pub(crate) fn find_valgrind() -> Result<PathBuf, Reason> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let programs = std::env::split_paths(&path).map(|directory| directory.join("valgrind"));
-    programs.into_iter().find(|program| program.is_file()).ok_or_else(|| {
+    find_program("valgrind").ok_or_else(|| {
         Reason::new(
             "instructions",
             "Valgrind is needed to count them, and is not in PATH",
-            "install valgrind",
+            "install valgrind (`apt-get install valgrind`)",
         )
     })
+}
+
+/// Returns the path of the program `name`, if it is in `PATH`.
+pub(super) fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut programs = std::env::split_paths(&path).map(|directory| directory.join(name));
+    programs.find(|program| program.is_file())
 }
 
 /// Returns how many iterations of `each` instructions execute [`ENOUGH`] together. Odd.
@@ -265,15 +402,16 @@ fn iterations_for(each: f64) -> u64 {
     (2 * half as u64 + 1).clamp(3, MOST)
 }
 
-/// Returns whether `one` and `other` differ by more than this `fraction`.
-fn differ(one: f64, other: f64, fraction: f64) -> bool {
-    (one - other).abs() > fraction * one.min(other)
-}
-
 /// Returns `command` under `valgrind`, which writes its counts to `log`.
-fn under_valgrind(valgrind: &Path, log: &Path, command: &Command) -> Command {
+fn under_valgrind(
+    valgrind: &Path,
+    log: &Path,
+    simulates_caches: bool,
+    command: &Command,
+) -> Command {
     let mut counted = Command::new(valgrind);
-    counted.args(["--command-line-only=yes", "--tool=cachegrind", "--cache-sim=no"]);
+    counted.args(["--command-line-only=yes", "--tool=cachegrind"]);
+    counted.arg(if simulates_caches { "--cache-sim=yes" } else { "--cache-sim=no" });
     counted.arg("--cachegrind-out-file=/dev/null");
     counted.arg(format!("--log-file={}", log.display()));
     counted.arg(command.get_program()).args(command.get_args());
@@ -289,12 +427,36 @@ fn under_valgrind(valgrind: &Path, log: &Path, command: &Command) -> Command {
     counted
 }
 
-/// Parses the total in a log of cachegrind, `==7== I   refs:      1,234`. A process that forks has
-/// several totals; its own is the last.
-fn parse_total(log: &str) -> Option<u64> {
-    let counts = log.lines().rev().filter_map(|line| line.split_once("refs:"));
-    let (_, total) = counts.into_iter().find(|(before, _)| before.trim_end().ends_with(" I"))?;
-    total.trim().replace(',', "").parse().ok().filter(|total| *total > 0)
+/// Parses the totals in a log of cachegrind, by the field of a result.
+fn parse_amounts(log: &str, simulates_caches: bool) -> Option<BTreeMap<&'static str, u64>> {
+    let instructions = parse_count(log, ["I", "refs"]).filter(|count| *count > 0)?;
+    let mut amounts = BTreeMap::from([(INSTRUCTIONS, instructions)]);
+    if simulates_caches {
+        amounts.insert(ESTIMATED_CYCLES, estimate_cycles(log)?);
+    }
+    Some(amounts)
+}
+
+/// Estimates the cycles from a log of cachegrind with simulated caches, as gungraun does: an access
+/// takes 1 cycle in the first-level cache, 5 in the last-level cache and 35 in memory
+/// (I. Turner-Trauring, "CI for performance: Reliable benchmarking in noisy environments", 2020,
+/// <https://pythonspeed.com/articles/consistent-benchmarking-in-ci/>).
+fn estimate_cycles(log: &str) -> Option<u64> {
+    let accesses = parse_count(log, ["I", "refs"])? + parse_count(log, ["D", "refs"])?;
+    let missed_first = parse_count(log, ["I1", "misses"])? + parse_count(log, ["D1", "misses"])?;
+    let in_memory = parse_count(log, ["LL", "misses"])?;
+    let in_last_level = missed_first.saturating_sub(in_memory);
+    Some(accesses.saturating_sub(missed_first) + 5 * in_last_level + 35 * in_memory)
+}
+
+/// Parses the count called `name` in a log of cachegrind, such as `==7== I   refs:      1,234`. A
+/// process that forks has several; its own is the last.
+fn parse_count(log: &str, name: [&str; 2]) -> Option<u64> {
+    let count = log.lines().rev().find_map(|line| {
+        let (before, count) = line.split_once(':')?;
+        before.split_whitespace().skip(1).eq(name).then_some(count)
+    })?;
+    count.split_whitespace().next()?.replace(',', "").parse().ok()
 }
 
 #[cfg(test)]
@@ -310,7 +472,75 @@ mod tests {
             ("==7== D   refs:      55\n", None),
             ("valgrind: no such tool\n", None),
         ] {
-            assert_eq!(parse_total(log), expected, "{log}");
+            let expected = expected.map(|count| BTreeMap::from([(INSTRUCTIONS, count)]));
+            assert_eq!(parse_amounts(log, false), expected, "{log}");
+        }
+    }
+
+    #[test]
+    fn cycles_are_estimated_from_hits_and_misses() {
+        const LOG: &str = "\
+==7== I   refs:      130,003
+==7== I1  misses:      1,091
+==7== LLi misses:      1,072
+==7== I1  miss rate:    0.84%
+==7== LLi miss rate:    0.82%
+==7==
+==7== D   refs:       40,087  (29,821 rd   + 10,266 wr)
+==7== D1  misses:      1,494  ( 1,157 rd   +    337 wr)
+==7== LLd misses:      1,330  ( 1,019 rd   +    311 wr)
+==7== D1  miss rate:     3.7% (   3.9%     +    3.3%  )
+==7==
+==7== LL refs:         2,585  ( 2,248 rd   +    337 wr)
+==7== LL misses:       2,402  ( 2,091 rd   +    311 wr)
+==7== LL miss rate:      1.4% (   1.3%     +    3.0%  )
+";
+        // 167,505 hits of the first level, 183 of the last level and 2,402 accesses to memory.
+        let cycles = 167_505 + 5 * 183 + 35 * 2402;
+        let expected = BTreeMap::from([(INSTRUCTIONS, 130_003), (ESTIMATED_CYCLES, cycles)]);
+        assert_eq!(parse_amounts(LOG, true), Some(expected));
+        assert_eq!(parse_amounts("==7== I   refs:      12\n", true), None);
+    }
+
+    fn total(amounts: &[(&'static str, u64)], heap: Option<&str>) -> Total {
+        let heap = heap.map(|text| HeapCounts::parse(text).unwrap());
+        Total { amounts: amounts.iter().copied().collect(), heap, clock_reads: 8 }
+    }
+
+    #[test]
+    fn an_iteration_is_the_difference_of_two_processes() {
+        let id: CaseId = "parse/a".parse().unwrap();
+        let one = total(&[(INSTRUCTIONS, 1000), (ESTIMATED_CYCLES, 5000)], None);
+        let many = total(&[(INSTRUCTIONS, 1500), (ESTIMATED_CYCLES, 5700)], None);
+        let count = Count::of(&id, 11, &one, &many).unwrap();
+        let expected = [(INSTRUCTIONS, 50.0), (ESTIMATED_CYCLES, 70.0)];
+        assert_eq!(count.values, CountedValues::from(expected));
+        assert!(Count::of(&id, 11, &one, &one).is_err(), "iterations execute something");
+
+        let one = total(&[(ALLOCATIONS, 40)], Some("40 40 900\n0 38 500\n3 2 100\n"));
+        let many = total(&[(ALLOCATIONS, 60)], Some("60 60 1900\n0 38 500\n3 22 100\n"));
+        let count = Count::of(&id, 11, &one, &many).unwrap();
+        assert_eq!(count.values, CountedValues::from([(ALLOCATIONS, 2.0), (PEAK_HEAP, 100.0)]));
+        let none = Count::of(&id, 11, &one, &one).unwrap();
+        assert_eq!(none.values, CountedValues::from([(ALLOCATIONS, 0.0), (PEAK_HEAP, 0.0)]));
+    }
+
+    #[test]
+    fn counts_differ_by_more_than_a_percent_and_the_floor() {
+        let count = |name, value| Count {
+            iterations: 11,
+            values: CountedValues::from([(name, value)]),
+            clock_reads: 8,
+        };
+        for (name, one, other, differs) in [
+            (INSTRUCTIONS, 1000.0, 1009.0, false),
+            (INSTRUCTIONS, 1000.0, 1011.0, true),
+            (ALLOCATIONS, 0.0, 0.1, false),
+            (ALLOCATIONS, 0.0, 1.0, true),
+            (PEAK_HEAP, 1e6, 0.98e6, true),
+        ] {
+            let found = first_difference(&count(name, one), &count(name, other));
+            assert_eq!(found, differs.then_some(name), "{name} {one} {other}");
         }
     }
 
@@ -329,7 +559,8 @@ mod tests {
             .env("SEED", "1")
             .env_remove("GH_TOKEN")
             .current_dir("/tmp");
-        let counted = under_valgrind(Path::new("/bin/valgrind"), Path::new("/tmp/log"), &command);
+        let [valgrind, log] = ["/bin/valgrind", "/tmp/log"].map(Path::new);
+        let counted = under_valgrind(valgrind, log, false, &command);
         assert_eq!(counted.get_program(), "/bin/valgrind");
         let args: Vec<_> = counted.get_args().skip(5).collect();
         assert_eq!(args, ["/bin/bench", "--bench", "a b"]);

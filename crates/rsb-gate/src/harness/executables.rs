@@ -11,8 +11,8 @@ use rsb_model::{CaseId, Reason, Samples};
 use timed_child::{ChildOutput, Stderr};
 
 use super::criterion::CriterionTimes;
-use super::{LISTING, Pace, criterion, divan, libtest, volatile};
-use crate::build_place::BuiltSide;
+use super::{LISTING, Pace, criterion, divan, gungraun, libtest, volatile};
+use crate::build_place::{BuiltSide, code_size, compilers};
 
 /// A process that should take less than a tenth of a second but takes longer than this sets its own
 /// times.
@@ -21,6 +21,8 @@ const SLOW: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time limit to find out that a benchmark waits for a time of the real clock.
 const QUICK_PATIENCE: Duration = Duration::from_secs(5);
+/// Names of the crate tango, one of which its executables contain.
+const TANGO: [&str; 2] = ["tango_bench", "tango-bench"];
 
 /// A bench target of a build, as an executable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub enum HarnessKind {
     Criterion(CriterionTimes),
     /// Divan.
     Divan,
+    /// Gungraun or iai-callgrind, which count instructions.
+    Gungraun,
     /// The built-in test harness, with `#[bench]`.
     Libtest,
     /// The crate `bencher`.
@@ -48,11 +52,13 @@ pub enum HarnessKind {
 
 impl HarnessKind {
     /// Harnesses that an executable may have, in the order in which they are tried: each rejects
-    /// the arguments of the others.
-    const ALL: [Self; 5] = [
+    /// the arguments of the others. Gungraun accepts those of the test harness; it is recognized by
+    /// the name of its runner.
+    const ALL: [Self; 6] = [
         Self::Criterion(CriterionTimes::Short),
         Self::Criterion(CriterionTimes::FastSeconds),
         Self::Divan,
+        Self::Gungraun,
         Self::Libtest,
         Self::Bencher,
     ];
@@ -62,6 +68,7 @@ impl HarnessKind {
         match self {
             Self::Criterion(times) => criterion::ask_to_list(command, times),
             Self::Divan => divan::ask_to_list(command),
+            Self::Gungraun => gungraun::ask_to_list(command),
             Self::Libtest => libtest::ask_to_list(command),
             Self::Bencher => libtest::ask_bencher_to_list(command, home),
         }
@@ -75,7 +82,7 @@ impl HarnessKind {
     /// Parses the names of the cases from the output of that command.
     fn parse_list(self, output: &str) -> Vec<String> {
         match self {
-            Self::Criterion(_) | Self::Libtest => {
+            Self::Criterion(_) | Self::Gungraun | Self::Libtest => {
                 output.lines().filter_map(listed_name).map(str::to_owned).collect()
             }
             Self::Bencher => libtest::measured_names(output),
@@ -228,6 +235,29 @@ impl Executables {
         )
     }
 
+    /// Returns the size in bytes of the machine code of the executables with `cases`, by bench
+    /// target. The sizes of targets with one name are added.
+    pub(crate) fn code_sizes(&self, cases: &[CaseId]) -> BTreeMap<&str, u64> {
+        let places: BTreeSet<usize> =
+            cases.iter().filter_map(|id| Some(self.cases.get(id)?.place)).collect();
+        let mut sizes = BTreeMap::new();
+        for (executable, _) in places.into_iter().filter_map(|place| self.all.get(place)) {
+            let program = std::fs::read(self.stored_program(executable)).unwrap_or_default();
+            if let Some(size) = code_size(&program) {
+                *sizes.entry(executable.target.as_str()).or_default() += size;
+            }
+        }
+        sizes
+    }
+
+    /// Returns the versions of rustc that built the executables.
+    pub(crate) fn compilers(&self) -> BTreeSet<String> {
+        let programs = self.all().map(|executable| self.stored_program(executable));
+        programs
+            .flat_map(|program| compilers(&std::fs::read(program).unwrap_or_default()))
+            .collect()
+    }
+
     /// Returns the command that starts `executable` as `cargo bench` does, after putting its own
     /// tree and outputs in place.
     pub(crate) fn command(&self, executable: &BenchExecutable) -> std::io::Result<Command> {
@@ -263,6 +293,9 @@ impl Executables {
             Reason::new(what.clone(), why, "free disk space, and run it again")
         })?;
         for harness in HarnessKind::ALL {
+            if harness == HarnessKind::Gungraun && !self.is_gungraun(executable, &what)? {
+                continue;
+            }
             let mut command = self.command(executable).map_err(|error| {
                 Reason::new(
                     what.clone(),
@@ -274,18 +307,71 @@ impl Executables {
             // A program without a harness ignores the arguments and runs until the limit; no
             // further harness is tried then.
             let left = LISTING.saturating_sub(began.elapsed());
-            let names = run_to_success(&mut command, left)
-                .map(|output| harness.parse_list(&output.stdout))
-                .unwrap_or_default();
+            let ended = run_to_success(&mut command, left);
+            if let (HarnessKind::Gungraun, Err(why)) = (harness, &ended) {
+                return Err(Reason::new(what, why.as_str(), gungraun::cure(&executable.target)));
+            }
+            let names = ended.map(|output| harness.parse_list(&output.stdout)).unwrap_or_default();
             if !names.is_empty() {
                 return Ok((harness, names));
             }
         }
         Err(Reason::new(
             what,
-            "it lists no case in the format of Criterion, Divan, `#[bench]` or bencher",
+            "it lists no case in the format of Criterion, Divan, gungraun, `#[bench]` or bencher",
             "name its command and the format of its output: `--bench CMD --bench-format NAME`",
         ))
+    }
+
+    /// Returns whether `executable`, called `what`, starts a runner of gungraun or iai-callgrind.
+    ///
+    /// # Errors
+    /// If that is not installed, or the executable is one of tango, which is not supported.
+    fn is_gungraun(&self, executable: &BenchExecutable, what: &str) -> Result<bool, Reason> {
+        let code = std::fs::read(self.stored_program(executable)).unwrap_or_default();
+        let has = |word: &str| code.windows(word.len()).any(|part| part == word.as_bytes());
+        if TANGO.into_iter().any(has) {
+            return Err(Reason::new(
+                what,
+                "it uses tango, which compares two executables itself",
+                "use Criterion or Divan, or name a command whose output has a known format: \
+                 `--bench CMD --bench-format NAME`",
+            ));
+        }
+        let Some(runner) = gungraun::RUNNERS.into_iter().find(|name| has(name)) else {
+            return Ok(false);
+        };
+        gungraun::check_installed(what, runner)?;
+        Ok(true)
+    }
+
+    /// Returns whether the harness of the case `id` counts instructions and measures no time.
+    pub(crate) fn counts_itself(&self, id: &CaseId) -> bool {
+        let harness = self.cases.get(id).and_then(|case| self.all.get(case.place));
+        harness.is_some_and(|(_, harness)| *harness == HarnessKind::Gungraun)
+    }
+
+    /// Returns the instructions of those of `cases` whose harness [counts
+    /// them](Self::counts_itself), from one process of each executable that ends before `until`.
+    pub(super) fn count_by_harness(
+        &self,
+        cases: &[CaseId],
+        until: Instant,
+    ) -> BTreeMap<CaseId, Result<f64, Reason>> {
+        let mut outputs: BTreeMap<usize, Result<String, String>> = BTreeMap::new();
+        let mut counts = BTreeMap::new();
+        for id in cases.iter().filter(|id| self.counts_itself(id)) {
+            let Ok(Asked { case, mut command, cure, .. }) = self.ask_for(id) else { continue };
+            let output =
+                outputs.entry(case.place).or_insert_with(|| output_of_counts(&mut command, until));
+            let count = output.as_ref().map_err(String::clone).and_then(|output| {
+                gungraun::instructions(output, &case.name)
+                    .ok_or_else(|| "its runner printed no `Instructions` of it".to_owned())
+            });
+            let count = count.map_err(|why| Reason::new(format!("case {id}"), why, cure));
+            counts.insert(id.clone(), count);
+        }
+        counts
     }
 
     /// Returns the units of values that are not times, each with its number of cases.
@@ -344,8 +430,8 @@ impl Executables {
                 criterion::ask_to_execute(&mut command, &filter, iterations, home)
             }
             HarnessKind::Divan => divan::ask_to_execute(&mut command, &case.name, iterations, home),
-            HarnessKind::Libtest | HarnessKind::Bencher => {
-                let why = "`#[bench]` and bencher choose the number of iterations by time";
+            HarnessKind::Gungraun | HarnessKind::Libtest | HarnessKind::Bencher => {
+                let why = "its harness chooses the number of iterations";
                 return Err(Reason::new(format!("case {id}"), why, cure));
             }
         };
@@ -383,6 +469,9 @@ impl Executables {
                 });
             }
             HarnessKind::Divan => divan::ask_for(&mut command, name),
+            HarnessKind::Gungraun => {
+                return Err(Reason::new(format!("case {id}"), gungraun::NO_TIME, cure));
+            }
             HarnessKind::Libtest => libtest::ask_for(&mut command, name, scratch),
             HarnessKind::Bencher => libtest::ask_bencher_for(&mut command, name, scratch),
         }
@@ -403,6 +492,7 @@ impl Executables {
                 criterion::samples(scratch, times.at(pace))
             }
             HarnessKind::Divan => divan::samples(&output.stdout),
+            HarnessKind::Gungraun => Err(gungraun::NO_TIME.to_owned()),
             HarnessKind::Libtest | HarnessKind::Bencher => {
                 libtest::samples(&output.stdout, name, scratch)
             }
@@ -437,6 +527,15 @@ impl BenchExecutable {
         judged::isolate(&mut command);
         command
     }
+}
+
+/// Runs the runner that counts every case of an executable of gungraun, and returns its output.
+fn output_of_counts(command: &mut Command, until: Instant) -> Result<String, String> {
+    let home = tempfile::tempdir()
+        .map_err(|error| format!("cannot create a temporary directory: {error}"))?;
+    gungraun::ask_for_counts(command, home.path());
+    let left = until.saturating_duration_since(Instant::now());
+    run_to_success(command, left).map(|output| output.stdout)
 }
 
 /// Parses a line of `--list`, in the format of the test harness: `name: benchmark`.

@@ -23,7 +23,7 @@ use super::project::{Build, ProjectOptions, is_setting};
 use crate::gate::{
     Basis, Judge, JudgedSides, Judgment, MeasureLimits, SidePrograms, Sides, default_budget,
 };
-use crate::harness::{Benches, Executables};
+use crate::harness::{Benches, CountedMetric, Executables};
 use crate::policy::ControlSet;
 
 /// Revision to compare this tree with, and options.
@@ -43,8 +43,8 @@ pub struct AgainstRequest<'a> {
     pub fail_fast: bool,
     /// Maximum total time to wait while other programs are busy, in addition to the budget.
     pub wait_for_quiet: Duration,
-    /// How counts of instructions are used.
-    pub instructions: InstructionUse,
+    /// What is counted.
+    pub counting: Counting<'a>,
     /// Whether benchmarks that only this tree has are measured on both sides.
     pub add_benches: bool,
     /// Whether cases that are the same on both sides are measured too.
@@ -56,15 +56,13 @@ pub struct AgainstRequest<'a> {
     pub project: &'a ProjectOptions,
 }
 
-/// How counts of instructions are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InstructionUse {
-    /// Not at all.
-    Nothing,
-    /// Compared in addition to the time.
-    BesideTime,
-    /// Compared instead of the time, which is not measured.
-    InsteadOfTime,
+/// The metrics to count, and how their counts are used.
+#[derive(Debug, Clone, Copy)]
+pub struct Counting<'a> {
+    /// Metrics that are counted; empty counts nothing.
+    pub metrics: &'a [CountedMetric],
+    /// Whether the counts are judged instead of the time, which is not measured then.
+    pub instead_of_time: bool,
 }
 
 /// Judges this tree against a revision.
@@ -110,7 +108,7 @@ pub fn against(
     let mut sides = Sides::new(programs, [revision, "this tree"], plan.common);
     let budget = request.budget.unwrap_or_else(|| default_budget(cases));
     if !sides.is_empty() {
-        if request.instructions == InstructionUse::InsteadOfTime {
+        if request.counting.instead_of_time {
             sides.leave_times_out();
         } else {
             let limits = MeasureLimits {
@@ -121,8 +119,12 @@ pub fn against(
             sides.measure(judge.policy(), limits, listener)?;
         }
     }
-    let is_counted = request.instructions != InstructionUse::Nothing && !sides.is_empty();
-    let counted = is_counted.then(|| sides.count_instructions(budget, listener));
+    let is_counted = !request.counting.metrics.is_empty() && !sides.is_empty();
+    let counted = is_counted.then(|| sides.count(request.counting.metrics, budget, listener));
+    let is_code_size = |metric: &CountedMetric| *metric == CountedMetric::CodeSize;
+    if request.counting.instead_of_time && request.counting.metrics.iter().all(is_code_size) {
+        sides.leave_cases_out();
+    }
     let result =
         rsb_stats::with_same_code(sides.compare(judge.policy()), &plan.alike, judge.policy());
     let mut result = rsb_stats::with_one_sided(result, &plan.vanished, &plan.new, judge.policy());
@@ -179,6 +181,15 @@ fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
     if !settings.is_empty() {
         let text =
             format!("each side was built with its own {}, which differ", settings.join(", "));
+        notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+    }
+    let compilers = [before, after].map(Build::compilers);
+    if compilers[0] != compilers[1] && compilers.iter().all(|side| !side.is_empty()) {
+        let [old, new] = compilers.map(|side| side.into_iter().join(", "));
+        let text = format!(
+            "the compilers differ ({old} before the change, {new} after it), which alone can \
+             change the speed"
+        );
         notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
     }
     if let [Build::Custom { file: before, .. }, Build::Custom { file: after, .. }] = &builds.sides {

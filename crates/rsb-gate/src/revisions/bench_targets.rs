@@ -11,7 +11,7 @@ use rsb_model::{Event, Reason, json};
 use serde_json::Value;
 
 use super::builds::git;
-use super::cargo::{align_functions, cargo, run_cargo};
+use super::cargo::{align_functions, cargo, run_cargo, run_cargo_build};
 use super::worktree::BuildTarget;
 use crate::build_place::BuildOutputs;
 use crate::harness::BenchExecutable;
@@ -341,10 +341,10 @@ impl Workspace {
             wanted = targets;
         }
         chosen.extend_from_slice(arguments);
-        let mut output = self.run_build(&["bench", "--no-run"], &chosen, place, None)?;
+        let mut output = self.run_build(&["bench", "--no-run"], &chosen, place, None, listener)?;
         if !output.status.success() {
             // `cargo bench` stops at the first target that does not compile; this builds the rest.
-            output = self.run_build(&BUILD_REST, &chosen, place, None)?;
+            output = self.run_build(&BUILD_REST, &chosen, place, None, listener)?;
         }
         let messages = String::from_utf8_lossy(&output.stdout);
         let mut executables = executables(&messages);
@@ -358,7 +358,7 @@ impl Workspace {
                     unstable.insert(target.to_owned());
                 }
             }
-            let by_nightly = self.build_with_nightly(&chosen, &unstable, place, built)?;
+            let by_nightly = self.build_with_nightly(&chosen, &unstable, place, built, listener)?;
             let names: Vec<&str> =
                 by_nightly.iter().map(|executable| executable.target.as_str()).collect();
             for message in &errors {
@@ -405,6 +405,7 @@ impl Workspace {
         unstable: &BTreeSet<String>,
         place: BuildTarget<'_>,
         built: &mut BuiltTargets,
+        listener: &mut Listener<'_>,
     ) -> Result<Vec<BenchExecutable>> {
         if unstable.is_empty() || !is_nightly_installed(&self.directory) {
             return Ok(Vec::new());
@@ -418,7 +419,7 @@ impl Workspace {
                 arguments.push(word.clone());
             }
         }
-        let output = self.run_build(&BUILD_REST, &arguments, place, Some(NIGHTLY))?;
+        let output = self.run_build(&BUILD_REST, &arguments, place, Some(NIGHTLY), listener)?;
         let messages = String::from_utf8_lossy(&output.stdout);
         built.outputs.add(outputs(&messages, place.target));
         let mut executables = executables(&messages);
@@ -434,13 +435,14 @@ impl Workspace {
         chosen: &[String],
         place: BuildTarget<'_>,
         toolchain: Option<&str>,
+        listener: &mut Listener<'_>,
     ) -> Result<Output> {
         let mut cargo = cargo(&self.directory);
         cargo.envs(toolchain.map(|name| (TOOLCHAIN, name)));
         cargo.args(command).args(["--quiet", "--message-format", "json", "--target-dir"]);
         cargo.arg(place.target).args(SMALL.iter().flat_map(|setting| ["--config", setting]));
         align_functions(&mut cargo, |name| std::env::var(name).ok());
-        run_cargo(cargo.args(chosen))
+        run_cargo_build(cargo.args(chosen), listener)
     }
 }
 

@@ -22,6 +22,7 @@ pub use step::StepFinding;
 use rsb_engine::measure::interrupt;
 use rsb_engine::{EngineError, Listener};
 
+use crate::harness::CountedMetric;
 use crate::revisions::project::Project;
 use crate::revisions::{ProjectOptions, Repository};
 use search::Search;
@@ -121,7 +122,7 @@ pub fn bisect(
     let good = (range.good.hash.as_str(), request.good);
     let project = Project::of(&repository, &[good], request.project).map_err(EngineError::usage)?;
     if request.by_instructions {
-        project.check_counting().map_err(EngineError::usage)?;
+        project.check_counting(&[CountedMetric::Instructions]).map_err(EngineError::usage)?;
     }
     let measure = StepMeasure {
         budget: request.budget.unwrap_or(BUDGET),

@@ -9,11 +9,12 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use rsb_engine::{Listener, WorkerCommand};
 
-use super::against::{AgainstRequest, InstructionUse};
+use super::against::AgainstRequest;
 use super::cargo::{self, CargoProfile};
 use super::project::{Build, Project, SideRole};
 use super::worktree::{ProgramDirectory, Worktree};
 use super::{added_benches, inert, opened};
+use crate::harness::CountedMetric;
 
 /// The git repository around the current directory.
 #[derive(Debug, Clone)]
@@ -169,25 +170,35 @@ impl Trees {
     /// Checks that the project supports the requested options.
     ///
     /// # Errors
-    /// If a suite, layouts, instructions or added benchmarks are requested of a project without
-    /// them.
+    /// If a suite, layouts, counts or added benchmarks are requested of a project without them.
     pub(super) fn check(&self, request: &AgainstRequest<'_>) -> Result<()> {
         let is_own = self.project.is_this_program();
-        let is_counted = is_own || self.project.has_executables();
-        let beside = request.instructions == InstructionUse::BesideTime;
-        let instead = request.instructions == InstructionUse::InsteadOfTime;
+        let can_count = is_own || self.project.has_executables();
+        let instead = request.counting.instead_of_time;
+        let beside = !request.counting.metrics.is_empty() && !instead;
         let own = "the benchmarks of rusty-stack-bench itself";
         let built = "benchmarks that cargo builds";
         let unfit = [
             ("--suite", own, request.suite.is_some() && !is_own),
             ("--layouts", own, request.layouts > 0 && !is_own),
-            ("--metric instructions", built, beside && !is_counted),
+            ("--metric", built, beside && !can_count),
             ("--benches-from", built, request.add_benches && !self.project.has_executables()),
         ];
         if let Some((flag, whose, _)) = unfit.iter().find(|(.., is_unfit)| *is_unfit) {
             bail!("{flag} only applies to {whose}; omit it here");
         }
-        if instead || (beside && !is_own) { self.project.check_counting() } else { Ok(()) }
+        let foreign =
+            request.counting.metrics.iter().find(|metric| **metric != CountedMetric::Instructions);
+        match foreign {
+            Some(metric) if beside && is_own => bail!(
+                "--metric {} only applies to the benchmarks of other projects; omit it here",
+                metric.as_str()
+            ),
+            _ if instead || (beside && !is_own) => {
+                self.project.check_counting(request.counting.metrics)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns whether both contain the same source.
@@ -325,7 +336,39 @@ fn output(mut command: Command) -> Result<String> {
     without_repository_variables(&mut command);
     let output = command.output().context("cannot start git")?;
     if !output.status.success() {
-        bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+        let message = String::from_utf8_lossy(&output.stderr);
+        bail!("{}{}", message.trim(), missing_contents(&message));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Returns what to do about a `message` of git that the clone lacks contents; empty for others.
+fn missing_contents(message: &str) -> &'static str {
+    let has = |parts: &[&str]| parts.iter().any(|part| message.contains(part));
+    if has(&["filter lfs failed", "git-lfs"]) {
+        "; run `git lfs fetch --all`, or set GIT_LFS_SKIP_SMUDGE=1 to use pointers on both sides"
+    } else if has(&["promisor remote", "unable to read", "missing blob", "missing tree"]) {
+        "; this clone lacks objects of the revision: fetch them (`git fetch --unshallow` if it is \
+         shallow), or clone without `--filter`"
+    } else {
+        ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_contents_are_named_with_the_cure() {
+        for (message, cure) in [
+            ("fatal: data.bin: smudge filter lfs failed", "git lfs fetch"),
+            ("fatal: could not fetch 12ab from promisor remote", "without `--filter`"),
+            ("error: unable to read sha1 file of src/lib.rs (12ab)", "`git fetch --unshallow`"),
+            ("fatal: not a valid object name: nobody", ""),
+        ] {
+            let found = missing_contents(message);
+            assert!(found.contains(cure) && found.is_empty() == cure.is_empty(), "{message}");
+        }
+    }
 }

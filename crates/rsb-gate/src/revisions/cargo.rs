@@ -1,12 +1,15 @@
 //! Runs cargo to build revisions: aligns functions to cache lines, and distinguishes a killed build
 //! from a failed one.
 
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rsb_engine::judged;
+use rsb_engine::{Listener, judged};
+use rsb_model::Event;
 
 use super::worktree::BuildTarget;
 use crate::build_place::cargo_home;
@@ -17,6 +20,12 @@ pub(super) const PROGRAM: &str = "rusty-stack-bench";
 /// Settings of the current release profile, for revisions from before it: both programs are built
 /// alike, without the 70 MB of unused debug information.
 const SMALL: [&str; 2] = ["profile.release.debug=false", "profile.release.strip=\"debuginfo\""];
+
+/// Error if cargo cannot be started.
+const NO_CARGO: &str = "cannot start cargo; revisions are built here, which needs a Rust toolchain";
+
+/// Time between two messages on the progress of a build.
+const PROGRESS: Duration = Duration::from_secs(20);
 
 /// Profile with which this program is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,9 +63,55 @@ pub(super) fn cargo(directory: &Path) -> Command {
 /// If it cannot be started or was killed.
 pub(super) fn run_cargo(command: &mut Command) -> Result<Output> {
     let output =
-        command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context(
-            "cannot start cargo; revisions are built here, which needs a Rust toolchain",
-        )?;
+        command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context(NO_CARGO)?;
+    check_signal(output)
+}
+
+/// Runs `command`, a build of cargo with JSON messages, and returns its output. Its other messages
+/// go to standard error, and its progress to `listener`.
+///
+/// # Errors
+/// If it cannot be started or was killed.
+pub(super) fn run_cargo_build(
+    command: &mut Command,
+    listener: &mut Listener<'_>,
+) -> Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut child = command.spawn().context(NO_CARGO)?;
+    let stdout = match child.stdout.take() {
+        Some(pipe) => read_messages(BufReader::new(pipe), PROGRESS, listener),
+        None => Ok(Vec::new()),
+    };
+    let status = child.wait().context(NO_CARGO)?;
+    let stdout = stdout.context("cannot read the messages of cargo")?;
+    check_signal(Output { status, stdout, stderr: Vec::new() })
+}
+
+/// Reads the `messages` of cargo to the end. Sends the number of built crates to `listener`, if
+/// one was built at least `interval` after the previous report.
+fn read_messages(
+    mut messages: impl BufRead,
+    interval: Duration,
+    listener: &mut Listener<'_>,
+) -> io::Result<Vec<u8>> {
+    let (mut all, mut crates, mut reported) = (Vec::new(), 0_u32, Instant::now());
+    loop {
+        let begin = all.len();
+        if messages.read_until(b'\n', &mut all)? == 0 {
+            return Ok(all);
+        }
+        if !all[begin..].starts_with(br#"{"reason":"compiler-artifact""#) {
+            continue;
+        }
+        crates += 1;
+        if reported.elapsed() >= interval {
+            listener(&Event::note(format!("still building: {crates} crates are done")));
+            reported = Instant::now();
+        }
+    }
+}
+
+fn check_signal(output: Output) -> Result<Output> {
     if let Some(signal) = output.status.signal() {
         bail!("cargo was killed by signal {signal}; run it again");
     }
@@ -193,6 +248,21 @@ mod tests {
             std::fs::write(&config, text).unwrap();
             let directories = [project.path().to_owned()].into_iter();
             assert_eq!(has_target_flags(directories), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn crates_that_were_built_are_counted_and_every_message_is_kept() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"fresh\":true}\nplain text\n\
+                        {\"reason\":\"build-script-executed\"}\n\
+                        {\"reason\":\"compiler-artifact\"}\nno newline";
+        for (interval, expected) in [(Duration::ZERO, 2), (Duration::MAX, 0)] {
+            let mut notes = Vec::new();
+            let mut listener = |event: &Event| notes.push(format!("{event:?}"));
+            let all = read_messages(messages.as_bytes(), interval, &mut listener).unwrap();
+            assert_eq!(all, messages.as_bytes());
+            assert_eq!(notes.len(), expected, "{notes:?}");
+            assert!(notes.last().is_none_or(|last| last.contains("2 crates")), "{notes:?}");
         }
     }
 

@@ -19,7 +19,7 @@ use super::opened;
 use super::worktree::{ProgramDirectory, TreeUse, Worktree};
 use crate::build_place::{self, BuiltSide};
 use crate::gate::SidePrograms;
-use crate::harness::{self, BenchCommand, Benches, CommandBenches, Executables};
+use crate::harness::{self, BenchCommand, Benches, CommandBenches, CountedMetric, Executables};
 
 /// Options to build and run another project's benchmarks.
 #[derive(Debug, Clone, Default)]
@@ -162,17 +162,18 @@ impl Project {
         matches!(self, Self::ThisProgram)
     }
 
-    /// Checks that instructions can be compared instead of time.
+    /// Checks that `metrics` can be counted here.
     ///
     /// # Errors
-    /// Fails if cargo does not build the benchmarks of another project here, or Valgrind is not
-    /// installed.
-    pub(super) fn check_counting(&self) -> Result<()> {
+    /// Fails if cargo does not build the benchmarks of another project here, or Valgrind is needed
+    /// and not installed.
+    pub(super) fn check_counting(&self, metrics: &[CountedMetric]) -> Result<()> {
         match self {
             Self::ThisProgram => bail!(
                 "--decide-by only applies to the benchmarks of other projects; omit it, or use \
                  `gate --against REV --metric instructions`"
             ),
+            Self::Cargo { .. } if !metrics.iter().any(|metric| metric.needs_valgrind()) => Ok(()),
             Self::Cargo { .. } => {
                 harness::find_valgrind().map(drop).map_err(|reason| anyhow!("{reason}"))
             }
@@ -359,6 +360,17 @@ impl Build {
             places.entry(place).or_default().insert(executable.target.clone());
         }
         places
+    }
+
+    /// Returns the versions of rustc that built it; none if a command built it.
+    pub(super) fn compilers(&self) -> BTreeSet<String> {
+        match self {
+            Self::ThisProgram(program) => {
+                let program = std::fs::read(program).unwrap_or_default();
+                build_place::compilers(&program).into_iter().collect()
+            }
+            _ => self.executables().map(Executables::compilers).unwrap_or_default(),
+        }
     }
 
     /// Returns the bench targets and cases of another project that cannot be measured, each with

@@ -25,8 +25,8 @@ pub struct SurveyedTarget {
 
 /// Words in a source that identify its harness; the first match counts.
 const HARNESSES: [(&str, &str, bool); 8] = [
-    ("iai_callgrind", "iai-callgrind", false),
-    ("gungraun", "gungraun", false),
+    ("iai_callgrind", "iai-callgrind, which needs Valgrind and iai-callgrind-runner", true),
+    ("gungraun", "gungraun, which needs Valgrind and gungraun-runner", true),
     ("tango_bench", "tango", false),
     ("codspeed_divan_compat", "Divan", true),
     ("divan", "Divan", true),
@@ -96,7 +96,7 @@ mod tests {
             ("use criterion::Criterion;", "Criterion", true),
             ("fn main() { divan::main(); }", "Divan", true),
             ("bencher::benchmark_main!(a);", "bencher", true),
-            ("use iai_callgrind::main; // as criterion", "iai-callgrind", false),
+            ("use tango_bench::tango_main; // as criterion", "tango", false),
             ("mod cases; cases::main!();", "Criterion", true),
         ] {
             assert_eq!(harness_of(source, &package), (harness, is_supported), "{source}");

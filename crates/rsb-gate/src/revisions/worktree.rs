@@ -6,6 +6,7 @@
 //! compiled there once. The worktree is kept for the next time, registered with git, unless a
 //! revision does not build. In any state, even after a kill, it is reused or created again.
 
+use std::cell::Cell;
 use std::fs::{File, TryLockError};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use rsb_model::Event;
 use rsb_store::Programs;
 
 use super::builds::git;
+use super::lfs;
 use crate::build_place::BuildPlace;
 
 /// The worktree of one repository, and its builds.
@@ -24,6 +26,8 @@ pub(super) struct Worktree {
     top: PathBuf,
     dir: PathBuf,
     place: BuildPlace,
+    /// Whether the user was warned of pointers of Git LFS.
+    was_warned: Cell<bool>,
 }
 
 /// The tree of a revision, and the directory to build it in.
@@ -110,14 +114,14 @@ impl Worktree {
     /// Returns a worktree of the repository at `top` in `dir`.
     pub(super) fn at(top: &Path, dir: PathBuf) -> Self {
         let place = BuildPlace::new(&dir, top, "side");
-        Self { top: top.to_owned(), dir, place }
+        Self { top: top.to_owned(), dir, place, was_warned: Cell::new(false) }
     }
 
     /// Returns another worktree of the same repository, for a side whose command builds in its
     /// tree.
     pub(super) fn for_side(&self, name: &str) -> Self {
         let place = BuildPlace::new(&self.dir, &self.top, &format!("side-{name}"));
-        Self { top: self.top.clone(), dir: self.dir.clone(), place }
+        Self { place, was_warned: Cell::new(false), top: self.top.clone(), dir: self.dir.clone() }
     }
 
     /// Returns the place at which trees and outputs appear.
@@ -138,6 +142,11 @@ impl Worktree {
         let _lock = self.lock(listener)?;
         self.place.restore()?;
         self.switch(commit)?;
+        if let Some(warning) = lfs::check_out(&self.tree())?
+            && !self.was_warned.replace(true)
+        {
+            listener(&Event::warning(warning));
+        }
         listener(&Event::BuildStarted {
             revision: git(&self.top, &["log", "-1", "--format=%h %s", commit])?,
         });

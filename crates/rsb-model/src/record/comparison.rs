@@ -1,5 +1,7 @@
 //! Comparison of two runs.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -183,6 +185,10 @@ pub struct ComparisonSummary {
     pub overall_status: OverallStatus,
     /// Largest changes, worst first.
     pub significant_changes: Vec<SignificantChange>,
+    /// Weights that the policy gives to metrics, 1 for the others: among equal verdicts, reports
+    /// list heavier metrics first.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metric_weights: BTreeMap<String, f64>,
 }
 
 /// Overall status.

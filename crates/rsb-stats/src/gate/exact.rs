@@ -13,11 +13,14 @@ use crate::estimate::median;
 use crate::policy::Policy;
 
 /// Metrics that are not derived from time.
-const EXACT: [&str; 13] = [
+const EXACT: [&str; 17] = [
     ACCURACY_ERROR,
+    "allocated_bytes_per_iteration",
     "allocations_per_iteration",
     "cache_hit_percent",
+    "code_size_bytes",
     "device_memory_leaked_bytes",
+    "estimated_cycles",
     FAILED_RUNS,
     "gpu_memory_peak_mb",
     INSTRUCTIONS,
@@ -27,6 +30,7 @@ const EXACT: [&str; 13] = [
     "memory_used_mb",
     "native_memory_leaked_bytes",
     "occupancy_percent",
+    "peak_heap_bytes",
 ];
 
 /// Largest error of a result against its reference, relative to the largest element of the
@@ -61,7 +65,7 @@ fn row(
     policy: &Policy,
 ) -> Option<Comparison> {
     let [before, after] = sides.map(|results| Values::of(field.name, results));
-    let refusal = (field.name == INSTRUCTIONS).then(|| instructions::refusal(sides)).flatten();
+    let refusal = instructions::refusal(field.name, sides);
     let is_nothing = before == Values::Absent && refusal.is_none();
     if is_nothing || (field.name == FAILED_RUNS && before.are_zero() && after.are_zero()) {
         return None;

@@ -1,4 +1,4 @@
-//! Instruction counts: when they cannot be compared, and their meaning together with the time.
+//! Counts: when they cannot be compared, and what instructions mean together with the time.
 
 use itertools::Itertools as _;
 use rsb_model::record::Comparison;
@@ -11,19 +11,32 @@ use super::timed::TIME;
 pub(super) const INSTRUCTIONS: &str = "instructions";
 /// Field that names the counter.
 const SOURCE: &str = "instructions_source";
+/// Metrics for which a result has the reason if they were requested and not counted.
+const COUNTED: [&str; 4] =
+    ["allocations_per_iteration", "estimated_cycles", INSTRUCTIONS, "peak_heap_bytes"];
 
-/// Returns the reason why the instructions of a case are not compared: a side could not count them,
+/// Returns the reason why a counted `metric` of a case is not compared: a side could not count it,
 /// or the sides used different counters.
-pub(super) fn refusal(sides: [&[&BenchmarkResult]; 2]) -> Option<(Verdict, ReasonCode, String)> {
+pub(super) fn refusal(
+    metric: &str,
+    sides: [&[&BenchmarkResult]; 2],
+) -> Option<(Verdict, ReasonCode, String)> {
+    if !COUNTED.contains(&metric) {
+        return None;
+    }
     for (results, side) in sides.into_iter().zip(["the baseline", "the run"]) {
-        if let Some(reason) = results.iter().find_map(|result| result.instructions_not_counted()) {
-            let sentence = format!("the instructions of {side} were not counted: {reason}");
+        if let Some(reason) = results.iter().find_map(|result| result.not_counted(metric)) {
+            let name = metric.replace('_', " ");
+            let sentence = format!("the {name} of {side} were not counted: {reason}");
             let code = match reason.obstacle {
                 Some(Obstacle::NotReached) => ReasonCode::NotMeasured,
                 _ => ReasonCode::CaseSkipped,
             };
             return Some((Verdict::Inconclusive, code, sentence));
         }
+    }
+    if metric != INSTRUCTIONS {
+        return None;
     }
     let sources = sides.map(|results| {
         let each = results.iter().filter_map(|result| result.fields()?.text(SOURCE));

@@ -58,6 +58,7 @@ pub(crate) fn summarize(
             OverallStatus::Healthy
         },
         significant_changes: significant(comparisons, policy),
+        metric_weights: policy.metric_weights().clone(),
     }
 }
 

@@ -471,7 +471,7 @@ impl Shape {
         row.verdict = Verdict::Inconclusive;
         row.reason_code = ReasonCode::MedianWorse;
         row.change_status = None;
-        row.reason = format!("{}, but {doubt}: measure more replicates", row.reason);
+        row.reason = format!("{}, but {doubt}: measure longer", row.reason);
         None
     }
 }

@@ -1,9 +1,11 @@
 //! Policy settings for percentiles, weights and the miss rate.
 
+use std::collections::BTreeMap;
+
 use rsb_model::Samples;
 use rsb_model::samples::SamplesError;
 
-use super::{Policy, PolicyError, check_pattern, in_range};
+use super::{Policy, PolicyError, check_pattern, checked_metric, in_range};
 use crate::estimate::quantile;
 use crate::glob;
 
@@ -95,13 +97,23 @@ impl Policy {
     /// If its pattern is empty, or it is not a finite number of at least zero.
     pub fn add_weight(&mut self, key: &str, added: Weight) -> Result<(), PolicyError> {
         check_pattern(&format!("{key}.id"), &added.id)?;
-        in_range(
-            &format!("{key}.weight"),
-            added.weight,
-            |weight| weight.is_finite() && weight >= 0.0,
-            "a finite number of at least 0",
-        )?;
+        checked_weight(key, added.weight)?;
         self.weights.push(added);
+        Ok(())
+    }
+
+    /// Sets the weight of `metric` in the order of the report.
+    ///
+    /// # Errors
+    /// If there is no such metric, or the weight is not a finite number of at least zero.
+    pub fn set_metric_weight(
+        &mut self,
+        key: &str,
+        metric: &str,
+        weight: f64,
+    ) -> Result<(), PolicyError> {
+        let metric = checked_metric(&format!("{key}.metric"), metric)?;
+        self.metric_weights.insert(metric, checked_weight(key, weight)?);
         Ok(())
     }
 
@@ -127,10 +139,24 @@ impl Policy {
         entry.map_or(1.0, |entry| entry.weight)
     }
 
+    /// Returns the weights of metrics in the order of the report; 1 for the others.
+    pub const fn metric_weights(&self) -> &BTreeMap<String, f64> {
+        &self.metric_weights
+    }
+
     /// Returns the probability that a detectable change is missed.
     pub const fn miss(&self) -> f64 {
         self.miss
     }
+}
+
+fn checked_weight(key: &str, weight: f64) -> Result<f64, PolicyError> {
+    in_range(
+        &format!("{key}.weight"),
+        weight,
+        |weight| weight.is_finite() && weight >= 0.0,
+        "a finite number of at least 0",
+    )
 }
 
 #[cfg(test)]
@@ -168,5 +194,8 @@ mod tests {
         );
         policy.add_weight("weight[0]", Weight { id: "*/gemm/*".to_owned(), weight: 3.0 }).unwrap();
         assert!(policy.weight_of("a/gemm/b") > 2.0 && policy.weight_of("a/convolution/b") < 2.0);
+        policy.set_metric_weight("weight[1]", "throughput_tflops", 2.0).unwrap();
+        assert_eq!(policy.metric_weights().keys().collect::<Vec<_>>(), ["tflops"], "an alias");
+        assert!(policy.set_metric_weight("weight[1]", "speed", 2.0).is_err());
     }
 }

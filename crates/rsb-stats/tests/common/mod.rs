@@ -3,12 +3,13 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rsb_model::record::EnvironmentSummary;
+use rsb_model::record::{Comparison, ComparisonResult, EnvironmentSummary};
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Reason, Run, RunId,
-    Samples, Timestamp,
+    BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Reason, ReasonCode, Run,
+    RunId, Samples, Timestamp, Verdict,
 };
 use rsb_stats::rng::Rng;
+use rsb_stats::{Policy, gate};
 
 /// Returns a constant time.
 pub fn now() -> Timestamp {
@@ -100,4 +101,27 @@ pub fn noisy(
         samples
     });
     BenchmarkResult { samples: samples.collect(), ..bare(name, Outcome::Measured) }
+}
+
+/// Times of the processes of a side, in nanoseconds.
+pub const BASE: [f64; 3] = [1000.0, 1010.0, 990.0];
+
+/// Judges `current` against `baseline`, one run each.
+pub fn compared(
+    baseline: Vec<BenchmarkResult>,
+    current: Vec<BenchmarkResult>,
+    policy: &Policy,
+) -> ComparisonResult {
+    gate(&[run("before", baseline)], &[run("after", current)], policy, &[], now())
+}
+
+/// Builds a case that takes `factor` times [`BASE`].
+pub fn times(factor: f64) -> BenchmarkResult {
+    steady("gemm", &BASE.map(|time| time * factor))
+}
+
+/// Asserts the verdict of `comparison` and its reason.
+#[track_caller]
+pub fn check(comparison: &Comparison, verdict: Verdict, code: ReasonCode) {
+    assert_eq!((comparison.verdict, comparison.reason_code), (verdict, code), "{comparison:#?}");
 }

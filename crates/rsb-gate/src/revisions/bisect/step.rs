@@ -14,6 +14,7 @@ use super::case::{self, ChosenCase};
 use super::commit_range::Commit;
 use super::search::StepOutcome;
 use crate::gate::{MeasureLimits, Sides};
+use crate::harness::CountedMetric;
 use crate::revisions::Repository;
 use crate::revisions::project::{Build, Project, SideRole};
 use crate::revisions::worktree::{ProgramDirectory, Worktree};
@@ -213,7 +214,7 @@ impl<'a> Steps<'a> {
         let mut sides = Sides::new(good.beside(build)?, names, vec![self.found.case.clone()]);
         if self.measure.by_instructions {
             sides.leave_times_out();
-            sides.count_instructions(self.measure.budget, listener);
+            sides.count(&[CountedMetric::Instructions], self.measure.budget, listener);
         } else {
             let limits = MeasureLimits::new(self.measure.budget);
             sides.measure(&self.policy, limits, listener)?;

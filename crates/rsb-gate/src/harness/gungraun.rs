@@ -1,0 +1,133 @@
+//! Executables of gungraun and iai-callgrind. They start a runner program, which executes each case
+//! once under Valgrind and prints its instructions. The harness measures no time.
+//!
+//! The text for the terminal is parsed, because it has the same form in all versions; the JSON
+//! output has not.
+
+use std::path::Path;
+use std::process::Command;
+
+use rsb_model::Reason;
+
+use super::counting::find_program;
+
+/// Names of the runners. An executable contains the name of its own.
+pub(super) const RUNNERS: [&str; 2] = ["gungraun-runner", "iai-callgrind-runner"];
+
+/// Reason why the harness cannot be timed.
+pub(super) const NO_TIME: &str = "its harness counts instructions and measures no time";
+
+/// Checks that Valgrind and `runner` are installed, which the executable `what` needs.
+///
+/// # Errors
+/// If one of them is missing, with the command that installs it.
+pub(super) fn check_installed(what: &str, runner: &str) -> Result<(), Reason> {
+    // The path of the runner may be set when the executable is built.
+    let variable = runner.to_uppercase().replace('-', "_");
+    let (why, cure) = if find_program("valgrind").is_none() {
+        let why = "it counts instructions with Valgrind, which is not in PATH".to_owned();
+        (why, "install valgrind (`apt-get install valgrind`)".to_owned())
+    } else if find_program(runner).is_none() && std::env::var_os(variable).is_none() {
+        let cure = format!(
+            "run `cargo install --locked {runner} --version VERSION` with the version of its \
+             library in Cargo.lock"
+        );
+        (format!("it needs the program `{runner}`, which is not in PATH"), cure)
+    } else {
+        return Ok(());
+    };
+    Err(Reason::new(what, why, cure))
+}
+
+/// Returns how to see why the bench target `target` does not list its cases.
+pub(super) fn cure(target: &str) -> String {
+    format!(
+        "run `cargo bench --bench {target} -- --list` to see more; gungraun and iai-callgrind list \
+         cases from version 0.14.1 on"
+    )
+}
+
+/// Makes `command` list its cases.
+pub(super) fn ask_to_list(command: &mut Command) {
+    print_plainly(command);
+    command.arg("--list");
+}
+
+/// Makes `command` count every case, with its files in `home`. Without files of an earlier process,
+/// the runner compares nothing.
+pub(super) fn ask_for_counts(command: &mut Command, home: &Path) {
+    print_plainly(command);
+    command.arg("--home").arg(home);
+}
+
+fn print_plainly(command: &mut Command) {
+    command.arg("--output-format=default");
+    command.env("GUNGRAUN_COLOR", "never").env("IAI_CALLGRIND_COLOR", "never");
+}
+
+/// Returns the instructions of the case `name` in the `output` of a runner: the last count below
+/// its heading, which is the total over threads.
+pub(super) fn instructions(output: &str, name: &str) -> Option<f64> {
+    let mut is_own = false;
+    let mut instructions = None;
+    for line in output.lines() {
+        let text = line.trim_start_matches([' ', '|', '-', '=']);
+        if line.starts_with(char::is_alphabetic) {
+            is_own = is_heading(line, name);
+        } else if text.starts_with("Comparison with") {
+            is_own = false;
+        } else if let Some(counts) = text.strip_prefix("Instructions:").filter(|_| is_own) {
+            instructions = counts.split('|').next().and_then(|new| new.trim().parse().ok());
+        }
+    }
+    instructions
+}
+
+/// Returns whether `line` is the heading of the case `name`, listed as `file::group::function::id`:
+/// `file::group::function id:arguments`. A case may have no id.
+fn is_heading(line: &str, name: &str) -> bool {
+    let (path, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let id = rest.split(':').next().unwrap_or_default();
+    name.strip_prefix(path).is_some_and(|own| own.is_empty() || own.strip_prefix("::") == Some(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Output of several versions: without and with an earlier run, a grid, threads, other tools.
+    const OUTPUT: &str = "\
+lib::group::parse short:\"a::b c\"
+  Instructions:                1734|N/A             (*********)
+  L1 Hits:                     2359|N/A             (*********)
+lib::group::parse long:read(\"file\")
+  ======= CALLGRIND ==================================================
+  Instructions:             26214735|26214734        (+0.00000%) [+1.00000x]
+  Comparison with other long
+  Instructions:                   9|10              (-10.0000%) [-1.11111x]
+lib::group::threads
+|======== CALLGRIND ===================================================
+|-## pid: 1 thread: 1
+| Instructions:                  100|N/A             (*********)
+|-## Total
+| Instructions:                  300|N/A             (*********)
+lib::group::leaks
+  ======= DHAT =======================================================
+  Total bytes:                    64|N/A             (*********)
+
+Gungraun result: Ok. 4 without regressions; 0 regressed; 4 benchmarks finished in 1.2s
+";
+
+    #[test]
+    fn instructions_are_read_by_the_name_of_the_list() {
+        for (name, expected) in [
+            ("lib::group::parse::short", Some(1734.0)),
+            ("lib::group::parse::long", Some(26_214_735.0)),
+            ("lib::group::threads", Some(300.0)),
+            ("lib::group::leaks", None),
+            ("lib::group::parse::other", None),
+        ] {
+            assert_eq!(instructions(OUTPUT, name), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Metrics that are counted, not timed.
+
+/// A metric that is counted, not timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountedMetric {
+    /// Instructions of an iteration.
+    Instructions,
+    /// Cycles of an iteration, estimated from simulated cache misses.
+    EstimatedCycles,
+    /// Heap allocations of an iteration, and their bytes.
+    Allocations,
+    /// Bytes by which an iteration makes the heap grow.
+    PeakMemory,
+    /// Machine code of each executable.
+    CodeSize,
+}
+
+/// Fields of a result.
+pub(super) const INSTRUCTIONS: &str = "instructions";
+pub(super) const ESTIMATED_CYCLES: &str = "estimated_cycles";
+pub(super) const ALLOCATIONS: &str = "allocations_per_iteration";
+pub(super) const ALLOCATED_BYTES: &str = "allocated_bytes_per_iteration";
+pub(super) const PEAK_HEAP: &str = "peak_heap_bytes";
+pub(crate) const CODE_SIZE: &str = "code_size_bytes";
+
+/// Metrics of a case; those of a list are counted by the same processes.
+pub(crate) const COUNTED_TOGETHER: [&[CountedMetric]; 2] = [
+    &[CountedMetric::Allocations, CountedMetric::PeakMemory],
+    &[CountedMetric::Instructions, CountedMetric::EstimatedCycles],
+];
+
+impl CountedMetric {
+    /// All metrics.
+    pub const ALL: [Self; 5] = [
+        Self::Instructions,
+        Self::EstimatedCycles,
+        Self::Allocations,
+        Self::PeakMemory,
+        Self::CodeSize,
+    ];
+
+    /// Returns the name for the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Instructions => "instructions",
+            Self::EstimatedCycles => "estimated-cycles",
+            Self::Allocations => "allocations",
+            Self::PeakMemory => "peak-memory",
+            Self::CodeSize => "code-size",
+        }
+    }
+
+    /// Returns a description of a few words.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Instructions => "Instructions per iteration; needs Valgrind for other projects",
+            Self::EstimatedCycles => "Instructions and simulated cache misses; needs Valgrind",
+            Self::Allocations => "Heap allocations per iteration, and their bytes",
+            Self::PeakMemory => "Bytes by which an iteration makes the heap grow",
+            Self::CodeSize => "Machine code of each bench executable",
+        }
+    }
+
+    /// Returns the fields of a result that contain it.
+    pub const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Instructions => &[INSTRUCTIONS],
+            Self::EstimatedCycles => &[ESTIMATED_CYCLES],
+            Self::Allocations => &[ALLOCATIONS, ALLOCATED_BYTES],
+            Self::PeakMemory => &[PEAK_HEAP],
+            Self::CodeSize => &[CODE_SIZE],
+        }
+    }
+
+    /// Returns whether Valgrind counts it.
+    pub(crate) const fn needs_valgrind(self) -> bool {
+        matches!(self, Self::Instructions | Self::EstimatedCycles)
+    }
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# A step of action.yml: installs Valgrind, with which the gate counts instructions (`--decide-by
+# instructions`, gungraun), if apt-get can. A failure changes nothing else.
+set -euo pipefail
+
+if command -v valgrind >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+    exit 0
+fi
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then as_root=(sudo -n); fi
+apt_get() {
+    ${as_root[@]+"${as_root[@]}"} apt-get -qq "$@" >&2
+}
+install=(install --yes --no-install-recommends valgrind)
+# The lists of packages on the runner may be current.
+if ! apt_get "${install[@]}" && ! { apt_get update && apt_get "${install[@]}"; }; then
+    echo "::notice::Valgrind cannot be installed, so instructions are not counted"
+fi
