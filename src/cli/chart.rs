@@ -44,6 +44,9 @@ pub struct ChartArgs {
     /// Draw a CSV file with `timestamp,value[,id,unit,better]` as trend or sparkline
     #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "against"])]
     pub input: Option<PathBuf>,
+    /// Add the results that only other runs of the machine have
+    #[arg(long, conflicts_with_all = ["against", "input"])]
+    pub across_runs: bool,
     /// Choose the format
     #[arg(long, value_enum, default_value_t = ChartFormat::Text)]
     pub format: ChartFormat,
@@ -56,6 +59,9 @@ pub struct ChartArgs {
     /// Draw with ASCII characters only
     #[arg(long)]
     pub ascii: bool,
+    /// Draw simulated results, too, marked as such
+    #[arg(long)]
+    pub simulated: bool,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
@@ -64,7 +70,7 @@ pub struct ChartArgs {
 impl ChartArgs {
     /// Returns the options of the chart.
     pub const fn options(&self) -> ChartOptions {
-        ChartOptions { metric: self.metric }
+        ChartOptions { metric: self.metric, simulated: self.simulated }
     }
 }
 
@@ -77,7 +83,7 @@ fn kind() -> impl TypedValueParser<Value = &'static ChartKind> {
 
 /// Parses the name of a metric.
 fn metric(name: &str) -> Result<&'static Field, String> {
-    let known = Field::find(name)
+    let known = Field::resolve(name)
         .filter(|field| field.unit != rsb_model::Unit::One || field.better().is_some());
     known.ok_or_else(|| {
         format!(

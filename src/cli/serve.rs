@@ -25,6 +25,9 @@ pub struct ServeArgs {
     /// Write the pages as files into DIR and exit
     #[arg(long, value_name = "DIR", conflicts_with_all = ["listen", "token_file", "no_token", "host"])]
     pub export: Option<PathBuf>,
+    /// Draw simulated results, too, marked as such
+    #[arg(long)]
+    pub simulated: bool,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,

@@ -29,6 +29,9 @@ pub struct TuiArgs {
     /// Draw with ASCII characters only
     #[arg(long)]
     pub ascii_only: bool,
+    /// Draw simulated results, too, marked as such
+    #[arg(long)]
+    pub simulated: bool,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,

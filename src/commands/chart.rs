@@ -23,6 +23,11 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
             "--input is a series over time; draw it with `chart trend` or `chart sparkline`"
         )));
     }
+    if args.across_runs && args.kind.is_some_and(|kind| kind.source != ChartSource::Run) {
+        return Err(CliError::usage(anyhow::anyhow!(
+            "--across-runs is for charts of a run; `chart` without a kind lists them"
+        )));
+    }
     let width = if style.width == usize::MAX { show::DRAWING_WIDTH } else { style.width };
     let style = Style { width: args.width.map_or(width, usize::from), ..style };
     let project = ProjectContext::open(&args.places.paths())?;
@@ -30,13 +35,16 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
         show::text(&kinds_table().text(style))?;
         return Ok(Exit::Pass);
     };
+    let mut options = args.options();
+    options.simulated |= project.config.charts.simulated;
     let request = ChartRequest {
         kind,
         run: args.run.clone(),
+        across_runs: args.across_runs,
         filter: args.filter.filter(),
         against: args.against.clone(),
         input: args.input.clone(),
-        options: args.options(),
+        options,
     };
     let charts = chart::charts(&project, &request, &mut console::tell)?;
     write(&charts, args, &project.config.charts, style)

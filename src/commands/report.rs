@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rsb_app::project::chosen_run;
 use rsb_app::report::{self, ReportFormat, ReportWriter};
-use rsb_app::{ProjectContext, chart, named_file};
+use rsb_app::{ProjectContext, named_file};
 use rsb_report::Style;
 
 use crate::cli::ReportArgs;
@@ -29,12 +29,13 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
             )));
         }
     }
-    let project = ProjectContext::open(&args.places.paths())?;
+    let mut project = ProjectContext::open(&args.places.paths())?;
+    project.config.charts.simulated |= args.simulated;
     let store = project.store(&mut console::tell)?;
     let run = chosen_run(&store, args.run.as_deref(), &mut console::tell)?;
     let input = report::input(&project, &store, &run, &mut console::tell)?;
     report::note_not_compared(&input, &mut console::tell);
-    let mut writer = ReportWriter::new(&input, &run, &project.config.report, style);
+    let mut writer = ReportWriter::new(&input, &run, &project.config, style);
     writer.has_data = !args.no_data;
     let path = || args.output.clone().unwrap_or_else(|| report::beside(&store, &run, args.format));
     match args.format {
@@ -52,14 +53,6 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
             writer.write(args.format, &path())?;
             show::text(&path().display().to_string())?;
             Ok(Exit::Pass)
-        }
-        ReportFormat::Text if args.output.is_none() => {
-            let mut text = String::new();
-            if show::has_room_for_pictures(style) {
-                text = chart::at_a_glance(&writer.glance(), &project.config.charts, style)?;
-            }
-            text.push_str(&writer.text(args.format, &[])?);
-            show::to(None, &text)
         }
         form => show::to(args.output.as_deref(), &writer.text(form, &[])?),
     }

@@ -15,7 +15,7 @@ pub fn benchmark(name: &str, args: &MeasureArgs, style: Style) -> CliResult {
     let names = if name == cli::ALL {
         let native = rsb_workloads::all().iter().map(|benchmark| benchmark.name());
         native
-            .chain(frameworks::all().iter().map(|component| component.name))
+            .chain(frameworks::all_and_models().map(|component| component.name))
             .map(str::to_owned)
             .collect()
     } else {

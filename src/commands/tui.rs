@@ -25,7 +25,8 @@ pub fn run(args: &TuiArgs, _: Style) -> CliResult {
         PaletteArg::Colorblind => PaletteChoice::Colorblind,
     };
     let paths = args.places.paths();
-    tui::run(&SessionOptions { palette, ascii_only: args.ascii_only, paths }, console::tell)
+    let (ascii_only, simulated) = (args.ascii_only, args.simulated);
+    tui::run(&SessionOptions { palette, ascii_only, simulated, paths }, console::tell)
 }
 
 /// Rejects the subcommand `tui`, which this build lacks.

@@ -95,6 +95,54 @@ fn hostile_names_stay_text_in_every_form() {
     }
 }
 
+#[test]
+fn simulated_results_are_drawn_on_request_and_say_so() {
+    let bench = Bench::new();
+    let run = of_gallery("fake-gpu.json");
+    let refused = bench.run(&["chart", "bar", &run]).expect(2).stderr;
+    assert!(refused.contains("--simulated draws it"), "{refused}");
+    let drawn = bench.run(&["chart", "bar", &run, "--simulated"]).expect(0).stdout;
+    assert!(drawn.contains("(simulated)") && drawn.contains("SIMULATED, not measured"), "{drawn}");
+    let report = ["report", &run, "--format", "html", "--no-data", "--output", "-"];
+    assert!(!bench.run(&report).expect(0).stdout.contains("<svg"));
+    let page = bench.run(&[&report[..], &["--simulated"]].concat()).expect(0).stdout;
+    assert!(page.contains("<svg") && page.contains("(simulated)"));
+}
+
+/// Stores the cases of `benchmark` from a run of the gallery as the run `name`, measured in `hour`.
+fn store(bench: &Bench, name: &str, hour: u32, benchmark: &str, usable_cores: u32) {
+    let text = std::fs::read_to_string(of_gallery("cpu.json")).unwrap();
+    let mut run: serde_json::Value = serde_json::from_str(&text).unwrap();
+    run["run_id"] = name.into();
+    run["sequence"] = hour.into();
+    run["started"] = format!("2026-11-23T0{hour}:00:00Z").into();
+    run["environment"]["cpu"]["usable_cores"] = usable_cores.into();
+    run["benchmarks"].as_array_mut().unwrap().retain(|case| case["category"] == benchmark);
+    bench.write_sealed(&format!("benchmark_results/runs/{name}.json"), &run);
+}
+
+#[test]
+fn a_chart_across_runs_has_the_results_of_earlier_runs() {
+    let bench = Bench::new();
+    store(&bench, "first", 2, "gemm", 2);
+    store(&bench, "second", 3, "precision", 2);
+    let words = ["chart", "gauge", "--benchmark", "gemm"];
+    bench.run(&words).expect(2);
+    let drawn = bench.run(&[&words[..], &["--across-runs"]].concat()).expect(0).stdout;
+    assert!(drawn.contains("gemm: roofline percent"), "{drawn}");
+    bench.run("chart trend --across-runs").expect(2);
+}
+
+#[test]
+fn machines_are_compared_by_the_cases_that_they_share() {
+    let bench = Bench::new();
+    store(&bench, "first", 2, "gemm", 2);
+    bench.run("chart machines").expect(2);
+    store(&bench, "second", 3, "gemm", 1);
+    let drawn = bench.run("chart machines").expect(0).stdout;
+    assert!(drawn.contains("Time of each case by machine"), "{drawn}");
+}
+
 /// Returns the field that holds the value of `axis`, whose name may differ.
 fn field_of(benchmark: &str, axis: &str) -> &'static str {
     match (benchmark, axis) {

@@ -13,15 +13,19 @@ use rsb_model::{ComparisonResult, Outcome, Run};
 use rsb_report::chart::AxisScale;
 use rsb_report::charts::{ChartKind, ChartOptions, ChartSource, ChartSubject};
 use rsb_report::number::format_count;
-use rsb_report::{Chart, Glyphs, Style, Theme, ThemeName, picture};
+use rsb_report::{Chart, Glyphs, Style, Theme, ThemeName, picture, pictures};
 
 use crate::config::ChartsSection;
 use crate::project::chosen_run;
-use crate::{AppError, CaseFilter, ProjectContext, recommend, trend};
+use crate::{AppError, CaseFilter, ProjectContext, history, recommend, trend};
 
 /// Maximum lines of a chart with a scale on both axes, and of one with rows.
 const FRAME_LINES: usize = 22;
 const ROW_LINES: usize = 60;
+/// Maximum number of other runs whose results are added to a run.
+const MOST_RUNS: usize = 50;
+/// Maximum number of machines in a chart, those that measured last.
+const MACHINES: usize = 6;
 /// Maximum number of charts of a history that are shown as text.
 const SHOWN: usize = 5;
 
@@ -32,6 +36,8 @@ pub struct ChartRequest {
     pub kind: &'static ChartKind,
     /// The run; `None` for the latest.
     pub run: Option<String>,
+    /// Whether to add cases that only other runs of the machine measured.
+    pub across_runs: bool,
     /// The cases to draw.
     pub filter: CaseFilter,
     /// Side to compare with; `None` for the saved baseline.
@@ -56,10 +62,11 @@ pub fn charts(
     Ok(match kind.source {
         ChartSource::Run => {
             let store = project.store(listener)?;
-            let run = matching_cases(
-                chosen_run(&store, request.run.as_deref(), listener)?,
-                &request.filter,
-            );
+            let mut run = chosen_run(&store, request.run.as_deref(), listener)?;
+            if request.across_runs {
+                run = history::add_other_results(&store, run, MOST_RUNS)?;
+            }
+            let run = matching_cases(run, &request.filter);
             let subject = ChartSubject { run: Some(&run), ..subject };
             draw(kind, &subject).map_err(|why| nothing(kind, &describe_run(&run), request, why))?
         }
@@ -73,7 +80,7 @@ pub fn charts(
                 .map_err(|why| nothing(kind, &name, request, why))?
         }
         ChartSource::History => {
-            let document = history(project, request, listener)?;
+            let document = trends(project, request, listener)?;
             draw(kind, &ChartSubject { series: &document.series, ..subject })
                 .map_err(|why| nothing(kind, "the stored runs", request, why))?
         }
@@ -93,11 +100,30 @@ pub fn charts(
             draw(kind, &ChartSubject { advice: Some(&advice), ..subject })
                 .map_err(|why| nothing(kind, &of, request, why))?
         }
+        ChartSource::Machines => machines(project, request, subject, listener)?,
     })
 }
 
+/// Draws the newest run of each machine.
+fn machines(
+    project: &ProjectContext,
+    request: &ChartRequest,
+    subject: ChartSubject<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<Vec<Chart>, AppError> {
+    let store = project.store(listener)?;
+    let mut newest = history::newest_by_machine(&store, &history::runs(&store)?)?;
+    for one in &mut newest {
+        one.run.benchmarks.retain(|result| request.filter.fits(result.benchmark_id.as_str()));
+    }
+    let machines: Vec<(&str, &Run)> =
+        newest.iter().take(MACHINES).map(|one| (one.machine.as_str(), &one.run)).collect();
+    draw(request.kind, &ChartSubject { machines: &machines, ..subject })
+        .map_err(|why| nothing(request.kind, "the stored runs", request, why))
+}
+
 /// Returns the history in a file, or of the stored runs.
-fn history(
+fn trends(
     project: &ProjectContext,
     request: &ChartRequest,
     listener: &mut Listener<'_>,
@@ -117,10 +143,10 @@ fn draw(kind: &ChartKind, subject: &ChartSubject<'_>) -> Result<Vec<Chart>, Noth
     if charts.is_empty() { Err(NothingDrawn) } else { Ok(charts) }
 }
 
-/// Names a run for messages, and notes if its results are simulated and therefore never drawn.
+/// Names a run for messages, and notes if its results are simulated and therefore not drawn.
 fn describe_run(run: &Run) -> String {
     let is_simulated = has_outcome(run, Outcome::Simulated) && !has_outcome(run, Outcome::Measured);
-    let why = if is_simulated { ", whose values are simulated and never drawn" } else { "" };
+    let why = if is_simulated { ", which is simulated (--simulated draws it)" } else { "" };
     format!("the run {}{why}", run.run_id)
 }
 
@@ -194,9 +220,6 @@ pub fn config_error(message: impl std::fmt::Display) -> AppError {
     AppError::usage(anyhow!("[charts]: {message}"))
 }
 
-/// Lines of a picture above the text of another subcommand.
-const GLANCE_LINES: usize = 16;
-
 /// Draws `charts` as other subcommands show them above their text, in the look of `section`.
 ///
 /// # Errors
@@ -207,14 +230,7 @@ pub fn at_a_glance(
     style: Style,
 ) -> Result<String, AppError> {
     let theme = section.theme(ThemeName::Dark).map_err(config_error)?;
-    let glyphs = section.glyphs.unwrap_or_default();
-    let mut text = String::new();
-    for chart in charts {
-        let drawn = picture(chart, style.width.min(120), GLANCE_LINES, glyphs);
-        text.push_str(&drawn.themed_text(style, &theme));
-        text.push('\n');
-    }
-    Ok(text)
+    Ok(pictures(charts, section.glyphs.unwrap_or_default(), &theme, style))
 }
 
 /// Draws the charts one below the other, at most `SHOWN` of them.

@@ -1,11 +1,13 @@
 //! Stored results: runs, the values of a case in each run, comparisons.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::anyhow;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rsb_gate::revisions;
+use rsb_model::{BenchmarkResult, CaseId, Fingerprint, Outcome, Run};
 use rsb_report::{ComparisonRow, HistoryTableRow, RunRow};
 use rsb_store::{HistoryFilter, Store};
 
@@ -100,6 +102,65 @@ pub fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
         });
     }
     Ok(rows)
+}
+
+/// The newest run of a machine.
+#[derive(Debug, Clone)]
+pub struct NewestRun {
+    /// Slug of the machine.
+    pub machine: String,
+    /// Number of its stored runs.
+    pub runs: usize,
+    /// The run.
+    pub run: Run,
+}
+
+/// Returns the newest run of each machine. `rows` are the stored runs, latest first.
+///
+/// # Errors
+/// If a run cannot be read.
+pub fn newest_by_machine(store: &Store, rows: &[RunRow]) -> Result<Vec<NewestRun>, AppError> {
+    let mut machines: Vec<NewestRun> = Vec::new();
+    for row in rows {
+        if let Some(known) = machines.iter_mut().find(|known| known.machine == row.machine) {
+            known.runs += 1;
+        } else {
+            let run = store.run(&row.run_id).map_err(AppError::usage)?;
+            machines.push(NewestRun { machine: row.machine.clone(), runs: 1, run });
+        }
+    }
+    Ok(machines)
+}
+
+/// Adds to `run` the newest result of each case that only other runs of its machine measured. Reads
+/// at most `most` of them.
+///
+/// # Errors
+/// If the index cannot be read.
+pub fn add_other_results(store: &Store, mut run: Run, most: usize) -> Result<Run, AppError> {
+    let slugs = store.slugs_of(&Fingerprint::of(&run.environment)).map_err(AppError::usage)?;
+    let own = run.benchmarks.iter().filter(|result| has_values(result));
+    let mut known: HashSet<CaseId> = own.map(|result| result.benchmark_id.clone()).collect();
+    let rows = runs(store)?;
+    let others =
+        rows.iter().filter(|row| slugs.contains(&row.machine) && row.run_id != run.run_id.0);
+    let mut added = Vec::new();
+    for row in others.take(most) {
+        // A run whose file is gone is skipped.
+        let Ok(other) = store.run(&row.run_id) else { continue };
+        for result in other.benchmarks {
+            if has_values(&result) && known.insert(result.benchmark_id.clone()) {
+                added.push(result);
+            }
+        }
+    }
+    run.benchmarks.retain(|result| has_values(result) || !known.contains(&result.benchmark_id));
+    run.benchmarks.extend(added);
+    Ok(run)
+}
+
+fn has_values(result: &BenchmarkResult) -> bool {
+    matches!(result.outcome, Outcome::Measured | Outcome::Simulated)
 }
 
 /// Returns the values of the cases that pass `filter` in every run, latest first.

@@ -9,12 +9,14 @@ use rsb_engine::{Event, Listener};
 use rsb_gate::gate;
 use rsb_insight::advice;
 use rsb_model::Run;
+use rsb_report::charts::{self, ChartSelection};
 use rsb_report::{
-    Chart, ChartLink, PageLook, Report, ReportInput, ReportPart, Style, charts, html, paged, report,
+    Chart, ChartLink, PageLook, Report, ReportInput, ReportPart, Style, html, paged, report,
 };
 use rsb_store::{Store, output, page};
 
-use crate::config::ReportSection;
+use crate::chart::at_a_glance;
+use crate::config::Config;
 use crate::{AppError, ProjectContext, judge, output_error};
 
 /// The format of a report.
@@ -137,7 +139,7 @@ pub fn write_beside(
 ) -> Result<Vec<PathBuf>, AppError> {
     let input = input(project, store, run, listener)?;
     note_not_compared(&input, listener);
-    let writer = ReportWriter::new(&input, run, &project.config.report, Style::PLAIN);
+    let writer = ReportWriter::new(&input, run, &project.config, Style::PLAIN);
     let mut paths = Vec::new();
     for form in forms {
         let path = beside(store, run, *form);
@@ -190,6 +192,7 @@ pub fn input(
         recommendations: advice::of_run(run, &before),
         baseline: before.into_iter().next().map(|run| run.environment),
         checks: judge::targets(project, run, listener)?,
+        draws_simulated: project.config.charts.simulated,
     })
 }
 
@@ -203,7 +206,7 @@ pub fn note_not_compared(input: &ReportInput, listener: &mut Listener<'_>) {
 /// Writer of one report in any format.
 pub struct ReportWriter<'a> {
     report: Report<'a>,
-    section: &'a ReportSection,
+    config: &'a Config,
     /// Whether the HTML page contains the run.
     pub has_data: bool,
     style: Style,
@@ -211,20 +214,20 @@ pub struct ReportWriter<'a> {
 
 impl<'a> ReportWriter<'a> {
     /// Creates a writer of the report on `run`, with the run in its page.
-    pub fn new(
-        input: &'a ReportInput,
-        run: &'a Run,
-        section: &'a ReportSection,
-        style: Style,
-    ) -> Self {
+    pub fn new(input: &'a ReportInput, run: &'a Run, config: &'a Config, style: Style) -> Self {
+        let section = &config.report;
         let report =
             input.report(run).with_title(section.title.as_deref()).with_parts(&section.parts);
-        Self { report, section, has_data: true, style }
+        Self { report, config, has_data: true, style }
     }
 
-    /// Returns the charts shown above the text on a terminal.
-    pub fn glance(&self) -> Vec<Chart> {
-        charts::glance(&self.report)
+    /// Returns the selected charts; empty if the report has none.
+    fn shown_charts(&self) -> Vec<Chart> {
+        if self.report.has(ReportPart::Charts) {
+            ChartSelection::of(&self.report).shown
+        } else {
+            Vec::new()
+        }
     }
 
     /// Returns the document in `form`; a Markdown document with links to `charts`.
@@ -238,7 +241,11 @@ impl<'a> ReportWriter<'a> {
             ReportFormat::Html => self.page()?,
             ReportFormat::Json => report::json(report)?,
             ReportFormat::Csv => report::csv(report)?,
-            ReportFormat::Text => report::text(report, self.style),
+            ReportFormat::Text => {
+                let charts = &self.config.charts;
+                let pictures = at_a_glance(&self.shown_charts(), charts, self.style)?;
+                report::text(report, &pictures, self.style)
+            }
             ReportFormat::Svg | ReportFormat::Pdf => String::new(),
         })
     }
@@ -250,8 +257,8 @@ impl<'a> ReportWriter<'a> {
             None
         };
         let look = PageLook {
-            theme: self.section.theme,
-            chart_width: self.section.chart_width,
+            theme: self.config.report.theme,
+            chart_width: self.config.report.chart_width,
             data: data.as_deref(),
         };
         Ok(html::page(&self.report, &look))
@@ -263,7 +270,9 @@ impl<'a> ReportWriter<'a> {
     /// If it cannot be created or written.
     pub fn write(&self, form: ReportFormat, path: &Path) -> Result<(), AppError> {
         let links = match form {
-            ReportFormat::Svg => return self.write_charts(path).map(drop),
+            ReportFormat::Svg => {
+                return write_charts(&charts::all(&self.report), path, "").map(drop);
+            }
             ReportFormat::Pdf => {
                 output::refuse_link(path).map_err(output_error)?;
                 let made = pdf::typeset(
@@ -277,26 +286,26 @@ impl<'a> ReportWriter<'a> {
                 let beside = path.parent().unwrap_or(Path::new("")).to_owned();
                 // Neither of the two directories for charts may be a link to another place.
                 output::create_dir(&beside.join("charts")).map_err(output_error)?;
-                self.write_charts(&charts_dir(&beside, self.report.run()))?
+                let run = self.report.run();
+                let relative = format!("charts/{}", run.run_id);
+                write_charts(&self.shown_charts(), &charts_dir(&beside, run), &relative)?
             }
             _ => Vec::new(),
         };
         output::write(path, &self.text(form, &links)?).map_err(output_error)
     }
+}
 
-    fn write_charts(&self, dir: &Path) -> Result<Vec<ChartLink>, AppError> {
-        let charts = charts::all(&self.report);
-        if !charts.is_empty() {
-            output::create_dir(dir).map_err(output_error)?;
-        }
-        let relative = format!("charts/{}", self.report.run().run_id);
-        let write =
-            |(chart, picture): (&rsb_report::Chart, String)| -> Result<ChartLink, AppError> {
-                let path = dir.join(chart.file_name());
-                output::write(&path, &picture).map_err(output_error)?;
-                Ok(chart.link(&relative))
-            };
-        let drawn = charts.iter().filter_map(|chart| Some((chart, rsb_report::svg(chart)?)));
-        drawn.map(write).collect()
+/// Draws `charts` to files in `dir`, and returns links to them in `relative`.
+fn write_charts(charts: &[Chart], dir: &Path, relative: &str) -> Result<Vec<ChartLink>, AppError> {
+    if !charts.is_empty() {
+        output::create_dir(dir).map_err(output_error)?;
     }
+    let mut links = Vec::new();
+    for chart in charts {
+        let Some(picture) = rsb_report::svg(chart) else { continue };
+        output::write(&dir.join(chart.file_name()), &picture).map_err(output_error)?;
+        links.push(chart.link(relative));
+    }
+    Ok(links)
 }

@@ -17,7 +17,9 @@ mod memory;
 mod models;
 pub(crate) mod recommendation;
 mod roofline;
+mod selection;
 mod sensors;
+mod simulated;
 mod sparklines;
 mod speedup;
 mod stacked;
@@ -35,13 +37,14 @@ pub use kinds::{CHART_KINDS, ChartKind, ChartOptions, ChartSource, ChartSubject,
 pub use lines::{AXES as LINE_AXES, LINE_KEYS, throughput_by_size};
 pub use machines::machines;
 pub use recommendation::recommendation;
+pub use selection::ChartSelection;
 pub use trend::{trend_chart, trend_window};
 
 use std::collections::HashMap;
 
 use itertools::Itertools as _;
 use rsb_model::shown::short_hash;
-use rsb_model::{BenchmarkResult, Better, Field};
+use rsb_model::{BenchmarkResult, Better, Field, Run};
 
 use crate::chart::{Chart, ChartPlace};
 use crate::label::{measured_results, spread_percent};
@@ -51,28 +54,9 @@ use crate::report::Report;
 /// Number of cases, those with the widest spread, whose distribution is drawn.
 const NOISIEST: usize = 3;
 
-/// Returns all charts for `report`.
+/// Returns all charts for `report`, those to show first.
 pub fn all(report: &Report<'_>) -> Vec<Chart> {
-    let run = report.run();
-    let mut charts = throughput_by_size(run);
-    // A chart by size already shows these cases; bars would repeat them.
-    let by_size: Vec<ChartPlace> = charts.iter().map(|chart| chart.place.clone()).collect();
-    charts.extend(bars(run).into_iter().filter(|chart| !by_size.contains(&chart.place)));
-    charts.extend(device_grids(run, None));
-    charts.extend(backends(run));
-    charts.extend(report.comparison.and_then(comparison));
-    charts.extend(
-        noisiest(measured_results(run)).into_iter().filter_map(distribution).take(NOISIEST),
-    );
-    tell_apart(&mut charts);
-    charts
-}
-
-/// Returns a few charts for the top of `report` that show more than its tables: throughput by size,
-/// and the changes.
-pub fn glance(report: &Report<'_>) -> Vec<Chart> {
-    let throughput = throughput_by_size(report.run()).into_iter().take(1);
-    throughput.chain(report.comparison.and_then(comparison)).collect()
+    ChartSelection::of(report).into_all()
 }
 
 /// Returns the lowest and highest of `values`, ignoring NaN.
@@ -94,6 +78,59 @@ fn better_words(field: &Field) -> &'static str {
         Some(Better::Lower) => "; lower is better",
         None => "",
     }
+}
+
+/// Returns the charts of the values of each benchmark, the most telling kind first.
+fn value_charts(run: &Run) -> Vec<Chart> {
+    let by_size = throughput_by_size(run);
+    let sized: Vec<ChartPlace> = by_size.iter().map(|chart| chart.place.clone()).collect();
+    // A chart by size already shows these cases; bars would repeat them.
+    let bars = bars(run).into_iter().filter(|chart| !sized.contains(&chart.place)).collect();
+    let kinds = [
+        device_grids(run, None),
+        by_size,
+        models::models(run),
+        lines::error_bars(run),
+        bars,
+        matrix::heat_maps(run, None),
+    ];
+    kinds.into_iter().flatten().collect()
+}
+
+/// Returns the charts that relate the values of each benchmark to something, the most telling kind
+/// first: to parts, a reference, more resources, a limit, or each other.
+fn meaning_charts(run: &Run) -> Vec<Chart> {
+    let kinds = [
+        stacked::parts(run),
+        speedup::speedups(run),
+        speedup::scaling(run),
+        gauges::shares(run, None),
+        noisy_distributions(run),
+    ];
+    kinds.into_iter().flatten().collect()
+}
+
+/// Returns the charts that cover the whole run, by kind.
+fn run_charts(run: &Run) -> [Vec<Chart>; 5] {
+    [
+        backends(run),
+        roofline::roofline(run),
+        memory::memory_timelines(run),
+        gauges::gpu_memory(run).into_iter().collect(),
+        sensors::sensors(run),
+    ]
+}
+
+/// Returns the charts that tell less than those of the other kinds.
+fn other_charts(run: &Run) -> Vec<Chart> {
+    let kinds = [memory::memory_heat_map(run), matrix::matrix(run), gauges::gpus(run)];
+    kinds.into_iter().flatten().collect()
+}
+
+/// Returns the distributions of the cases with the widest spread.
+fn noisy_distributions(run: &Run) -> Vec<Chart> {
+    let results = noisiest(measured_results(run));
+    results.into_iter().filter_map(distribution).take(NOISIEST).collect()
 }
 
 /// Returns the results that have a spread, widest first.

@@ -51,13 +51,16 @@ pub fn worsening(comparison: &Comparison) -> Option<f64> {
     })
 }
 
-/// Returns all comparisons, worst first: Regressed, undecided, Improved, Unchanged; largest change
-/// first within each.
+/// Returns all comparisons, worst first: Regressed, undecided, Improved, Unchanged; within each, the
+/// metrics that the policy gives the largest weight, and the largest changes, first.
 pub fn by_importance(result: &ComparisonResult) -> Vec<&Comparison> {
+    let weight =
+        |row: &Comparison| result.summary.metric_weights.get(&row.metric).copied().unwrap_or(1.0);
     let mut sorted: Vec<&Comparison> = result.comparisons.iter().collect();
     sorted.sort_by(|a, b| {
         importance_rank(a.verdict)
             .cmp(&importance_rank(b.verdict))
+            .then(weight(b).total_cmp(&weight(a)))
             .then(size(b).total_cmp(&size(a)))
     });
     sorted
@@ -541,7 +544,7 @@ mod tests {
     use rsb_model::record::Comparison;
     use rsb_model::{ReasonCode, Verdict};
 
-    use super::{Detail, detectable, head, text, verdict_sentence};
+    use super::{Detail, by_importance, detectable, head, text, verdict_sentence};
     use crate::sample;
     use crate::style::Style;
 
@@ -600,6 +603,23 @@ mod tests {
             difference_percent: percent,
             verdict: Verdict::Regressed,
             ..sample::comparison().comparisons[1].clone()
+        }
+    }
+
+    #[test]
+    fn a_metric_with_more_weight_comes_first_among_equal_verdicts() {
+        let mut result = sample::comparison();
+        result.comparisons = vec![
+            regressed(5.0, 10.0, Some(100.0)),
+            Comparison { metric: "memory_used_mb".into(), ..regressed(5.0, 6.0, Some(20.0)) },
+            Comparison { verdict: Verdict::Unchanged, ..regressed(5.0, 5.0, Some(0.0)) },
+        ];
+        for (weight, first) in [(None, "failed_runs_percent"), (Some(2.0), "memory_used_mb")] {
+            let weights = &mut result.summary.metric_weights;
+            weights.extend(weight.map(|weight| ("memory_used_mb".to_owned(), weight)));
+            let order = by_importance(&result);
+            assert_eq!(order[0].metric, first);
+            assert_eq!(order[2].verdict, Verdict::Unchanged);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The health page: the state of a machine's benchmarks.
 
 use rsb_model::CaseId;
-use rsb_model::record::{HealthDocument, HealthItem, OverallStatus};
+use rsb_model::record::{HealthDocument, HealthItem, OverallStatus, Recommendation};
 
 use crate::label::Shortener;
 use crate::number::{count_words, format_count, format_percent};
@@ -32,10 +32,17 @@ pub fn text(page: &HealthDocument, style: Style) -> String {
             out.push_str(&style.wrap(&more, 2));
         }
     }
-    if !page.recommendations.is_empty() {
-        out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, "Recommendations")));
+    out.push_str(&recommendations(&page.recommendations, style));
+    out
+}
+
+/// Formats recommendations for a terminal, with a heading; empty if there are none.
+pub(crate) fn recommendations(all: &[Recommendation], style: Style) -> String {
+    if all.is_empty() {
+        return String::new();
     }
-    for advice in &page.recommendations {
+    let mut out = format!("\n{}\n", style.paint(Tone::Strong, "Recommendations"));
+    for advice in all {
         out.push_str(&style.wrap(&advice.action, 2));
         out.push_str(&style.wrap(&advice.evidence, 4));
     }

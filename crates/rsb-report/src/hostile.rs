@@ -78,7 +78,7 @@ fn no_text_of_a_run_is_obeyed_by_a_terminal() {
     assert!(runs.len() > 30, "{}", runs.len());
     for run in &runs {
         let report = Report::new(run);
-        check("text", &report::text(&report, Style::PLAIN));
+        check("text", &report::text(&report, "", Style::PLAIN));
         check("markdown", &report::markdown(&report, &[]));
         check("html", &html::page(&report, &PageLook::default()));
         check("csv", &report::csv(&report).unwrap());

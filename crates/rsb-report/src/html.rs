@@ -63,7 +63,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 
 /// Returns the page, with its charts.
 pub fn page(report: &Report<'_>, look: &PageLook<'_>) -> String {
-    let parts = sections(report, charts(report), &|_, _| None);
+    let parts = sections(report, charts(report, true), &|_, _| None);
     let sections: Vec<PageSection> = parts.iter().map(PageSection::of).collect();
     let title = escape(&content::title(report));
     let contents: String = sections
@@ -90,12 +90,20 @@ pub fn page(report: &Report<'_>, look: &PageLook<'_>) -> String {
 
 fn colors(sections: &[BlockSection]) -> Colors {
     let mut colors = Colors::new();
-    for block in sections.iter().flat_map(|section| &section.blocks) {
-        if let Block::Chart(chart) = block {
-            inline_svg::collect(&mut colors, &chart.svg);
-        }
+    for section in sections {
+        collect_colors(&section.blocks, &mut colors);
     }
     colors
+}
+
+fn collect_colors(blocks: &[Block], colors: &mut Colors) {
+    for block in blocks {
+        match block {
+            Block::Chart(chart) => inline_svg::collect(colors, &chart.svg),
+            Block::Folded { blocks, .. } => collect_colors(blocks, colors),
+            _ => {}
+        }
+    }
 }
 
 fn footer(report: &Report<'_>, look: &PageLook<'_>) -> String {

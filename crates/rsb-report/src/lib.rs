@@ -43,6 +43,7 @@ pub mod paged;
 pub mod picture;
 #[cfg(feature = "png")]
 mod png;
+pub mod recommended;
 pub mod report;
 pub mod run;
 pub mod spark;
@@ -66,7 +67,7 @@ pub use html::{PageLook, PageTheme};
 pub use list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 pub use matrix::CaseRow;
 pub use number::{format_percent, format_quantity, format_time};
-pub use picture::{Glyphs, Picture, StyledText, picture};
+pub use picture::{Glyphs, Picture, StyledText, picture, pictures};
 #[cfg(feature = "png")]
 pub use png::{PngError, png};
 pub use report::{Report, ReportInput, ReportPart};

@@ -42,7 +42,7 @@ struct PagedReport {
 pub fn json(report: &Report<'_>) -> Result<String, ReportError> {
     let run = report.run();
     let mut room = RowBudget { left: ALL_ROWS, run };
-    let mut sections = sections(report, charts(report), &|_, _| None);
+    let mut sections = sections(report, charts(report, false), &|_, _| None);
     for section in &mut sections {
         section.blocks = room.fit(std::mem::take(&mut section.blocks));
     }

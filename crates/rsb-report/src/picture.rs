@@ -85,6 +85,21 @@ pub fn picture(chart: &Chart, width: usize, height: usize, glyphs: Glyphs) -> Pi
     Picture { lines }
 }
 
+/// Maximum width and height of each picture in a text, in columns and lines.
+const TEXT_WIDTH: usize = 120;
+const TEXT_HEIGHT: usize = 16;
+
+/// Draws `charts` one below the other, as part of a text in `style`.
+pub fn pictures(charts: &[Chart], glyphs: Glyphs, theme: &Theme, style: Style) -> String {
+    let mut text = String::new();
+    for chart in charts {
+        let drawn = picture(chart, style.width.min(TEXT_WIDTH), TEXT_HEIGHT, glyphs);
+        text.push_str(&drawn.themed_text(style, theme));
+        text.push('\n');
+    }
+    text
+}
+
 const MAX_PICTURE_SIDE: usize = 1000;
 
 /// Area of a picture.

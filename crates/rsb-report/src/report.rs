@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::comparison::{self, Detail};
 use crate::document::{ReportError, json as to_json};
 use crate::style::Style;
-use crate::{run, targets};
+use crate::{health, run, targets};
 
 pub use markdown::markdown;
 
@@ -51,6 +51,8 @@ pub struct ReportInput {
     pub checks: Vec<ThresholdCheck>,
     /// Recommendations, each with the metrics that support it.
     pub recommendations: Vec<Recommendation>,
+    /// Whether to draw charts of simulated results.
+    pub draws_simulated: bool,
 }
 
 impl ReportInput {
@@ -61,6 +63,7 @@ impl ReportInput {
             threshold_checks: &self.checks,
             not_compared: self.not_compared.as_deref(),
             baseline: self.baseline.as_ref(),
+            draws_simulated: self.draws_simulated,
             ..Report::new(run)
         };
         match &self.comparison {
@@ -86,6 +89,8 @@ pub struct Report<'a> {
     title: Option<&'a str>,
     #[serde(skip)]
     parts: &'a [ReportPart],
+    #[serde(skip)]
+    pub(crate) draws_simulated: bool,
 }
 
 impl<'a> Report<'a> {
@@ -101,6 +106,7 @@ impl<'a> Report<'a> {
             baseline: None,
             title: None,
             parts: &ReportPart::ALL,
+            draws_simulated: false,
         }
     }
 
@@ -156,6 +162,13 @@ impl<'a> Report<'a> {
         self
     }
 
+    /// Sets whether charts of simulated results are drawn, each with a mark.
+    #[must_use]
+    pub const fn with_simulated(mut self, draws_simulated: bool) -> Self {
+        self.draws_simulated = draws_simulated;
+        self
+    }
+
     /// Returns the run.
     pub const fn run(&self) -> &'a Run {
         self.run
@@ -184,10 +197,14 @@ pub fn csv(report: &Report<'_>) -> Result<String, ReportError> {
     run::csv_rows(report.run)
 }
 
-/// Formats the report for a terminal: the run, then the targets and the comparison. The verdict is
-/// the last line.
-pub fn text(report: &Report<'_>, style: Style) -> String {
-    let mut out = run::text(report.run, style);
+/// Formats the report for a terminal: the charts, drawn as `pictures`, then the run, the
+/// recommendations, the targets and the comparison. The verdict is the last line.
+pub fn text(report: &Report<'_>, pictures: &str, style: Style) -> String {
+    let mut out = pictures.to_owned();
+    out.push_str(&run::text(report.run, style));
+    if report.has(ReportPart::Recommendations) {
+        out.push_str(&health::recommendations(report.recommendations, style));
+    }
     let shown = report
         .comparison
         .is_some_and(|comparison| comparison.threshold_checks == report.threshold_checks);

@@ -114,7 +114,7 @@ fn a_whole_report() {
         },
     ];
     insta::assert_snapshot!("report_markdown", report::markdown(&report, &links));
-    let text = report::text(&report, Style::PLAIN);
+    let text = report::text(&report, "", Style::PLAIN);
     assert_eq!(text.matches("Targets").count(), 1);
     assert!(text.rsplit("\n\n").next().is_some_and(|last| last.starts_with("REGRESSED")), "{text}");
     let value: serde_json::Value = serde_json::from_str(&report::json(&report).unwrap()).unwrap();
@@ -127,7 +127,7 @@ fn a_whole_report() {
 #[test]
 fn targets_are_shown_without_a_comparison_too() {
     let (run, checks) = (short_run(), sample::checks());
-    let text = report::text(&Report::new(&run).with_checks(&checks), Style::PLAIN);
+    let text = report::text(&Report::new(&run).with_checks(&checks), "", Style::PLAIN);
     assert_eq!(text.matches("missed").count(), 2, "{text}");
     assert!(
         report::markdown(&Report::new(&run).with_checks(&checks), &[])

@@ -1,7 +1,9 @@
 //! Input of the interface: keys, clicks, engine events, loaded data.
 
 use rsb_model::finding::Finding;
-use rsb_model::record::{HealthDocument, ThresholdCheck, TrackedAlert, TrendDocument};
+use rsb_model::record::{
+    HealthDocument, RecommendDocument, ThresholdCheck, TrackedAlert, TrendDocument,
+};
 use rsb_model::{ComparisonResult, Environment, Event, Reason, Run, RunStatus, Timestamp};
 use rsb_report::{BaselineRow, RunRow};
 
@@ -88,6 +90,8 @@ pub enum LoadedDocument {
     },
     /// A stored run.
     Run(Box<Run>),
+    /// The newest results of this machine in one run, for charts next to the lists.
+    Recent(Box<Run>),
     /// A comparison.
     Comparison(Box<ComparisonResult>),
     /// Trends, changes and health.
@@ -124,6 +128,8 @@ pub struct HistoryPage {
     pub alerts: Vec<TrackedAlert>,
     /// State of the benchmarks.
     pub health: HealthDocument,
+    /// Recommendation for each measured model.
+    pub models: RecommendDocument,
     /// Time of the evaluation.
     pub now: Timestamp,
 }

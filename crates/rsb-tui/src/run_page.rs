@@ -28,6 +28,8 @@ pub(crate) struct RunPage {
     /// Final status and location; `None` for a stored run.
     pub(crate) end: Option<(RunStatus, StoredRun)>,
     pub(crate) charts: Vec<Chart>,
+    /// Whether the charts include simulated results.
+    draws_simulated: bool,
     pub(crate) view: RunView,
     /// Number of lines above the first visible one.
     pub(crate) scroll: usize,
@@ -78,20 +80,21 @@ impl RunProgress {
 }
 
 impl RunPage {
-    pub(crate) fn begin(suite: &str, profile: &str) -> Self {
+    pub(crate) fn begin(suite: &str, profile: &str, draws_simulated: bool) -> Self {
         let id = RunId("not started yet".to_owned());
         let run = Run::begin(id, Timestamp::UNIX_EPOCH, suite, profile, Environment::default());
-        Self::new(run, Some(RunProgress::new()))
+        Self::new(run, Some(RunProgress::new()), draws_simulated)
     }
 
-    pub(crate) fn from_stored(run: Run) -> Self {
-        let mut page = Self::new(run, None);
+    pub(crate) fn from_stored(run: Run, draws_simulated: bool) -> Self {
+        let mut page = Self::new(run, None, draws_simulated);
         page.draw_charts();
         page
     }
 
-    fn new(run: Run, progress: Option<RunProgress>) -> Self {
-        Self { run, progress, end: None, charts: Vec::new(), view: RunView::default(), scroll: 0 }
+    fn new(run: Run, progress: Option<RunProgress>, draws_simulated: bool) -> Self {
+        let (charts, view) = (Vec::new(), RunView::default());
+        Self { run, progress, end: None, charts, draws_simulated, view, scroll: 0 }
     }
 
     /// Handles an engine event. Returns whether to redraw, which is never during a case.
@@ -155,7 +158,8 @@ impl RunPage {
     }
 
     fn draw_charts(&mut self) {
-        self.charts = charts::all(&Report::new(&self.run));
+        let report = Report::new(&self.run).with_simulated(self.draws_simulated);
+        self.charts = charts::all(&report);
     }
 
     pub(crate) fn views(&self) -> Vec<RunView> {

@@ -35,6 +35,8 @@ pub struct InterfaceSettings {
     pub theme: Theme,
     /// Character set of charts.
     pub glyphs: Glyphs,
+    /// Whether charts draw simulated results, too.
+    pub draws_simulated: bool,
 }
 
 impl Default for InterfaceSettings {
@@ -48,6 +50,7 @@ impl Default for InterfaceSettings {
             ascii_only: false,
             theme: Theme::from(ThemeName::Dark),
             glyphs: Glyphs::Unicode,
+            draws_simulated: false,
         }
     }
 }

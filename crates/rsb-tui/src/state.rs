@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rsb_model::finding::Finding;
-use rsb_model::{ComparisonResult, Environment};
-use rsb_report::{BaselineRow, RunRow};
+use rsb_model::{ComparisonResult, Environment, Run};
+use rsb_report::charts::ChartSelection;
+use rsb_report::{BaselineRow, Chart, Report, RunRow};
 
 use crate::command::{RunSelection, Subject};
 use crate::drawn_page::DrawnPage;
@@ -99,6 +100,8 @@ pub struct State {
     pub(crate) places: BTreeMap<Stage, StageCursor>,
     pub(crate) offers: Loadable<Vec<Offer>>,
     pub(crate) components: Loadable<Vec<ComponentRow>>,
+    /// Charts of the newest results, shown next to the lists.
+    pub(crate) charts: Vec<Chart>,
     pub(crate) stored: Loadable<StoredLists>,
     pub(crate) comparison: Loadable<Box<ComparisonResult>>,
     /// Baseline and current side of the comparison, in the syntax of `compare`.
@@ -127,6 +130,7 @@ impl State {
             places: BTreeMap::new(),
             offers: Loadable::Absent,
             components: Loadable::Absent,
+            charts: Vec::new(),
             stored: Loadable::Absent,
             comparison: Loadable::Absent,
             sides: None,
@@ -149,6 +153,14 @@ impl State {
     /// Returns whether a run is being measured. Nothing else may use the machine during a run.
     pub fn is_measuring(&self) -> bool {
         self.run.as_ref().is_some_and(|page| page.progress.is_some())
+    }
+
+    /// Keeps the charts of `run` for the lists, instead of older ones of the same benchmarks.
+    pub(crate) fn keep_charts(&mut self, run: &Run) {
+        let report = Report::new(run).with_simulated(self.settings.draws_simulated);
+        let new = ChartSelection::of(&report).shown;
+        self.charts.retain(|old| new.iter().all(|one| one.place != old.place));
+        self.charts.extend(new);
     }
 
     pub(crate) fn place(&self) -> StageCursor {

@@ -77,6 +77,8 @@ pub enum PageView {
     Case(CaseView),
     /// The machines side by side.
     Machines,
+    /// The recommendation for each model.
+    Models,
     /// The saved baselines.
     Baselines,
     /// The findings of the doctor on this machine.
@@ -245,6 +247,7 @@ impl Address {
             "compare" => PageView::Compare(query.compare()?),
             "case" => PageView::Case(query.case()?),
             "machines" => PageView::Machines,
+            "models" => PageView::Models,
             "baselines" => PageView::Baselines,
             "doctor" => PageView::Doctor,
             "live" => PageView::Live,
@@ -317,6 +320,7 @@ impl PageView {
             Self::Compare(_) => "compare",
             Self::Case(_) => "case",
             Self::Machines => "machines",
+            Self::Models => "models",
             Self::Baselines => "baselines",
             Self::Doctor => "doctor",
             Self::Live => "live",
@@ -333,9 +337,12 @@ impl PageView {
             Self::Run { id } | Self::Charts { id } => vec![("id", id.clone())],
             Self::Compare(view) => view.pairs(),
             Self::Case(view) => view.pairs(),
-            Self::Overview | Self::Machines | Self::Baselines | Self::Doctor | Self::Live => {
-                Vec::new()
-            }
+            Self::Overview
+            | Self::Machines
+            | Self::Models
+            | Self::Baselines
+            | Self::Doctor
+            | Self::Live => Vec::new(),
         };
         pairs.retain(|(_, value)| !value.is_empty());
         pairs

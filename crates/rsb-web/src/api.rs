@@ -23,6 +23,7 @@ pub(crate) fn document(source: &dyn PageSource, view: &PageView) -> SourceResult
             list("series", &history.iter().map(|history| &history.trend).collect::<Vec<_>>())
         }
         PageView::Machines => list("machines", &machines(source)?),
+        PageView::Models => json(&*source.advice()?),
         PageView::Baselines => list("baselines", &*source.baselines()?),
         PageView::Doctor => rsb_report::doctor::json(&source.doctor()?),
         PageView::Live => list("live", &source.live()?.iter().map(live).collect::<Vec<_>>()),

@@ -25,7 +25,18 @@ pub(crate) enum Zoom {
 
 /// Returns the charts of `view` as HTML.
 pub(crate) fn figures(site: &Site<'_>, view: &PageView, charts: &[Chart], zoom: &Zoom) -> String {
-    (1..).zip(charts).map(|(number, chart)| figure(site, view, number, chart, zoom)).collect()
+    figures_from(site, view, 1, charts, zoom)
+}
+
+/// Returns the charts of `view` as HTML, numbered from `first`. Numbers are unique in a page.
+pub(crate) fn figures_from(
+    site: &Site<'_>,
+    view: &PageView,
+    first: usize,
+    charts: &[Chart],
+    zoom: &Zoom,
+) -> String {
+    (first..).zip(charts).map(|(number, chart)| figure(site, view, number, chart, zoom)).collect()
 }
 
 fn figure(site: &Site<'_>, view: &PageView, number: usize, chart: &Chart, zoom: &Zoom) -> String {

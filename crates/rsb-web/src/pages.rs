@@ -5,6 +5,7 @@ mod compare;
 mod listing;
 mod live;
 mod machines;
+mod models;
 mod origin;
 mod overview;
 mod run;
@@ -31,6 +32,7 @@ pub(crate) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
         PageView::Compare(query) => compare::page(site, view, query),
         PageView::Case(query) => case::page(site, view, query),
         PageView::Machines => machines::page(site, view),
+        PageView::Models => models::page(site, view),
         PageView::Baselines => state::baselines(site, view),
         PageView::Doctor => state::doctor(site, view),
         PageView::Live => live::page(site, view),
@@ -42,10 +44,14 @@ pub(crate) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
 pub(crate) fn charts(site: &Site<'_>, view: &PageView, points: usize) -> SourceResult<Vec<Chart>> {
     match view {
         PageView::Run { id } => Ok(rsb_report::charts::all(&site.source().run(id)?.report())),
-        PageView::Charts { id } => Ok(run::of_every_kind(&site.source().run(id)?.run)),
+        PageView::Charts { id } => {
+            let material = site.source().run(id)?;
+            Ok(run::of_every_kind(&material))
+        }
         PageView::Compare(query) => compare::charts(site, query),
         PageView::Case(query) => case::charts(site, query, points),
         PageView::Machines => machines::charts(site),
+        PageView::Models => models::charts(site),
         _ => Ok(Vec::new()),
     }
 }

@@ -116,6 +116,7 @@ fn entries(site: &Site<'_>) -> Vec<(&'static str, PageView)> {
         ("Cases", PageView::Cases(ListFilter::default())),
         ("Compare", PageView::Compare(crate::address::CompareView::default())),
         ("Machines", PageView::Machines),
+        ("Models", PageView::Models),
         ("Baselines", PageView::Baselines),
         ("Doctor", PageView::Doctor),
         ("Live", PageView::Live),

@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use rsb_model::{ComparisonResult, Environment, Run};
+use rsb_report::charts::ChartSelection;
 use rsb_report::comparison::Detail;
-use rsb_report::{GateFormat, PageLook, PageTheme, Report, ReportPart, Style};
+use rsb_report::{
+    GateFormat, Glyphs, PageLook, PageTheme, Report, ReportPart, Style, Theme, ThemeName,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -89,13 +92,22 @@ pub(crate) fn report(
     match format {
         "markdown" => Ok(rsb_report::report::markdown(&report, &[])),
         "html" => Ok(rsb_report::html::page(&report, &options.look()?)),
-        "text" => Ok(rsb_report::report::text(&report, Style::PLAIN)),
+        "text" => Ok(rsb_report::report::text(&report, &pictures_of(&report), Style::PLAIN)),
         "csv" => rsb_report::report::csv(&report).map_err(unwritten),
         "json" => rsb_report::report::json(&report).map_err(unwritten),
         other => Err(KeepError::Unknown(format!(
             "`{other}` is not a report format; use markdown, html, text, csv or json"
         ))),
     }
+}
+
+/// Draws the selected charts of `report` as text; empty if it has none.
+fn pictures_of(report: &Report<'_>) -> String {
+    if !report.has(ReportPart::Charts) {
+        return String::new();
+    }
+    let charts = ChartSelection::of(report).shown;
+    rsb_report::pictures(&charts, Glyphs::Unicode, &Theme::from(ThemeName::Dark), Style::PLAIN)
 }
 
 /// Formats an environment in JSON as Markdown.

@@ -26,6 +26,7 @@ use rsb_web::source::{
 };
 
 use super::stored::{Stamp, Stored};
+use crate::history::NewestRun;
 use crate::report;
 use crate::{AppError, alert_error, baseline, error_chain, history, recommend, trend};
 
@@ -241,17 +242,14 @@ impl StoreSource {
     }
 
     fn side_by_side(&self) -> SourceResult<Vec<StoredMachine>> {
-        let runs = self.runs()?;
-        let mut machines: Vec<StoredMachine> = Vec::new();
-        for row in runs.iter() {
-            if let Some(known) = machines.iter_mut().find(|known| known.slug == row.machine) {
-                known.runs += 1;
-            } else {
-                let latest = Arc::new(self.read(&row.run_id)?);
-                machines.push(StoredMachine { slug: row.machine.clone(), runs: 1, latest });
-            }
-        }
-        Ok(machines)
+        let newest = history::newest_by_machine(self.store(), &self.runs()?)
+            .map_err(|error| source_error(&error))?;
+        let machine = |newest: NewestRun| StoredMachine {
+            slug: newest.machine,
+            runs: newest.runs,
+            latest: Arc::new(newest.run),
+        };
+        Ok(newest.into_iter().map(machine).collect())
     }
 }
 

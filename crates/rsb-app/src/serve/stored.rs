@@ -48,6 +48,13 @@ impl Stored {
         Ok(Self { project: ProjectContext::open(paths)?, answers: Answers::default(), tell })
     }
 
+    /// Draws simulated results, too, if `is_requested` or configured.
+    #[must_use]
+    pub const fn with_simulated(mut self, is_requested: bool) -> Self {
+        self.project.config.charts.simulated |= is_requested;
+        self
+    }
+
     /// Opens a connection to the store, with the policy. Notes for the reader go to `listener`.
     pub(super) fn judge(&self, listener: &mut Listener<'_>) -> Result<Judge, AppError> {
         self.project.judge(Vec::new(), listener)

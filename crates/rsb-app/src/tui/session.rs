@@ -50,6 +50,8 @@ pub struct SessionOptions {
     pub palette: PaletteChoice,
     /// Whether only ASCII characters are drawn.
     pub ascii_only: bool,
+    /// Whether charts draw simulated results, too.
+    pub simulated: bool,
     /// The paths of the project.
     pub paths: ProjectPaths,
 }
@@ -210,6 +212,7 @@ fn interface(options: &SessionOptions, config: &Config) -> Result<InterfaceSetti
             .theme(ThemeName::Dark)
             .map_err(|why| AppError::usage(anyhow!("{why}")))?,
         glyphs: config.charts.glyphs.unwrap_or_default(),
+        draws_simulated: options.simulated || config.charts.simulated,
     })
 }
 

@@ -26,8 +26,15 @@ const SHARES: [&str; 6] = [
 pub fn gauges(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     let mut charts = Vec::new();
     if metric.is_none() {
-        charts.extend([gpus(run), memory(run)].into_iter().flatten());
+        charts.extend([gpus(run), gpu_memory(run)].into_iter().flatten());
     }
+    charts.extend(shares(run, metric));
+    charts
+}
+
+/// Returns the [`gauges`] of benchmarks.
+pub(super) fn shares(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
+    let mut charts = Vec::new();
     let share = metric.filter(|field| field.unit == Unit::Percent);
     for benchmark in benchmarks(run) {
         let field = if metric.is_some() { share } else { first_share(run, benchmark) };
@@ -67,7 +74,7 @@ fn of_benchmark(run: &Run, benchmark: &str, field: &'static Field) -> Option<Cha
 }
 
 /// Returns a chart of the peak memory use of each GPU while it was measured.
-fn memory(run: &Run) -> Option<Chart> {
+pub(super) fn gpu_memory(run: &Run) -> Option<Chart> {
     let names = Shortener::of_run(run);
     let mut most: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for result in measured_results(run) {

@@ -5,11 +5,10 @@ use rsb_model::{ComparisonResult, Field, Run};
 
 use super::lines::PointDetail;
 use super::{
-    bars, changes, comparison, devices, distribution, gauges, lines, matrix, memory, models,
-    recommendation, roofline, sensors, speedup, stacked, trend,
+    bars, changes, comparison, devices, gauges, lines, matrix, memory, models, recommendation,
+    roofline, sensors, simulated, speedup, stacked, trend,
 };
 use crate::chart::Chart;
-use crate::label::measured_results;
 use crate::table::{Cell, Column, Table};
 
 /// Data source of a chart.
@@ -23,6 +22,8 @@ pub enum ChartSource {
     History,
     /// Model results of the stored runs, or of one of them.
     Models,
+    /// The newest stored run of each machine.
+    Machines,
 }
 
 /// A kind of chart.
@@ -50,6 +51,8 @@ pub struct ChartSubject<'a> {
     pub series: &'a [SeriesTrend],
     /// Recommendation for each model.
     pub advice: Option<&'a RecommendDocument>,
+    /// Name and newest run of each machine.
+    pub machines: &'a [(&'a str, &'a Run)],
     /// Drawing options.
     pub options: ChartOptions,
 }
@@ -59,6 +62,8 @@ pub struct ChartSubject<'a> {
 pub struct ChartOptions {
     /// Metric to draw instead of the headline metric.
     pub metric: Option<&'static Field>,
+    /// Whether to draw simulated results of a run, too, with a mark.
+    pub simulated: bool,
 }
 
 impl ChartKind {
@@ -69,8 +74,14 @@ impl ChartKind {
 
     /// Returns all charts of this kind that `subject` has the data for.
     pub fn draw(&self, subject: &ChartSubject<'_>) -> Vec<Chart> {
-        let mut charts = (self.draw)(subject);
+        let run = subject.run.filter(|_| subject.options.simulated);
+        let simulated = run.and_then(simulated::as_measured);
+        let run = simulated.as_ref().or(subject.run);
+        let mut charts = (self.draw)(&ChartSubject { run, ..*subject });
         super::tell_apart(&mut charts);
+        if simulated.is_some() {
+            simulated::mark(&mut charts);
+        }
         charts
     }
 }
@@ -129,7 +140,7 @@ const fn history(
 }
 
 /// All chart kinds.
-pub const CHART_KINDS: [ChartKind; 26] = [
+pub const CHART_KINDS: [ChartKind; 27] = [
     run(
         "line",
         "a metric over size, batch size, threads, requests per second …, one line per variant",
@@ -258,10 +269,7 @@ pub const CHART_KINDS: [ChartKind; 26] = [
         |subject| of_run(subject, |run| memory::memory_heat_map(run).into_iter().collect()),
     ),
     run("distribution", "every sample of the noisiest cases", "any benchmark", |subject| {
-        of_run(subject, |run| {
-            let results = super::noisiest(measured_results(run));
-            results.into_iter().filter_map(distribution).take(super::NOISIEST).collect()
-        })
+        of_run(subject, super::noisy_distributions)
     }),
     two("delta", "the signed change of each value: better, worse, or within 5 %", |subject| {
         of_two(subject, changes::delta)
@@ -289,6 +297,13 @@ pub const CHART_KINDS: [ChartKind; 26] = [
             subject.advice.and_then(recommendation::recommendation).into_iter().collect()
         },
     },
+    ChartKind {
+        name: "machines",
+        about: "the hardware compared: the time of each case by machine",
+        source: ChartSource::Machines,
+        needs: "stored runs of two machines with cases in common",
+        draw: |subject| super::machines(subject.machines),
+    },
 ];
 
 /// Returns a table for a terminal: every kind with its requirements.
@@ -300,6 +315,7 @@ pub fn kinds_table() -> Table {
             ChartSource::Comparison => "two runs",
             ChartSource::History => "the history",
             ChartSource::Models => "stored models",
+            ChartSource::Machines => "machines",
         };
         table.push([Cell::from(kind.name), Cell::from(source), Cell::from(kind.about)]);
         table.note(format!("from {}", kind.needs));

@@ -116,6 +116,22 @@ pub fn lines(run: &Run, metric: Option<&'static Field>, detail: PointDetail) -> 
     all
 }
 
+/// Returns the [`lines`] of the headline metrics with error bars, except those that
+/// [`throughput_by_size`] draws.
+pub(super) fn error_bars(run: &Run) -> Vec<Chart> {
+    let mut all = Vec::new();
+    for benchmark in benchmarks(run) {
+        let Some(y) = headline_field(run, benchmark) else { continue };
+        for x in AXES {
+            let plot = Plot { run, benchmark, x, y, detail: PointDetail::Errors };
+            if !is_throughput(plot) {
+                all.extend(charts(plot));
+            }
+        }
+    }
+    all
+}
+
 fn headline_field(run: &Run, benchmark: &str) -> Option<&'static Field> {
     results_of(run, benchmark).find_map(headline).map(|(field, _)| field)
 }

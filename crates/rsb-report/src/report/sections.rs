@@ -9,7 +9,8 @@ use rsb_model::{CaseId, Outcome, Reason, ReasonCode, Verdict};
 
 use super::blocks::{Block, BlockSection, DrawnChart, ListItem, Prose, SectionLink, Tile};
 use super::{Report, ReportPart, content};
-use crate::chart::ChartPlace;
+use crate::chart::Chart;
+use crate::charts::ChartSelection;
 use crate::comparison::{self, Detail, Listing};
 use crate::label::Shortener;
 use crate::number::format_count;
@@ -251,32 +252,56 @@ fn unchanged_block(unchanged: &[&Comparison], links: &CaseLinks<'_>) -> Option<B
     Some(Block::Folded { summary: format!("Unchanged: {count}"), blocks })
 }
 
-/// Returns the charts within the size limit, the comparison first.
-pub(crate) fn charts(report: &Report<'_>) -> Vec<Block> {
+/// Returns the selected charts within the size limit, and the others folded if `has_more`.
+pub(crate) fn charts(report: &Report<'_>, has_more: bool) -> Vec<Block> {
     if !report.has(ReportPart::Charts) {
         return Vec::new();
     }
-    let mut all = crate::charts::all(report);
-    all.sort_by_key(|chart| chart.place != ChartPlace::Comparison);
-    let (mut out, mut bytes, mut left_out) = (Vec::new(), 0, Vec::new());
-    for drawn in (1..).zip(&all).filter_map(|(number, chart)| DrawnChart::of(chart, number)) {
-        if bytes + drawn.svg.len() > CHART_BYTES {
-            left_out.push(drawn.title);
-            continue;
+    let ChartSelection { shown, more } = ChartSelection::of(report);
+    let mut budget = ChartBudget::default();
+    let mut out = budget.draw(&shown);
+    if has_more {
+        let blocks = budget.draw(&more);
+        if !blocks.is_empty() {
+            let summary = format!("More charts: {}", blocks.len());
+            out.push(Block::Folded { summary, blocks });
         }
-        bytes += drawn.svg.len();
-        out.push(Block::Chart(drawn));
     }
-    if !left_out.is_empty() {
-        let count = format_count(left_out.len(), "chart is", "charts are");
+    if budget.left_out > 0 {
+        let count = format_count(budget.left_out, "chart is", "charts are");
         out.push(Block::paragraph(&format!(
-            "{count} left out to keep this report small ({}); `rusty-stack-bench report {} \
-             --format svg` draws all of them.",
-            left_out.join(", "),
+            "{count} left out to keep this report small; `rusty-stack-bench report {} --format \
+             svg` draws all of them.",
             report.run().run_id
         )));
     }
     out
+}
+
+/// Size of the drawn charts, and the number of those left out.
+#[derive(Default)]
+struct ChartBudget {
+    drawn: usize,
+    bytes: usize,
+    left_out: usize,
+}
+
+impl ChartBudget {
+    /// Draws those of `charts` that fit.
+    fn draw(&mut self, charts: &[Chart]) -> Vec<Block> {
+        let mut out = Vec::new();
+        for chart in charts {
+            let Some(drawing) = DrawnChart::of(chart, self.drawn + 1) else { continue };
+            if self.bytes + drawing.svg.len() > CHART_BYTES {
+                self.left_out += 1;
+                continue;
+            }
+            self.bytes += drawing.svg.len();
+            self.drawn += 1;
+            out.push(Block::Chart(drawing));
+        }
+        out
+    }
 }
 
 fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {

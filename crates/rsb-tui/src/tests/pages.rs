@@ -4,7 +4,7 @@ use rsb_model::Verdict;
 use rsb_report::{BaselineRow, RunRow};
 
 use super::{Bench, sample};
-use crate::{Command, InterfaceSettings, Key, LoadedDocument, Message, Stage};
+use crate::{Command, InterfaceSettings, Key, LoadedDocument, Message, Offer, OfferKind, Stage};
 
 fn stored(id: &str, suite: &str, machine: &str) -> RunRow {
     RunRow { suite: suite.to_owned(), machine: machine.to_owned(), ..sample::stored(id, 0) }
@@ -144,6 +144,55 @@ fn a_page_says_that_it_filters_only_if_it_does() {
     assert!(!title(&bench).contains("51"), "{}", title(&bench));
     bench.press(&[Key::Right, Key::Esc]);
     assert!(bench.picture().contains("256x256x256"), "{}", bench.picture());
+}
+
+#[test]
+fn measured_models_have_a_page_and_a_chart_in_the_history() {
+    let Message::Loaded(LoadedDocument::History(mut page)) = sample::history() else {
+        unreachable!()
+    };
+    page.models.models.push(sample::model());
+    let mut bench = Bench::new(100, 24, InterfaceSettings::default());
+    bench.send(sample::offers());
+    bench.send(Message::Loaded(LoadedDocument::History(page)));
+    go_to(&mut bench, Stage::History);
+    bench.press(&[Key::Right, Key::Right, Key::Right, Key::Right]);
+    let picture = bench.picture();
+    assert!(picture.contains("5/6 models"), "{picture}");
+    assert!(picture.contains("pytorch f32 on cpu:0"), "{picture}");
+    bench.press(&[Key::Right]);
+    assert!(bench.picture().contains("Hardware for models"), "{}", bench.picture());
+}
+
+#[test]
+fn the_chart_of_a_benchmark_is_next_to_the_list() {
+    let mut bench = Bench::new(120, 40, InterfaceSettings::default());
+    bench.send(sample::offers());
+    assert!(!bench.picture().contains("arithmetic rate"), "{}", bench.picture());
+    bench.send(Message::Loaded(LoadedDocument::Recent(Box::new(sample::run(sample::NEW)))));
+    assert!(bench.picture().contains("gemm: arithmetic rate"), "{}", bench.picture());
+    bench.press(&[Key::Down, Key::Down]);
+    assert!(!bench.picture().contains("arithmetic rate"), "memory-bandwidth has no results");
+}
+
+#[test]
+fn the_suite_of_components_has_a_bar_for_the_status_of_each() {
+    let mut bench = Bench::new(120, 40, InterfaceSettings::default());
+    let suite = Offer {
+        stage: Stage::Components,
+        kind: OfferKind::Suite,
+        name: "component".to_owned(),
+        about: "ML frameworks".to_owned(),
+        rows: Vec::new(),
+        cases: 0,
+        profile: rsb_model::Profile::Quick,
+    };
+    bench.send(Message::Loaded(LoadedDocument::Offers(vec![suite])));
+    bench.send(sample::components());
+    go_to(&mut bench, Stage::Components);
+    let picture = bench.picture();
+    assert!(picture.contains("Components: targets met"), "{picture}");
+    assert!(picture.contains("pytorch") && picture.contains("not run"), "{picture}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::record::{
-    BenchmarkResult, ComparisonResult, Percentiles, Statistics, TrendDocument,
+    BenchmarkResult, ComparisonResult, ModelAdvice, ModelBasis, ModelCandidate, ModelChoice,
+    ModelPlace, Percentiles, RecommendDocument, Statistics, TrendDocument,
 };
 use rsb_model::run::Counts;
 use rsb_model::{
@@ -286,8 +287,45 @@ pub(super) fn history() -> Message {
         trends,
         alerts: Vec::new(),
         health,
+        models: RecommendDocument {
+            format_version: 1,
+            goal: "latency".to_owned(),
+            currency: None,
+            models: Vec::new(),
+        },
         now: at(60),
     })))
+}
+
+/// Returns the recommendation for a model that ran in one place only.
+pub(super) fn model() -> ModelAdvice {
+    ModelAdvice {
+        model_id: "bert-tiny".to_owned(),
+        architecture_type: "encoder-only".to_owned(),
+        parameter_count: Some(4_400_000),
+        size: Some("tiny".to_owned()),
+        sequence_length: 128,
+        choice: ModelChoice::OnlyOne,
+        candidates: vec![ModelCandidate {
+            place: ModelPlace {
+                machine: "amd-epyc-2c".to_owned(),
+                device: "cpu:0".to_owned(),
+                backend: "pytorch".to_owned(),
+                dtype: "f32".to_owned(),
+                threads: None,
+            },
+            basis: ModelBasis::Measured,
+            batch_size: 1,
+            time_per_item_ms: 1.0,
+            time_per_item_interval_ms: [0.9, 1.1],
+            cost_per_million_items: None,
+            energy_per_item_j: None,
+            accuracy_error: None,
+            run_id: Some(NEW.to_owned()),
+            rests_on: Vec::new(),
+        }],
+        unknown: Vec::new(),
+    }
 }
 
 pub(super) fn machine() -> Message {

@@ -193,7 +193,8 @@ fn begin(state: &mut State) -> Vec<Command> {
         return Vec::new();
     }
     let profile = panel.plan.present().map_or("", |plan| &plan.profile);
-    state.run = Some(RunPage::begin(&panel.wish.title(), profile));
+    let draws_simulated = state.settings.draws_simulated;
+    state.run = Some(RunPage::begin(&panel.wish.title(), profile, draws_simulated));
     state.place_mut().marked.clear();
     show_run(state);
     vec![Command::Measure(panel.wish)]

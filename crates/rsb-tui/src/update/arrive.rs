@@ -20,9 +20,10 @@ pub(super) fn on_loaded(state: &mut State, document: LoadedDocument) -> Vec<Comm
             }
         }
         LoadedDocument::Run(run) => {
-            state.run = Some(RunPage::from_stored(*run));
+            state.run = Some(RunPage::from_stored(*run, state.settings.draws_simulated));
             state.shows_run = true;
         }
+        LoadedDocument::Recent(run) => state.keep_charts(&run),
         LoadedDocument::Comparison(result) => state.comparison = Loadable::Present(result),
         LoadedDocument::History(page) => state.history = Loadable::Present(page),
         LoadedDocument::Machine { findings, environment } => {
@@ -63,6 +64,7 @@ pub(super) fn on_run_end(state: &mut State, end: Result<Box<RunEnd>, String>) ->
         Ok(end) => {
             let is_whole =
                 end.status == RunStatus::Complete && !matches!(end.stored, StoredRun::Failed(_));
+            state.keep_charts(&end.run);
             if let Some(run) = &mut state.run {
                 run.finish(*end);
             }

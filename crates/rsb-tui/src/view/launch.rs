@@ -2,8 +2,11 @@
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use rsb_report::chart::{
+    Axis, AxisScale, ChartPlace, Dataset, DatasetKind, Label, Legend, Paint, Point,
+};
 use rsb_report::number::format_count;
-use rsb_report::{CaseRow, Cell, Column, Table, Tone};
+use rsb_report::{CaseRow, Cell, Chart, Column, Table, Tone};
 
 use super::canvas::{Canvas, first_shown};
 use crate::action::Action;
@@ -38,7 +41,8 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     if let Some(offer) = state.selected_offer() {
         let lines = details(state, offer, canvas, right.width);
         let room = usize::from(right.height);
-        canvas.block(&lines, right);
+        let used = canvas.block(&lines, right);
+        picture(state, offer, canvas, lower_part(right, used + 1));
         if lines.len() > room {
             let more =
                 format!(" {} more lines: `rusty-stack-bench list` prints all ", lines.len() - room);
@@ -50,6 +54,83 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
             );
         }
     }
+}
+
+/// Returns `area` without its first `rows` rows.
+fn lower_part(area: Rect, rows: u16) -> Rect {
+    let rows = rows.min(area.height);
+    Rect { y: area.y + rows, height: area.height - rows, ..area }
+}
+
+/// Minimum height of a chart.
+const LOWEST: u16 = 8;
+
+/// Draws the chart of an offer from its newest results, if there is room for it.
+fn picture(state: &State, offer: &Offer, canvas: &mut Canvas<'_>, area: Rect) {
+    if area.height < LOWEST {
+        return;
+    }
+    let chart = if offer.stage == Stage::Components && offer.kind == OfferKind::Suite {
+        state.components.present().and_then(|rows| component_bars(rows))
+    } else {
+        chart_of(state, offer).cloned()
+    };
+    if let Some(chart) = chart {
+        let lines = canvas.chart(&chart, area.width, area.height);
+        canvas.block(&lines, area);
+    }
+}
+
+/// Returns the first chart of the benchmarks of `offer`.
+fn chart_of<'s>(state: &'s State, offer: &Offer) -> Option<&'s Chart> {
+    offer.rows.iter().find_map(|row| {
+        let place = ChartPlace::Benchmark(row.benchmark.clone());
+        state.charts.iter().find(|chart| chart.place == place)
+    })
+}
+
+/// Returns a chart of the share of targets that each component met, in the color of its status.
+fn component_bars(rows: &[ComponentRow]) -> Option<Chart> {
+    let mut datasets: Vec<Dataset> = Vec::new();
+    for (row, component) in rows.iter().enumerate() {
+        let known = component.checks.iter().filter_map(|check| check.passed);
+        let (met, count) = known.fold((0_usize, 0_usize), |(met, count), passed| {
+            (met + usize::from(passed), count + 1)
+        });
+        let share = if count > 0 { 100.0 * met as f64 / count as f64 } else { 0.0 };
+        let paint = match component.status.as_str() {
+            "passed" => Paint::Good,
+            "warning" => Paint::Warning,
+            "failed" => Paint::Error,
+            _ => Paint::Faded,
+        };
+        let targets = if count > 0 { format!(", {met} of {count} targets") } else { String::new() };
+        let text = component.status.replace('_', " ") + &targets;
+        let bar = Point::at(share, row as f64).saying(text);
+        datasets.push(Dataset::new(DatasetKind::Bars { thickness: 0.6 }, paint, vec![bar]));
+    }
+    let label = |at: f64, text: &str| Label { at, text: text.to_owned() };
+    let names = rows.iter().enumerate();
+    (!rows.is_empty()).then(|| Chart {
+        name: "components".to_owned(),
+        title: "Components: targets met".to_owned(),
+        subtitle: "in the last run of each".to_owned(),
+        place: ChartPlace::Other,
+        x_axis: Axis {
+            title: "%".to_owned(),
+            bounds: [0.0, 100.0],
+            labels: [0.0, 50.0, 100.0].map(|at| label(at, &at.to_string())).to_vec(),
+            scale: AxisScale::Linear,
+        },
+        y_axis: Axis {
+            title: String::new(),
+            bounds: [-0.5, rows.len() as f64 - 0.5],
+            labels: names.map(|(row, one)| label(row as f64, &one.name)).collect(),
+            scale: AxisScale::Rows,
+        },
+        datasets,
+        legend_position: Legend::Hidden,
+    })
 }
 
 fn list(state: &State, canvas: &mut Canvas<'_>, area: Rect) {

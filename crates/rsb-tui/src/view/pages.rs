@@ -33,7 +33,14 @@ pub(crate) fn titles(state: &State) -> Vec<String> {
             all
         }
         Stage::History => {
-            ["trend of each case", "changes", "health", "runs"].map(str::to_owned).into()
+            let always = ["trend of each case", "changes", "health", "runs"];
+            let mut all = Vec::from(always.map(str::to_owned));
+            let page = state.history.present().filter(|page| !page.models.models.is_empty());
+            if let Some(page) = page {
+                all.push("models".to_owned());
+                all.extend(charts::recommendation(&page.models).map(|chart| chart.title));
+            }
+            all
         }
         Stage::Doctor => ["findings", "the machine"].map(str::to_owned).into(),
         _ => Vec::new(),
@@ -121,8 +128,11 @@ fn no_pair(lists: &StoredLists) -> String {
 }
 
 fn chart(state: &State, view: usize) -> Option<Chart> {
-    let is_chart = state.stage == Stage::Comparison && view == 2;
-    state.comparison.present().filter(|_| is_chart).and_then(|result| charts::comparison(result))
+    match (state.stage, view) {
+        (Stage::Comparison, 2) => charts::comparison(state.comparison.present()?),
+        (Stage::History, 5) => charts::recommendation(&state.history.present()?.models),
+        _ => None,
+    }
 }
 
 /// Returns the text of the current view.
@@ -147,6 +157,7 @@ fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
                     painter,
                 ),
                 2 => rsb_report::health::text(&page.health, painter),
+                4 => rsb_report::recommended::table(&page.models).text(painter),
                 _ if state.stored.present().is_none() => {
                     "`o` reads the stored runs and opens one.\n".to_owned()
                 }

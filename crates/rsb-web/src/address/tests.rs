@@ -45,6 +45,7 @@ fn view() -> impl Strategy<Value = PageView> {
         compare,
         case,
         Just(PageView::Machines),
+        Just(PageView::Models),
         Just(PageView::Live),
     ]
 }

@@ -48,9 +48,7 @@ pub(super) fn charts(site: &Site<'_>) -> SourceResult<Vec<Chart>> {
         .take(SIDE_BY_SIDE)
         .map(|machine| (machine.slug.as_str(), &*machine.latest))
         .collect();
-    let mut charts = all_charts::machines(&runs);
-    charts.extend(all_charts::recommendation(&*site.source().advice()?));
-    Ok(charts)
+    Ok(all_charts::machines(&runs))
 }
 
 fn overview(machines: &[StoredMachine]) -> Table {

@@ -1,15 +1,14 @@
 //! One run: its report, with links from each case to its history, and from each chart to its
 //! values.
 
-use rsb_model::Run;
-use rsb_report::charts::{self, CHART_KINDS, ChartSource, ChartSubject};
+use rsb_report::charts::{CHART_KINDS, ChartSelection, ChartSource, ChartSubject};
 use rsb_report::html::element::{anchor, escape, list};
 use rsb_report::html::site::{head, parts};
-use rsb_report::{Chart, chart::ChartPlace};
+use rsb_report::{Chart, Report};
 
 use super::case_links;
 use crate::address::{Address, CompareView, PageView};
-use crate::figure::{Zoom, figures};
+use crate::figure::{Zoom, figures, figures_from};
 use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{RunReportData, SourceResult};
@@ -18,9 +17,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceR
     let material = site.source().run(id)?;
     let report = material.report();
     let (title, subtitle) = head(&report);
-    let mut charts = charts::all(&report);
-    charts.sort_by_key(|chart| chart.place != ChartPlace::Comparison);
-    let drawn = figures(site, view, &charts, &Zoom::Fixed) + &every_kind(site, &material.run);
+    let drawn = charts(site, view, &report);
     let sections = parts(&report, drawn, &*case_links(site));
     let mut sheet = Sheet::new(&title, Some(view)).under(&subtitle);
     sheet.push(&ways(site, &material)?);
@@ -33,14 +30,23 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceR
     Ok(sheet)
 }
 
-/// Returns the link to all other charts, if a server can draw them.
-fn every_kind(site: &Site<'_>, run: &Run) -> String {
-    if !site.answers() {
-        return String::new();
+/// Draws the selected charts. A server links to the others, which take it long to draw; an export
+/// folds them.
+fn charts(site: &Site<'_>, view: &PageView, report: &Report<'_>) -> String {
+    let ChartSelection { shown, more } = ChartSelection::of(report);
+    let drawn = figures(site, view, &shown, &Zoom::Fixed);
+    if site.answers() {
+        let id = report.run().run_id.0.clone();
+        let link = site.link(Address::page(PageView::Charts { id }));
+        let all = anchor(&link, "every kind of chart that this run has values for");
+        return format!("{drawn}<p>More: {all}.</p>\n");
     }
-    let link = site.link(Address::page(PageView::Charts { id: run.run_id.0.clone() }));
-    let all = anchor(&link, "every kind of chart that this run has values for");
-    format!("<p>More: {all}.</p>\n")
+    if more.is_empty() {
+        return drawn;
+    }
+    let folded = figures_from(site, view, shown.len() + 1, &more, &Zoom::Fixed);
+    let count = more.len();
+    format!("{drawn}<details><summary>More charts: {count}</summary>\n{folded}</details>\n")
 }
 
 /// Returns the links to the usual comparisons of a run.
@@ -78,7 +84,7 @@ pub(super) fn every_chart<'v>(
         &escape(&material.run.run_id.0),
     );
     sheet.push(&format!("<p>The run: {back}.</p>\n"));
-    let charts = of_every_kind(&material.run);
+    let charts = of_every_kind(&material);
     if charts.is_empty() {
         sheet.paragraph(
             "This run has no values for any kind of chart; `rusty-stack-bench chart` lists what \
@@ -89,8 +95,9 @@ pub(super) fn every_chart<'v>(
     Ok(sheet)
 }
 
-pub(super) fn of_every_kind(run: &Run) -> Vec<Chart> {
-    let subject = ChartSubject { run: Some(run), ..ChartSubject::default() };
+pub(super) fn of_every_kind(material: &RunReportData) -> Vec<Chart> {
+    let mut subject = ChartSubject { run: Some(&material.run), ..ChartSubject::default() };
+    subject.options.simulated = material.input.draws_simulated;
     let mut charts = Vec::new();
     for kind in CHART_KINDS.iter().filter(|kind| kind.source == ChartSource::Run) {
         for mut chart in kind.draw(&subject) {

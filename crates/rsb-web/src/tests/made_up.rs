@@ -244,6 +244,7 @@ impl PageSource for MadeUp {
                 baseline: Some(Environment::default()),
                 checks: Vec::new(),
                 recommendations: self.health().recommendations,
+                draws_simulated: false,
             },
             previous: (id != id_of(0, 0)).then(|| id_of(0, 0)),
             run,

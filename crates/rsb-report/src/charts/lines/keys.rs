@@ -13,7 +13,8 @@ pub const KEYS: &[&str] = &[
     "overlap", "placement", "communication_backend", "algorithm", "launcher", "zero_stage", "peer", "block_size", "batch_size",
     "sequence_length", "output_length", "attention", "launch_mode", "mlp", "norm", "positions", "weight_dtype",
     "num_heads", "head_dim", "num_kv_heads", "num_layers", "vocabulary_size", "size_bytes", "m", "n", "k", "input_shape",
-    "weight_shape", "stride", "padding", "dilation", "groups", "transpose", "alpha", "beta", "epilogue", "accumulation", "init",
+    "weight_shape", "stride", "padding", "dilation", "groups", "transpose", "alpha", "beta", "ld_a", "ld_b", "ld_c",
+    "stride_a", "stride_b", "stride_c", "epilogue", "accumulation", "init",
     "rotating_buffers", "speedup_over", "source_file", "optimization", "gfx_target", "compilation", "profiler", "execution",
     "request_rate", "concurrency", "performance_hint", "load", "kernels", "device",
 ];
@@ -64,7 +65,8 @@ pub(super) fn describe(key: &str, value: &str) -> String {
         "num_layers" => format!("{value} layers"),
         "vocabulary_size" => format!("{value} words"),
         "output_length" => format!("{value} tokens"),
-        "stride" | "padding" | "dilation" | "groups" | "alpha" | "beta" => format!("{key} {value}"),
+        "stride" | "padding" | "dilation" | "groups" | "alpha" | "beta" | "ld_a" | "ld_b"
+        | "ld_c" | "stride_a" | "stride_b" | "stride_c" => format!("{key} {value}"),
         "algorithms_tried" => format!("best of {value} algorithms"),
         "output_dtype" => format!("to {value}"),
         "weight_dtype" if value.is_empty() => "whole weights".to_owned(),

@@ -1,0 +1,175 @@
+//! The charts of a report, chosen by what its run contains: of each benchmark one chart of its
+//! values, and one of what they mean, such as a speedup or the contents of the memory.
+
+use rsb_model::Run;
+
+use super::{
+    comparison, meaning_charts, other_charts, run_charts, simulated, tell_apart, value_charts,
+};
+use crate::chart::{Chart, ChartPlace};
+use crate::label::{benchmarks, measured_results};
+use crate::report::Report;
+
+/// Maximum number of charts to show of a benchmark, or of a kind that covers the whole run.
+const SHOWN: usize = 2;
+
+/// Charts of a report.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChartSelection {
+    /// Charts to show, the comparison first: at most two of each benchmark, and of each kind that
+    /// covers the whole run.
+    pub shown: Vec<Chart>,
+    /// All other charts.
+    pub more: Vec<Chart>,
+}
+
+impl ChartSelection {
+    /// Selects the charts of `report`. Names are unique among all of them.
+    pub fn of(report: &Report<'_>) -> Self {
+        let mut selection = Self::default();
+        let simulated = report.draws_simulated.then(|| simulated::as_measured(report.run()));
+        match simulated.flatten() {
+            Some(run) => {
+                selection.add(&run);
+                simulated::mark(&mut selection.shown);
+                simulated::mark(&mut selection.more);
+            }
+            None => selection.add(report.run()),
+        }
+        let mut all: Vec<Chart> = report.comparison.and_then(comparison).into_iter().collect();
+        let count = all.len() + selection.shown.len();
+        all.extend(selection.into_all());
+        tell_apart(&mut all);
+        let more = all.split_off(count);
+        Self { shown: all, more }
+    }
+
+    /// Returns all charts, those to show first.
+    pub fn into_all(self) -> Vec<Chart> {
+        let mut all = self.shown;
+        all.extend(self.more);
+        all
+    }
+
+    fn add(&mut self, run: &Run) {
+        if measured_results(run).next().is_none() {
+            return;
+        }
+        let (mut values, mut meanings) = (value_charts(run), meaning_charts(run));
+        for benchmark in benchmarks(run) {
+            let place = ChartPlace::Benchmark(benchmark.to_owned());
+            self.add_benchmark(take_of(&mut values, &place), take_of(&mut meanings, &place));
+        }
+        for kind in run_charts(run) {
+            let mut kind = kind.into_iter();
+            self.shown.extend(kind.by_ref().take(SHOWN));
+            self.more.extend(kind);
+        }
+        self.more.extend(other_charts(run));
+    }
+
+    /// Adds the charts of one benchmark, each list with the most telling chart first.
+    fn add_benchmark(&mut self, values: Vec<Chart>, meanings: Vec<Chart>) {
+        let (mut values, mut meanings) = (values.into_iter(), meanings.into_iter());
+        let mut shown: Vec<Chart> = values.next().into_iter().chain(meanings.next()).collect();
+        let missing = SHOWN - shown.len();
+        let mut rest = values.chain(meanings);
+        shown.extend(rest.by_ref().take(missing));
+        self.shown.extend(shown);
+        self.more.extend(rest);
+    }
+}
+
+/// Removes the charts of `place` from `charts`, and returns them.
+fn take_of(charts: &mut Vec<Chart>, place: &ChartPlace) -> Vec<Chart> {
+    let (own, others) = std::mem::take(charts).into_iter().partition(|one| one.place == *place);
+    *charts = others;
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use rsb_model::{BenchmarkResult, Fields, Outcome};
+
+    use super::*;
+    use crate::sample;
+
+    /// Returns a result of `benchmark` with the samples of another.
+    fn case(benchmark: &str, number: u32, fields: Fields) -> BenchmarkResult {
+        let mut result = sample::run().benchmarks.remove(0);
+        let id = format!("component_specific/{benchmark}/cpu:0/{number}");
+        result.benchmark_id = id.parse().unwrap();
+        result.category = Some(benchmark.to_owned());
+        result.results = vec![fields];
+        result
+    }
+
+    fn frameworks() -> Run {
+        let mut benchmarks = Vec::new();
+        for number in 1..=3_u32 {
+            let value = f64::from(number);
+            benchmarks.extend([
+                case("flash-attention", number, Fields::new().with("speedup", value)),
+                case(
+                    "deepspeed",
+                    number,
+                    Fields::new().with("memory_used_mb", 10.0).with("memory_saved_gb", value / 1e3),
+                ),
+                case(
+                    "vllm",
+                    number,
+                    Fields::new().with("request_rate", value).with("tokens_per_second", 5.0),
+                ),
+            ]);
+        }
+        Run { benchmarks, ..sample::run() }
+    }
+
+    fn names(charts: &[Chart]) -> Vec<&str> {
+        charts.iter().map(|chart| chart.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_run_of_frameworks_shows_speedup_stack_and_error_bars() {
+        let run = frameworks();
+        let selection = ChartSelection::of(&Report::new(&run));
+        let shown = names(&selection.shown);
+        for name in [
+            "speedup-flash-attention-speedup",
+            "stacked-zero-memory-deepspeed",
+            "errors-tokens-per-second-by-request-rate-vllm",
+        ] {
+            assert!(shown.contains(&name), "{name}: {shown:?}");
+        }
+    }
+
+    #[test]
+    fn at_most_two_charts_of_a_benchmark_are_shown_and_none_is_lost_or_named_twice() {
+        for run in [sample::run(), frameworks()] {
+            let selection = ChartSelection::of(&Report::new(&run));
+            for benchmark in benchmarks(&run) {
+                let place = ChartPlace::Benchmark(benchmark.to_owned());
+                let own = selection.shown.iter().filter(|chart| chart.place == place);
+                assert!(own.count() <= SHOWN, "{benchmark}");
+            }
+            let all = selection.into_all();
+            let mut unique = names(&all);
+            unique.sort_unstable();
+            unique.dedup();
+            assert_eq!(unique.len(), all.len());
+            assert!(unique.contains(&"matrix"), "{unique:?}");
+        }
+    }
+
+    #[test]
+    fn simulated_results_are_drawn_on_request_only_and_marked() {
+        let mut run = frameworks();
+        for result in &mut run.benchmarks {
+            result.outcome = Outcome::Simulated;
+        }
+        let report = Report::new(&run);
+        assert_eq!(ChartSelection::of(&report), ChartSelection::default());
+        let all = ChartSelection::of(&report.with_simulated(true)).into_all();
+        assert!(!all.is_empty() && all.iter().all(|one| one.title.ends_with("(simulated)")));
+    }
+}
