@@ -136,6 +136,7 @@ fn quick() -> Selection {
         custom: Vec::new(),
         models: Vec::new(),
         backend: Some(BackendId::Cpu),
+        more_backends: Vec::new(),
         devices: Vec::new(),
         axes: Vec::new(),
         profile: Profile::Quick,

@@ -27,6 +27,8 @@ use clap::{
     ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
 };
 
+use rsb_app::config::LogFormat;
+use rsb_app::log::LogOptions;
 use rsb_app::measure::MeasureOptions;
 use rsb_app::report::{ReportForm, ReportFormat};
 use rsb_app::{ProjectPaths, choices};
@@ -63,7 +65,8 @@ pub use trend::{
 pub use tui::{PaletteArg, TuiArgs};
 pub use values::VerdictFile;
 use values::{
-    parse_axis, parse_percent, profile, profiler, report_form, report_format, suite, text,
+    log_format, parse_axis, parse_percent, profile, profiler, report_form, report_format, suite,
+    text,
 };
 pub use watch::WatchArgs;
 
@@ -97,7 +100,8 @@ pub enum ColorChoice {
     Never,
 }
 
-/// What is measured in addition to the time, or instead of it.
+/// What is measured in addition to the time, or instead of it, of this program's benchmarks or in a
+/// bisection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExtraMetric {
     /// Instructions per iteration; Valgrind counts them for other projects
@@ -264,7 +268,7 @@ impl Places {
 /// How to measure.
 #[derive(Debug, Clone, Default, Args)]
 pub struct MeasureArgs {
-    /// Choose auto, rocm, cuda, vulkan, opencl, oneapi or cpu [default: auto]
+    /// Choose auto or some of rocm,cuda,vulkan,opencl,oneapi,cpu [default: auto]
     #[arg(long, env = "RSB_BACKEND", hide_env = true)]
     pub backend: Option<String>,
     /// Use only these devices, by index, such as 0,1
@@ -309,6 +313,12 @@ pub struct MeasureArgs {
     /// Print one JSON document and nothing else
     #[arg(long)]
     pub json: bool,
+    /// Write the log of the run into DIR [default: `logs` in the results directory]
+    #[arg(long, value_name = "DIR")]
+    pub log_dir: Option<PathBuf>,
+    /// Choose the format of the log [default: text]
+    #[arg(long, value_name = "FORMAT", value_parser = log_format())]
+    pub log_format: Option<LogFormat>,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
@@ -329,6 +339,7 @@ impl MeasureArgs {
             count_instructions: self.metric == Some(ExtraMetric::Instructions),
             profiler: self.profiler.clone(),
             sweep: self.sweep.clone(),
+            log: LogOptions { dir: self.log_dir.clone(), format: self.log_format },
         }
     }
 }
@@ -482,6 +493,9 @@ pub struct ReportArgs {
     /// Do not embed the data of the run in the HTML page
     #[arg(long)]
     pub no_data: bool,
+    /// Draw simulated results, too, marked as such
+    #[arg(long)]
+    pub simulated: bool,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,

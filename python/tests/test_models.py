@@ -15,7 +15,7 @@ try:
 except ImportError:
     torch = None
 
-from rusty_stack_bench.workloads import core, model_build, model_ready, model_runtimes, models
+from rusty_stack_bench.workloads import core, memory, model_build, model_ready, model_runtimes, models
 
 # Models that are counted by default; RSB_EVERY_MODEL=1 counts the whole catalogue.
 COUNTED = ("bert-base", "gpt2", "vit-base", "whisper-tiny", "mixtral-8x7b", "llava-1.5-7b", "rag-token-nq")
@@ -70,6 +70,26 @@ def test_a_pass_is_verified_and_tokens_follow_it():
         assert (fields["parameter_count"], fields["output_shape"]) == (4_416_698, "1x16x30522")
         written = models.generate(case("mamba-tiny"))
         assert written.run().shape == (1, 16 + 3)
+
+
+def test_memory_on_a_cpu_is_that_of_weights_and_activations():
+    with torch.random.fork_rng():
+        made = models.forward(case("bert-tiny"))
+        fields = made.fields(made.sample(1))
+    # The activations are largest at the end: 16 rows of 30,522 logits in f32. Hidden states have 128 elements a row.
+    activations_mb = 16 * 30_522 * 4 / 1e6
+    assert fields["activations_memory_mb"] == pytest.approx(activations_mb, rel=0.1)
+    assert fields["memory_used_mb"] == pytest.approx(4_416_698 * 4 / 1e6 + activations_mb, rel=0.1)
+
+
+def test_activations_of_a_pass_are_those_computed_by_hand():
+    rows, inner, outer = 256, 2048, 512
+    layers = torch.nn.Sequential(torch.nn.Linear(outer, inner), torch.nn.GELU(), torch.nn.Linear(inner, outer))
+    given = torch.ones(rows, outer)
+    run = core.without_gradients(torch, lambda: layers(given))
+    # GELU reads the result of the first layer and writes as much; both are larger than the last result.
+    by_hand = 2 * rows * inner * 4
+    assert memory.peak_of_pass(torch, None, run) == pytest.approx(by_hand, rel=0.1)
 
 
 def test_a_directory_is_counted_by_its_configuration_before_anything_is_loaded(tmp_path):

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use rsb_app::config::LogFormat;
 use rsb_app::history::Since;
 use rsb_app::report::{ReportForm, ReportFormat};
 use rsb_engine::measure::PROFILERS;
@@ -115,6 +116,12 @@ pub(super) fn counted_metric() -> impl TypedValueParser<Value = CountedMetric> {
         let metric = CountedMetric::ALL.into_iter().find(|metric| metric.as_str() == name);
         metric.ok_or("unknown metric")
     })
+}
+
+/// Returns the parser for the format of a log.
+pub(super) fn log_format() -> impl TypedValueParser<Value = LogFormat> {
+    let values = LogFormat::ALL.map(LogFormat::as_str);
+    PossibleValuesParser::new(values).try_map(|name| LogFormat::find(&name).ok_or("unknown format"))
 }
 
 /// Parses a threshold in percent.

@@ -3,6 +3,7 @@
 use rsb_app::ProjectContext;
 use rsb_app::baseline::refresh::Refresh;
 use rsb_app::baseline::{self, accept, refresh};
+use rsb_app::log::LogOptions;
 use rsb_engine::machine;
 use rsb_report::Style;
 use rsb_store::Store;
@@ -72,11 +73,13 @@ fn remeasure(args: &RefreshArgs, style: Style) -> CliResult {
     let environment = machine::environment();
     let wanted = refresh::baseline_files(&args.name, &project.directories, &environment)?;
     let store = Store::open_for_writing(&project.directories.results).map_err(CliError::usage)?;
+    let log = LogOptions::default().place(&project.config, &store)?;
     interrupt::listen();
     let mut worst = Exit::Pass;
     for path in wanted {
         let refresh = Refresh::new(&path, &environment, &project.config)?;
-        let measured = measuring::with_progress(|listener| refresh.measure(&store, listener))?;
+        let measured =
+            measuring::with_progress(|listener| refresh.measure(&store, &log, listener))?;
         let Some(new) = measured else { return Ok(Exit::Interrupted) };
         show::text(&refresh.change_text(&new.run, &policy, style)?)?;
         if let Some(objection) = refresh.objection(&new)

@@ -58,8 +58,9 @@ pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
         interrupt::listen();
         let store = project::open_results(results, &mut console::tell)?;
         let suite = engine::suite_name(&selection);
+        let log = options.log.place(config, &store)?;
         let finished = show_progress(lines, |listener| {
-            measure::measure(&plan, &suite, &settings, &store, listener)
+            measure::measure(&plan, &suite, &settings, &store, &log, listener)
         })?;
         (store, finished)
     };

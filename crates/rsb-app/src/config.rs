@@ -2,6 +2,7 @@
 //! with its position, never the default.
 
 mod parts;
+mod user;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,16 +11,45 @@ use std::time::Duration;
 use rsb_catalog::entry_file::AxisValues;
 use rsb_catalog::frameworks;
 use rsb_catalog::plan::{CustomEntry, Plan};
-use rsb_model::{Profile, Suite};
+use rsb_model::ids::ParseIdError;
+use rsb_model::{BackendId, Profile, Suite};
 use rsb_report::theme::UnknownPigment;
 use rsb_report::{Glyphs, PageLook, PageTheme, ReportPart, Theme, ThemeName};
 use rsb_stats::policy_file::TargetFile;
 use serde::Deserialize;
 
 pub use parts::{ComponentMetric, ComponentSection, GpuSection};
+pub use user::UserConfig;
 
 /// Name of the file in the current directory.
 pub const FILE_NAME: &str = "rusty-stack-bench.toml";
+
+/// Another name of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyAlias {
+    /// Section that has both names.
+    pub section: &'static str,
+    /// The other name.
+    pub name: &'static str,
+    /// Name of the key.
+    pub key: &'static str,
+}
+
+const fn alias(section: &'static str, name: &'static str, key: &'static str) -> KeyAlias {
+    KeyAlias { section, name, key }
+}
+
+/// All other names of keys, which the fields repeat for serde.
+pub const KEY_ALIASES: &[KeyAlias] = &[
+    alias("run", "output_dir", "results_dir"),
+    alias("run", "num_runs", "runs"),
+    alias("run", "warmup_runs", "warmup"),
+    alias("run", "timeout_seconds", "timeout"),
+    alias("report", "generate_ascii_reports", "generate_ascii"),
+    alias("report", "generate_markdown_reports", "generate_markdown"),
+    alias("report", "generate_html_reports", "generate_html"),
+    alias("report", "generate_json_reports", "generate_json"),
+];
 
 /// A file that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -76,10 +106,19 @@ pub struct RunSection {
     pub profile: Option<Profile>,
     pub backend: Option<String>,
     pub device: Vec<u32>,
+    #[serde(alias = "num_runs")]
     pub runs: Option<usize>,
+    #[serde(alias = "warmup_runs")]
     pub warmup: Option<u64>,
     pub replicates: Option<u32>,
+    /// Seconds for one replicate of a case, unless `[time_limits]`, `[gpu]` or the component's
+    /// section has a limit.
+    #[serde(alias = "timeout_seconds")]
+    pub timeout: Option<u64>,
+    #[serde(alias = "output_dir")]
     pub results_dir: Option<PathBuf>,
+    pub log_dir: Option<PathBuf>,
+    pub log_format: Option<LogFormat>,
     pub baselines_dir: Option<PathBuf>,
     pub policy: Option<PathBuf>,
     /// The run or saved baseline to compare a run with; `None` for the baseline of its machine and
@@ -105,7 +144,10 @@ impl Default for RunSection {
             runs: None,
             warmup: None,
             replicates: None,
+            timeout: None,
             results_dir: None,
+            log_dir: None,
+            log_format: None,
             baselines_dir: None,
             policy: None,
             baseline_run_id: None,
@@ -116,6 +158,35 @@ impl Default for RunSection {
             parallel: false,
             max_workers: None,
         }
+    }
+}
+
+/// Format of the log of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// One line of text for each event.
+    #[default]
+    Text,
+    /// One JSON object for each event, on a line of its own.
+    Json,
+}
+
+impl LogFormat {
+    /// All formats.
+    pub const ALL: [Self; 2] = [Self::Text, Self::Json];
+
+    /// Returns its name in the configuration and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+
+    /// Returns the format called `name`.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.as_str() == name)
     }
 }
 
@@ -138,9 +209,14 @@ pub struct ReportSection {
     pub theme: PageTheme,
     pub parts: Vec<ReportPart>,
     pub chart_width: u32,
+    #[serde(alias = "generate_ascii_reports")]
     pub generate_ascii: bool,
+    #[serde(alias = "generate_markdown_reports")]
     pub generate_markdown: bool,
+    #[serde(alias = "generate_html_reports")]
     pub generate_html: bool,
+    #[serde(alias = "generate_json_reports")]
+    pub generate_json: bool,
 }
 
 impl Default for ReportSection {
@@ -154,6 +230,7 @@ impl Default for ReportSection {
             generate_ascii: true,
             generate_markdown: true,
             generate_html: true,
+            generate_json: false,
         }
     }
 }
@@ -239,6 +316,8 @@ pub struct ChartsSection {
     pub theme: Option<ThemeName>,
     pub glyphs: Option<Glyphs>,
     pub colors: BTreeMap<String, String>,
+    /// Whether charts draw simulated results, too, with a mark.
+    pub simulated: bool,
 }
 
 impl ChartsSection {
@@ -307,8 +386,8 @@ impl Config {
     }
 
     fn check(&self) -> Result<(), String> {
-        if let Some(backend) = &self.run.backend {
-            parse_backend(backend)?;
+        if let Some(backends) = &self.run.backend {
+            parse_backends(backends)?;
         }
         if self.run.runs.is_some_and(|runs| runs < 10) {
             return Err(
@@ -325,6 +404,7 @@ impl Config {
             self.time_limits.component_seconds,
             self.time_limits.gpu_seconds,
             self.time_limits.suite_seconds,
+            self.run.timeout,
         ];
         if seconds.contains(&Some(0)) || self.gpu.timeout_seconds == Some(0) {
             return Err("a time limit must be at least 1 second".to_owned());
@@ -396,20 +476,29 @@ impl Config {
     }
 }
 
-/// Parses the name of a backend; `None` for `auto`.
+/// Parses the names of backends, separated by commas; empty for `auto`.
 ///
 /// # Errors
-/// If it is neither.
-pub fn parse_backend(text: &str) -> Result<Option<rsb_model::BackendId>, String> {
+/// If one is unknown or only runs models, or `auto` is one of several.
+pub fn parse_backends(text: &str) -> Result<Vec<BackendId>, String> {
     if text == "auto" {
-        Ok(None)
-    } else if let Some((name, cure)) =
-        rsb_catalog::suites::RUNTIMES_OF_MODELS.iter().find(|(name, _)| *name == text)
-    {
-        Err(format!("`{name}` only runs models: {cure}"))
-    } else {
-        text.parse().map(Some).map_err(|error: rsb_model::ids::ParseIdError| error.to_string())
+        return Ok(Vec::new());
     }
+    let mut backends = Vec::new();
+    for name in text.split(',').map(str::trim) {
+        if name == "auto" {
+            return Err("`auto` cannot be one of several; name only backends".to_owned());
+        }
+        let of_models = rsb_catalog::suites::RUNTIMES_OF_MODELS;
+        if let Some((name, cure)) = of_models.iter().find(|(known, _)| *known == name) {
+            return Err(format!("`{name}` only runs models: {cure}"));
+        }
+        let backend = name.parse::<BackendId>().map_err(|error: ParseIdError| error.to_string())?;
+        if !backends.contains(&backend) {
+            backends.push(backend);
+        }
+    }
+    Ok(backends)
 }
 
 /// Returns `given` seconds, or the default.
@@ -465,6 +554,23 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_key_may_have_its_other_name_but_not_both() {
+        for &KeyAlias { section, name, key } in KEY_ALIASES {
+            let value = match key {
+                "results_dir" => "\"x\"",
+                "runs" | "warmup" | "timeout" => "33",
+                _ => "false",
+            };
+            let line = |name: &str| format!("{name} = {value}\n");
+            let parse = |lines: &str| Config::parse(&format!("[{section}]\n{lines}"));
+            let expected = parse(&line(key)).unwrap();
+            assert_eq!(parse(&line(name)), Ok(expected), "{name}");
+            let both = parse(&(line(name) + &line(key))).unwrap_err();
+            assert!(both.contains("duplicate field"), "{name}: {both}");
+        }
+    }
+
     fn case(id: &str) -> rsb_model::Case {
         rsb_model::Case {
             id: id.parse().unwrap(),
@@ -482,6 +588,8 @@ mod tests {
             ("[run]\nrunz = 3\n", "line 2"),
             ("[rum]\n", "expected one of `run`"),
             ("[run\n", "line 1"),
+            ("[run]\ntimeout_seconds = 0\n", "at least 1 second"),
+            ("[run]\nlog_format = \"xml\"\n", "`text` or `json`"),
             ("[run]\nsuite = \"fast\"\n", "pre-installation"),
             ("[run]\nruns = 3\n", "at least 10"),
             ("[run]\nruns = \"many\"\n", "line 2"),
@@ -489,6 +597,8 @@ mod tests {
             ("[run]\nruns = 1000000000000\n", "at most 1000000"),
             ("[run]\nbackend = \"toaster\"\n", "rocm, cuda, vulkan"),
             ("[run]\nbackend = \"mps\"\n", "models --backend mps"),
+            ("[run]\nbackend = \"cpu,toaster\"\n", "rocm, cuda, vulkan"),
+            ("[run]\nbackend = \"auto,cpu\"\n", "name only backends"),
             ("[time_limits]\nsuite_seconds = 0\n", "at least 1 second"),
             ("[thresholds]\ngem = 5.0\n", "did you mean `gemm`?"),
             ("[thresholds]\ngemm = -1.0\n", "above 0"),

@@ -30,7 +30,7 @@ pub mod init;
 pub mod installation;
 pub mod judge;
 pub mod list;
-mod log;
+pub mod log;
 pub mod measure;
 pub mod models;
 pub mod next_step;

@@ -13,16 +13,17 @@ use rsb_engine::run as engine;
 use rsb_engine::{Event, Listener, WorkerCommand, machine};
 use rsb_gate::gate;
 use rsb_model::run::Counts;
-use rsb_model::{Profile, Suite};
+use rsb_model::{BackendId, Field, Profile, Suite};
 use rsb_store::Store;
 
 use crate::config::{self, ComponentSection, Config};
-use crate::{AppError, Exit, log};
+use crate::log::{self, LogOptions, LogPlace};
+use crate::{AppError, Exit};
 
 /// How to measure, as set by flags.
 #[derive(Debug, Clone, Default)]
 pub struct MeasureOptions {
-    /// The backend, or `auto`.
+    /// The backends, separated by commas, or `auto`.
     pub backend: Option<String>,
     /// Indices of the devices; empty means all.
     pub device: Vec<u32>,
@@ -44,6 +45,8 @@ pub struct MeasureOptions {
     pub profiler: Option<String>,
     /// A file of scenarios.
     pub sweep: Option<PathBuf>,
+    /// Directory and format of the log.
+    pub log: LogOptions,
 }
 
 /// Returns the selection and the settings from flags and configuration.
@@ -88,9 +91,7 @@ pub fn resolve(
     let profiler = args.profiler.as_deref().map(Profiler::here).transpose();
     settings.profiler =
         profiler.map_err(|reason| AppError::usage(anyhow::anyhow!("--profiler: {reason}")))?;
-    let backend = args.backend.as_deref().or(config.run.backend.as_deref()).unwrap_or("auto");
-    let backend = config::parse_backend(backend)
-        .map_err(|message| AppError::usage(anyhow::anyhow!("--backend: {message}, or auto")))?;
+    let backends = backends(args, config)?;
     let swept = args.sweep.as_deref().map(|file| swept(file, &names)).transpose()?;
     let devices =
         if args.device.is_empty() { config.run.device.clone() } else { args.device.clone() };
@@ -102,13 +103,35 @@ pub fn resolve(
         names,
         suite,
         custom,
-        backend,
+        backend: backends.first().copied(),
+        more_backends: backends.iter().skip(1).copied().collect(),
         devices,
         models: Vec::new(),
-        axes: args.axis.clone(),
+        axes: canonical_axes(&args.axis),
         profile,
     };
     Ok((selection, settings))
+}
+
+/// Returns the selected backends; none for `auto`.
+fn backends(args: &MeasureOptions, config: &Config) -> Result<Vec<BackendId>, AppError> {
+    let names = args.backend.as_deref().or(config.run.backend.as_deref()).unwrap_or("auto");
+    config::parse_backends(names)
+        .map_err(|message| AppError::usage(anyhow::anyhow!("--backend: {message}, or auto")))
+}
+
+/// Returns `axes` with the names of fields for their other names, except for names that are an axis
+/// of a user-defined benchmark.
+fn canonical_axes(axes: &[(String, Vec<String>)]) -> Vec<(String, Vec<String>)> {
+    let own: Vec<&str> = rsb_workloads::registered_benchmarks()
+        .into_iter()
+        .flat_map(|benchmark| benchmark.axes().iter().map(|axis| axis.name))
+        .collect();
+    let name = |given: &str| match Field::resolve(given) {
+        Some(field) if !own.contains(&given) => field.name.to_owned(),
+        _ => given.to_owned(),
+    };
+    axes.iter().map(|(given, values)| (name(given), values.clone())).collect()
 }
 
 /// Plans the selected cases on `machine`, without those that the configuration disables.
@@ -149,8 +172,9 @@ fn limits(timeout: Option<u64>, config: &Config) -> Limits {
     let defaults = Limits::default();
     // A month is as good as unlimited, and does not overflow any clock.
     let most = Duration::from_hours(30 * 24);
-    let case =
-        |file: Option<u64>, default: Duration| config::seconds(timeout.or(file), default).min(most);
+    let case = |file: Option<u64>, default: Duration| {
+        config::seconds(timeout.or(file).or(config.run.timeout), default).min(most)
+    };
     Limits {
         component: case(config.time_limits.component_seconds, defaults.component),
         gpu: case(config.gpu.timeout_seconds.or(config.time_limits.gpu_seconds), defaults.gpu),
@@ -163,15 +187,15 @@ fn this_program() -> Result<WorkerCommand, AppError> {
     Ok(WorkerCommand::this_program().context("cannot find this program to start workers")?)
 }
 
-/// Returns `listener` with a log in `results`.
-fn with_log<'a>(results: &'a Path, listener: &'a mut Listener<'_>) -> impl FnMut(&Event) + 'a {
+/// Returns `listener` with the log of a run.
+fn with_log<'a>(place: &'a LogPlace, listener: &'a mut Listener<'_>) -> impl FnMut(&Event) + 'a {
     |event| {
-        log::on_event(results, event, listener);
+        log::on_event(place, event, listener);
         listener(event);
     }
 }
 
-/// Measures `plan` as a run of `suite`, with a log.
+/// Measures `plan` as a run of `suite`, with the log of [`LogOptions::place`].
 ///
 /// # Errors
 /// If the run cannot be started.
@@ -180,10 +204,10 @@ pub fn measure(
     suite: &str,
     settings: &Settings,
     store: &Store,
+    place: &LogPlace,
     listener: &mut Listener<'_>,
 ) -> Result<engine::FinishedRun, AppError> {
     let workers = this_program()?;
-    let results = store.results_dir().to_owned();
     engine::measure(
         plan,
         suite,
@@ -191,7 +215,7 @@ pub fn measure(
         store,
         machine::environment_for(plan),
         &workers,
-        &mut with_log(&results, listener),
+        &mut with_log(place, listener),
     )
 }
 
@@ -213,8 +237,8 @@ pub fn resume(
     let profile = run.profile.parse().ok().or(options.profile);
     let (_, settings) = resolve(&[], None, &MeasureOptions { profile, ..options.clone() }, config)?;
     let workers = this_program()?;
-    let results = store.results_dir().to_owned();
-    engine::resume(run, &settings, store, &workers, &mut with_log(&results, listener))
+    let place = options.log.place(config, store)?;
+    engine::resume(run, &settings, store, &workers, &mut with_log(&place, listener))
 }
 
 /// Returns the exit code of a run: 0 if something was measured and nothing failed, 1 if anything
@@ -265,6 +289,21 @@ mod tests {
             assert_eq!(settings.replicates, Count::exactly(replicates + extra));
             assert_eq!(settings.runs, Count::exactly(runs as usize + extra as usize));
         }
+    }
+
+    #[test]
+    fn several_backends_and_other_names_of_axes_are_selected() {
+        let args = MeasureOptions {
+            backend: Some("cuda, rocm,cuda".to_owned()),
+            axis: vec![("precision".to_owned(), vec!["f32".to_owned()])],
+            ..MeasureOptions::default()
+        };
+        let Ok((selection, _)) = resolve(&[], None, &args, &Config::default()) else {
+            panic!("the options must be valid")
+        };
+        assert_eq!(selection.backend, Some(BackendId::Cuda));
+        assert_eq!(selection.more_backends, [BackendId::Rocm]);
+        assert_eq!(selection.axes, [("dtype".to_owned(), vec!["f32".to_owned()])]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! A project: its configuration, its directories, its store. Combines the defaults, the
-//! configuration file, the environment and the flags in one place.
+//! configuration files of the user and the project, the environment and the flags in one place.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use rsb_store::Store;
 use tempfile::NamedTempFile;
 
 use crate::AppError;
-use crate::config::{self, Config};
+use crate::config::{self, Config, UserConfig};
 
 /// Files and directories named by the user; the others come from the configuration, or are the
 /// defaults.
@@ -74,7 +74,8 @@ impl ProjectContext {
     /// If one of the files cannot be read or is invalid.
     pub fn open(paths: &ProjectPaths) -> Result<Self, AppError> {
         load_custom(paths.custom.as_deref())?; // Before the configuration, which may name them.
-        let config = Config::find(paths.config.as_deref()).map_err(AppError::usage)?;
+        let mut config = Config::find(paths.config.as_deref()).map_err(AppError::usage)?;
+        UserConfig::find().map_err(AppError::usage)?.fill(&mut config.run);
         custom::configure(config.targets().collect());
         let directories = directories(paths, &config);
         Ok(Self { config, directories })
@@ -225,7 +226,8 @@ pub fn open_at(
         Some(path) => Config::read_text(path).map_err(AppError::usage)?,
         None => tree.read(path).map_err(AppError::usage)?.unwrap_or_default(),
     };
-    let config = Config::of_text(&text, path).map_err(AppError::usage)?;
+    let mut config = Config::of_text(&text, path).map_err(AppError::usage)?;
+    UserConfig::find().map_err(AppError::usage)?.fill(&mut config.run);
     custom::configure(config.targets().collect());
     let mut directories = directories(paths, &config);
     let path = directories.policy.path().to_owned();

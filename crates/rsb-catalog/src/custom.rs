@@ -146,7 +146,7 @@ fn is_name(text: &str) -> bool {
 
 fn check_target(target: &TargetFile) -> Result<(), String> {
     let metric = &target.metric;
-    if Field::find(metric).is_none_or(|field| field.better().is_none()) {
+    if Field::resolve(metric).is_none_or(|field| field.better().is_none()) {
         return Err(format!(
             "a target names `{metric}`, which is not a metric; use one of docs/glossary.md, such \
              as time_ms"

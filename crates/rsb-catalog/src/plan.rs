@@ -48,6 +48,38 @@ impl Plan {
         skipped.chain(self.failed.iter().map(|(case, reason)| (case, Outcome::Failed, reason)))
     }
 
+    /// Adds what `other`, the plan of another backend, has in addition. A component without cases
+    /// on one backend is not skipped if it has some on the other.
+    fn add(&mut self, other: Self) {
+        for case in other.cases {
+            if self.cases.iter().all(|known| known.id != case.id) {
+                self.cases.push(case);
+            }
+        }
+        for (all, more) in [(&mut self.skipped, other.skipped), (&mut self.failed, other.failed)] {
+            for entry in more {
+                if all.iter().all(|(known, _)| known.id != entry.0.id) {
+                    all.push(entry);
+                }
+            }
+        }
+        for device in other.devices {
+            if self.devices.iter().all(|known| known.device != device.device) {
+                self.devices.push(device);
+            }
+        }
+        for note in other.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        let cases = &self.cases;
+        self.skipped.retain(|(skipped, _)| {
+            skipped.device != CaseDevice::None
+                || cases.iter().all(|case| case.benchmark != skipped.benchmark)
+        });
+    }
+
     /// Removes every case for which `why` returns an entry, and adds the entry to the skipped cases
     /// once.
     pub fn leave_out(&mut self, why: impl Fn(&Case) -> Option<(Case, Reason)>) {
@@ -159,6 +191,16 @@ struct SelectedBenchmark {
 /// # Errors
 /// If the selection contains an unknown name or an invalid value.
 pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError> {
+    let mut whole = plan_backend(selection, machine)?;
+    for &backend in &selection.more_backends {
+        let backend = Some(backend);
+        whole.add(plan_backend(&Selection { backend, ..selection.clone() }, machine)?);
+    }
+    Ok(whole)
+}
+
+/// Plans the part of `selection` on `selection.backend`.
+fn plan_backend(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError> {
     let wanted = select_benchmarks(selection)?;
     let devices = devices(selection, machine)?;
     let breadth = if selection.names.is_empty() {

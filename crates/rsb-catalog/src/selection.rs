@@ -36,6 +36,8 @@ pub struct Selection {
     pub custom: Vec<CustomEntry>,
     /// Selected backend. If `None`, chosen automatically.
     pub backend: Option<BackendId>,
+    /// Backends selected in addition to `backend`.
+    pub more_backends: Vec<BackendId>,
     /// Indices of devices. If empty, all devices.
     pub devices: Vec<u32>,
     /// Models that are not in the catalog.

@@ -27,11 +27,11 @@ fn is_in_suite(runs_on: RunsOn, suite: Suite) -> bool {
     }
 }
 
-/// Returns the names of the framework components in `suite`.
+/// Returns the names of the framework components in `suite`, and `models`.
 pub fn components(suite: Suite) -> Vec<&'static str> {
     match suite {
         Suite::Component | Suite::Full => {
-            crate::frameworks::all().iter().map(|component| component.name).collect()
+            crate::frameworks::all_and_models().map(|component| component.name).collect()
         }
         _ => Vec::new(),
     }

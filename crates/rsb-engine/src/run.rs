@@ -226,7 +226,7 @@ pub fn suite_name(selection: &Selection) -> String {
         return selection.suite.as_str().to_owned();
     }
     let names = selection.names.iter().map(String::as_str).sorted_unstable().dedup().collect_vec();
-    if names.len() == rsb_workloads::all().len() + frameworks::all().len() {
+    if names.len() == rsb_workloads::all().len() + frameworks::all_and_models().count() {
         return selection::ALL.to_owned();
     }
     names.join("_")

@@ -9,6 +9,7 @@ pub mod environment;
 pub mod event;
 pub mod factor;
 pub mod field;
+pub mod field_alias;
 pub mod finding;
 pub mod fingerprint;
 pub mod format;

@@ -19,7 +19,7 @@ from .core import (
     torch_dtype,
     within,
 )
-from .memory import heap_unused_percent
+from .memory import heap_unused_percent, peak_of_pass
 from .model_build import SEED, SPEECH_SECONDS, Subject, counted, forward_module, retrieved
 from .model_load import Load
 from .serving import arrivals
@@ -142,7 +142,7 @@ def forward(case: Case) -> Work:
     _, device = torch_device(case)
 
     def fields(time_ns: float) -> dict[str, Any]:
-        return _common(case, made) | shares | {
+        return _common(case, made, ready.run) | shares | {
             "forward_time_ms": milliseconds(time_ns) if ready.passes == 1 else None,
             "output_shape": "x".join(str(size) for size in made.found.shape),
             "device_metrics": ready.metrics(),
@@ -194,7 +194,7 @@ def load(case: Case) -> Work:
 
     def fields(time_ns: float) -> dict[str, Any]:
         rate = count * 1e9 / time_ns
-        return _common(case, made) | served.fields() | {
+        return _common(case, made, ready.run, lanes) | served.fields() | {
             "request_rate": case.number("request_rate"),
             "num_requests": count,
             "concurrency": lanes,
@@ -219,7 +219,7 @@ def generate(case: Case) -> Work:
 
     def fields(time_ns: float) -> dict[str, Any]:
         first = Work(lambda: write(1), lambda _: {}, None, gpu)
-        return _common(case, made) | {
+        return _common(case, made, work.run) | {
             "output_length": count,
             "total_time_ms": milliseconds(time_ns),
             **token_times(first, work, count, time_ns, rounds=3),
@@ -297,12 +297,13 @@ def _check_later_words(torch: Any, case: Case, made: Verified, count: int) -> No
     within(case, (last_logits()[:, -1].float() - logits[:, -1]).abs().max().item(), largest, allowed)
 
 
-def _common(case: Case, made: Verified) -> dict[str, Any]:
+def _common(case: Case, made: Verified, run: Callable[[], Any] | None = None, lanes: int = 1) -> dict[str, Any]:
+    """Returns the fields of every workload; with the memory of `lanes` concurrent calls of `run` if that is known."""
     subject, definition = made.subject, made.subject.definition
     weights = sum(
         weight.numel() * weight.element_size() for one in (subject.model, *subject.parts.values()) for weight in one.parameters()
     )
-    common = {
+    common: dict[str, Any] = {
         "model": case.text("model"),
         "model_class": type(subject.model).__name__,
         "architecture_type": subject.family,
@@ -318,7 +319,12 @@ def _common(case: Case, made: Verified) -> dict[str, Any]:
     if case.on_cpu:
         common["threads"] = subject.torch.get_num_threads()
         common |= heap_unused_percent()
-    return common | made.ready.fields
+    common |= made.ready.fields
+    if run is not None and case.on_cpu and model_runtimes.of(case).name == "pytorch":
+        # The growth of the process would include libraries, and the copies of the model that verified it.
+        activations = lanes * (peak_of_pass(subject.torch, None, run) or 0.0) / 1e6
+        common |= {"activations_memory_mb": activations, "memory_used_mb": common["model_size_gb"] * 1e3 + activations}
+    return common
 
 
 WORKLOADS = {"forward": forward, "load": load, "generate": generate}

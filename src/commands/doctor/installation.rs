@@ -2,6 +2,7 @@
 //! software changed, and replaces that baseline if the verdict is a pass.
 
 use rsb_app::installation::{self as app, BaselineUpdate, InstalledBaseline};
+use rsb_app::log::LogOptions;
 use rsb_app::{ProjectContext, measure, project};
 use rsb_catalog::installation;
 use rsb_gate::suggest::shell_quote;
@@ -20,8 +21,9 @@ pub(super) fn establish(args: &DoctorArgs, style: Style) -> CliResult {
     let (plan, settings) = app::plan(&project)?;
     interrupt::listen();
     let store = project::open_results(&project.directories.results, &mut console::tell)?;
+    let log = LogOptions::default().place(&project.config, &store)?;
     let finished = measuring::with_progress(|listener| {
-        measure::measure(&plan, installation::NAME, &settings, &store, listener)
+        measure::measure(&plan, installation::NAME, &settings, &store, &log, listener)
     })?;
     if finished.status == RunStatus::Interrupted {
         console::say("interrupted: no baseline was saved; measure again");

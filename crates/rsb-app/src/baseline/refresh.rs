@@ -23,6 +23,7 @@ use rsb_stats::Policy;
 use rsb_store::{Baseline, Baselines, Store};
 
 use crate::config::Config;
+use crate::log::LogPlace;
 use crate::measure::{self as measuring, MeasureOptions};
 use crate::{AppError, ProjectContext};
 
@@ -101,7 +102,7 @@ impl Refresh {
         let (plan, gone) = plan_again(&old.runs);
         let count_instructions = old.runs.iter().flat_map(|run| &run.benchmarks).any(|result| {
             let count = result.fields().and_then(|fields| fields.number("instructions"));
-            count.is_some() || result.instructions_not_counted().is_some()
+            count.is_some() || result.not_counted("instructions").is_some()
         });
         let settings = Settings {
             replicates: replicates(&old.runs),
@@ -121,13 +122,14 @@ impl Refresh {
     pub fn measure(
         &self,
         store: &Store,
+        log: &LogPlace,
         listener: &mut Listener<'_>,
     ) -> Result<Option<FinishedRun>, AppError> {
         let cases = &self.plan.cases;
         let mut devices = machine::here().devices;
         devices.retain(|here| cases.iter().any(|case| case.device.device() == Some(here.device)));
         let plan = Plan { devices, ..self.plan.clone() };
-        let mut new = measuring::measure(&plan, &self.suite, &self.settings, store, listener)?;
+        let mut new = measuring::measure(&plan, &self.suite, &self.settings, store, log, listener)?;
         std::mem::replace(&mut new.stored, Ok(PathBuf::new()))?;
         Ok((new.status != RunStatus::Interrupted).then_some(new))
     }

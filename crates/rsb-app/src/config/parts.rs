@@ -118,7 +118,8 @@ impl ComponentSection {
             ));
         }
         for (metric, limit) in &self.thresholds {
-            let has_direction = Field::find(metric).is_some_and(|field| field.better().is_some());
+            let has_direction =
+                Field::resolve(metric).is_some_and(|field| field.better().is_some());
             if !limit.is_finite() || !has_direction {
                 return Err(format!(
                     "`components.{name}.thresholds.{metric} = {limit}` is not a target: use a \
@@ -138,7 +139,7 @@ impl ComponentSection {
     /// Returns the targets of the component `name`.
     pub fn targets<'c>(&'c self, name: &'c str) -> impl Iterator<Item = TargetFile> + 'c {
         self.thresholds.iter().map(move |(metric, &limit)| {
-            let is_rate = Field::find(metric).and_then(Field::better) == Some(Better::Higher);
+            let is_rate = Field::resolve(metric).and_then(Field::better) == Some(Better::Higher);
             TargetFile {
                 id: format!("{}/{name}/*", BenchmarkType::ComponentSpecific),
                 metric: metric.clone(),

@@ -9,7 +9,8 @@ use rsb_catalog::plan::{Machine, Plan, Selection};
 use rsb_engine::measure::Settings;
 use rsb_engine::{machine, run as engine};
 use rsb_insight::health::HealthLimits;
-use rsb_model::{Event, Outcome, Profile, Reason, Timestamp};
+use rsb_insight::model_results::{self, RecommendRequest};
+use rsb_model::{Event, Outcome, Profile, Reason, Run, Timestamp};
 use rsb_probe::ProbeOptions;
 use rsb_report::Style;
 use rsb_store::{MergedFile, Store};
@@ -20,12 +21,16 @@ use rsb_tui::{
 
 use super::offers;
 use super::session::Incoming;
+use crate::log::LogOptions;
 use crate::measure::{self, MeasureOptions};
 use crate::report::{self, ReportFormat};
 use crate::{
     AppError, ProjectContext, ProjectPaths, baseline, compare, components, error_chain, health,
-    history, judge, project, trend,
+    history, judge, project, recommend, trend,
 };
+
+/// Maximum number of runs before the latest whose results are drawn next to the lists.
+const MOST_RECENT: usize = 10;
 
 /// Worker that runs the jobs.
 pub(super) struct JobWorker {
@@ -62,6 +67,10 @@ impl JobWorker {
             });
             if self.incoming.send(Incoming::Message(message)).is_err() {
                 return;
+            }
+            if matches!(command, Command::Load(Subject::Offers)) {
+                // The lists do not wait for their charts, and do without if reading panics.
+                let _ = catch_unwind(AssertUnwindSafe(|| self.send_recent()));
             }
         }
     }
@@ -134,8 +143,11 @@ impl JobWorker {
                 let store = self.store()?;
                 let look = trend::look(&store, &mut self.listener())?;
                 let health = health::page(&store, &look, HealthLimits::default())?;
+                let runs = recommend::of_models(&store)?;
+                let models = model_results::recommend(&runs, RecommendRequest::LATENCY);
                 let (trends, alerts, now) = (look.document, look.tracked.alerts, look.now);
-                LoadedDocument::History(Box::new(HistoryPage { trends, alerts, health, now }))
+                let page = HistoryPage { trends, alerts, health, models, now };
+                LoadedDocument::History(Box::new(page))
             }
             Subject::Machine => LoadedDocument::Machine {
                 findings: rsb_probe::doctor::examine(&ProbeOptions::default()),
@@ -145,6 +157,20 @@ impl JobWorker {
                 return Err(anyhow!("a run or comparison must be requested by name").into());
             }
         }))
+    }
+
+    /// Sends the newest results of this machine. Without a stored run, sends nothing.
+    fn send_recent(&self) {
+        let recent = || -> Result<Run, AppError> {
+            let store = self.project.store(&mut |_: &Event| {})?;
+            let latest = project::chosen_run(&store, None, &mut |_: &Event| {})?;
+            history::add_other_results(&store, latest, MOST_RECENT)
+        };
+        if let Ok(run) = recent() {
+            let message = Message::Loaded(LoadedDocument::Recent(Box::new(run)));
+            // If the drawing thread has ended, nothing is shown.
+            let _ = self.incoming.send(Incoming::Message(message));
+        }
     }
 
     fn open_run(&self, id: &str) -> Result<Message, AppError> {
@@ -190,7 +216,8 @@ impl JobWorker {
             .map_or(self.project.directories.results.as_path(), |dir| dir.path());
         let store = project::open_results(results, &mut self.listener())?;
         let suite = engine::suite_name(&selection);
-        let finished = measure::measure(&plan, &suite, &settings, &store, &mut self.drawn())?;
+        let log = LogOptions::default().place(&self.project.config, &store)?;
+        let finished = measure::measure(&plan, &suite, &settings, &store, &log, &mut self.drawn())?;
         Ok(run_end(finished, keeps))
     }
 

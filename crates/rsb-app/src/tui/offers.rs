@@ -61,7 +61,7 @@ pub(super) fn offers(
             offers.push(offer(Stage::GpuPerformance, OfferKind::Benchmark, words, on_gpus));
         }
     }
-    offers.extend(frameworks::all().iter().map(|component| {
+    offers.extend(frameworks::all_and_models().map(|component| {
         let own = rows.iter().filter(|row| row.benchmark == component.name).cloned().collect();
         offer(Stage::Components, OfferKind::Benchmark, (component.name, component.about), own)
     }));
@@ -174,6 +174,7 @@ mod tests {
                 suite: wish.suite.unwrap_or(Suite::Quick),
                 custom: Vec::new(),
                 backend: None,
+                more_backends: Vec::new(),
                 devices: Vec::new(),
                 models: Vec::new(),
                 axes: Vec::new(),

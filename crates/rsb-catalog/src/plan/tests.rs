@@ -39,6 +39,7 @@ fn selection(names: &[&str], suite: Suite) -> Selection {
         custom: Vec::new(),
         models: Vec::new(),
         backend: None,
+        more_backends: Vec::new(),
         devices: Vec::new(),
         axes: Vec::new(),
         profile: Profile::Quick,
@@ -53,7 +54,8 @@ fn a_suite_runs_what_is_here_and_says_what_is_not() {
     let gpu = plan(&selection(&[], Suite::GpuPerformance), &machine()).unwrap();
     assert!(gpu.cases.is_empty() && !gpu.skipped.is_empty());
     let component = plan(&selection(&[], Suite::Component), &machine()).unwrap();
-    assert!(component.cases.is_empty() && component.skipped.len() == frameworks::all().len());
+    assert!(component.cases.is_empty());
+    assert_eq!(component.skipped.len(), frameworks::all_and_models().count());
 }
 
 #[test]
@@ -150,6 +152,25 @@ fn what_runs_on_gpus_alone_says_what_is_missing_when_it_is_named() {
         quick.skipped.iter().all(|(case, _)| case.benchmark != "launch-latency"),
         "a suite must report each backend once"
     );
+}
+
+#[test]
+fn several_backends_are_planned_together_and_each_case_once() {
+    let of = |backend, more_backends| {
+        let named = selection(&["gemm", "kernel-compilation"], Suite::Quick);
+        plan(&Selection { backend: Some(backend), more_backends, ..named }, &machine()).unwrap()
+    };
+    let cpu = of(BackendId::Cpu, Vec::new());
+    let rocm = of(BackendId::Rocm, Vec::new());
+    let both = of(BackendId::Rocm, vec![BackendId::Cpu]);
+    let ids = |plan: &Plan| {
+        let mut ids: Vec<String> = plan.cases.iter().map(|case| case.id.to_string()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    assert_eq!(ids(&both), ids(&cpu), "the host's cases of both must not repeat");
+    assert_eq!(both.skipped.len(), rocm.skipped.len() + cpu.skipped.len());
+    assert_eq!(both.devices.len(), 1);
 }
 
 #[test]

@@ -68,6 +68,7 @@ pub(super) fn of_check(
             suite: Suite::Custom,
             custom: entries(number, device, machine),
             backend: Some(device.device.backend),
+            more_backends: Vec::new(),
             devices: vec![device.device.index],
             models: Vec::new(),
             axes: Vec::new(),

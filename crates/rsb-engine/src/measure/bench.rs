@@ -174,6 +174,7 @@ pub fn selection(suite: Suite, profile: Profile) -> Selection {
         custom: Vec::new(),
         models: Vec::new(),
         backend: None,
+        more_backends: Vec::new(),
         devices: Vec::new(),
         axes: Vec::new(),
         profile,

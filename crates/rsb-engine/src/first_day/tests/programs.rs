@@ -211,6 +211,7 @@ fn selection() -> Selection {
         suite: Suite::Quick,
         custom: Vec::new(),
         backend: None,
+        more_backends: Vec::new(),
         devices: Vec::new(),
         models: Vec::new(),
         axes: Vec::new(),
