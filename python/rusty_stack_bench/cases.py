@@ -53,7 +53,7 @@ AXES: dict[tuple[str, str], Sequence[str | tuple[str, str]]] = {
     ("triton", "compile"): ("kernel", "target", "dtype", ("num_warps", "4"), ("num_stages", "2"), ("compilation", "cold")),
     ("triton", "operation"): ("kernel", "dtype", ("size", "4096")),
     ("flash-attention", "flash"): ("dtype", "operation", *_ATTENTION, ("num_kv_heads", "0")),
-    ("deepspeed", "zero"): ("zero_stage", ("num_ranks", "2"), *_DECODER, ("optimizer", "torch")),
+    ("deepspeed", "zero"): ("zero_stage", ("num_ranks", "2"), *_DECODER, ("optimizer", "torch"), ("overlap_comm", "off")),
     ("deepspeed", "tensor-parallel"): (("num_ranks", "2"), *_DECODER),
     ("vllm", "generation"): (("num_prompts", "8"), *_PROMPT, _EXECUTION, *_SERVED, *_PREFIX),
     ("vllm", "serve"): (
@@ -97,11 +97,12 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "use_cache": ("yes", "no"),
     "kernel": ("vector-add", "softmax", "layer-norm", "matmul", "attention"),
     "optimizer": ("torch", "deepspeed"),
+    "overlap_comm": ("off", "on"),
     "prefix_cache": ("off", "on"),
     "model_shape": ("small", "auto", "llama-2-7b", "llama-3-8b"),
     "network": ("mlp", "encoder", "convolutional", "decoder-step"),
     "graph_optimization": ("disabled", "basic", "extended", "all"),
-    "target": ("gfx90a", "gfx942", "gfx1100", "gfx1201", "sm_90"),
+    "target": ("gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1200", "gfx1201", "sm_90", "sm_100"),
 }
 
 # Last stage of ZeRO.

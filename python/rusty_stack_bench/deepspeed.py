@@ -27,7 +27,8 @@ def benchmark_zero(
         stages: ZeRO stages, 0 to 3.
         device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
         settings: number of replicates and samples, and the time limit.
-        more: values of `num_ranks`, `width`, `num_layers`, `batch_size`, `sequence_length`, `dtype` and `optimizer`.
+        more: values of `num_ranks`, `width`, `num_layers`, `batch_size`, `sequence_length`, `dtype`,
+            `optimizer` and `overlap_comm` (`on` needs GPUs and a stage from 1 on).
 
     Returns:
         One result per case; a case that cannot run has the reason.
@@ -68,7 +69,7 @@ def benchmark_zero_overhead(
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
         settings: replicates, samples and time limit, instead of these numbers.
         warmup_runs: another name of `num_warmup`.
-        more: values of `sequence_length` and `optimizer`.
+        more: values of `sequence_length`, `optimizer` and `overlap_comm`.
 
     Returns:
         One result per case, in ms, GB and percent; a case that cannot run has the reason.

@@ -76,6 +76,21 @@ def test_layers_that_cannot_be_shared_are_not_tried(params, words):
         deepspeed.check(case(**params))
 
 
+@pytest.mark.parametrize(
+    ("device", "stage", "why"), [("cpu:0", "2", "no second stream"), ("rocm:0", "0", "stage 0 sums after")]
+)
+def test_sums_that_cannot_overlap_are_a_skip(device, stage, why):
+    wanted = core.Case("deepspeed", "zero", device, TINY | {"zero_stage": stage, "overlap_comm": "on"})
+    with pytest.raises(core.Skip, match=why):
+        deepspeed.zero(wanted)
+
+
+def test_overlap_is_a_setting_of_deepspeed():
+    for params, expected in (({}, False), ({"overlap_comm": "off"}, False), ({"overlap_comm": "on"}, True)):
+        wanted = core.Case("deepspeed", "zero", "rocm:0", TINY | {"zero_stage": "2", "optimizer": "torch"} | params)
+        assert deepspeed._settings(wanted, 100)["zero_optimization"]["overlap_comm"] is expected
+
+
 def test_collectives_are_told_from_the_rest():
     def event(name, us):
         return types.SimpleNamespace(

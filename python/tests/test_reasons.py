@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from rusty_stack_bench.workloads import core, deepspeed, migraphx
+from rusty_stack_bench.workloads import core, deepspeed, migraphx, onnx_graphs, triton
 
 
 def case(device="cpu:0", **params):
@@ -114,6 +114,21 @@ def test_a_lock_that_a_build_left_behind(tmp_path, monkeypatch):
     skip(deepspeed._refuse_stale_locks, str(lock), "rm ")
 
 
+@pytest.mark.parametrize(("backend", "variable"), [("cpu", "TRITON_CPU_BACKEND"), ("amd", "TRITON_INTERPRET")])
+def test_triton_cpu_compiles_and_another_triton_interprets(tmp_path, monkeypatch, backend, variable):
+    directory = tmp_path / "triton" / "backends" / backend
+    directory.mkdir(parents=True)
+    (tmp_path / "triton" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    wanted = core.Case("triton", "operation", "cpu:0", {"kernel": "softmax", "dtype": "f32", "size": "64"})
+    with mock.patch.dict(sys.modules), mock.patch.dict(os.environ):
+        sys.modules.pop("triton", None)
+        for name in ("TRITON_CPU_BACKEND", "TRITON_INTERPRET"):
+            os.environ.pop(name, None)
+        triton.check(wanted)
+        assert [name for name in ("TRITON_CPU_BACKEND", "TRITON_INTERPRET") if name in os.environ] == [variable]
+
+
 # MIGraphX programs as text: as parsed, compiled for its reference target, and for a GPU.
 GIVEN = """module: "main"
 main:@0 = @literal{0.5, ...} -> float_type, {16, 16}, {16, 1}
@@ -147,44 +162,80 @@ main:pointwise0:@1 = erf(main:pointwise0:x0) -> half_type, {1}, {0}
 """
 
 
-def fake_migraphx(factor=1.0):
-    """Returns a fake MIGraphX with a reference target that computes the graph in double precision."""
-    from rusty_stack_bench.workloads import onnx_graphs
+class Argument:
+    """An array of the fake MIGraphX, in the memory of the host or of the GPU."""
 
+    def __init__(self, array, on_gpu=False):
+        self.array, self.on_gpu = array, on_gpu
+
+    def __array__(self, dtype=None, copy=None):
+        """Stands for the buffer protocol, which reads the memory as that of the host."""
+        assert not self.on_gpu, "the host cannot read the memory of the GPU"
+        return self.array.copy()
+
+    def tolist(self):
+        """Returns the elements, except for f16, which the binding does not convert."""
+        if self.array.dtype.itemsize == 2:
+            raise TypeError("Unregistered type : half_float::half")
+        return self.array.ravel().tolist()
+
+
+class Program:
+    """A program of the fake MIGraphX, which computes the graph of `case` in double precision."""
+
+    case, factor = None, 1.0
+
+    def __init__(self):
+        self.text, self.target = GIVEN, None
+
+    def compile(self, t, offload_copy=True, fast_math=True, exhaustive_tune=False):
+        """Compiles for a target; without `offload_copy`, all arguments are in its memory."""
+        assert not offload_copy
+        self.target, self.text = t, {"ref": COMPILED, "gpu": ON_GPU}[t]
+
+    def get_parameter_shapes(self):
+        """Returns the input, and on a GPU the memory for the result."""
+        shape = types.SimpleNamespace(bytes=lambda: 64)
+        return {"x": shape} if self.target == "ref" else {"x": shape, "main:#output_0": shape}
+
+    def run(self, params):
+        """Returns the result in a list, in the memory of the target."""
+        on_gpu = self.target == "gpu"
+        assert isinstance(params, dict) and set(params) == set(self.get_parameter_shapes())
+        assert all(isinstance(value, Argument) and value.on_gpu == on_gpu for value in params.values())
+        kind = "float16" if Program.case.text("dtype") == "f16" else "float32"
+        exact = onnx_graphs.graph(Program.case).exact
+        return [Argument((one * Program.factor).astype(kind), on_gpu) for one in exact]
+
+    def __str__(self):
+        return self.text
+
+
+def fake_migraphx(case=None, factor=1.0, targets=("ref",)):
+    """Returns a fake MIGraphX with the names, parameters and defaults of the binding (AMDMIGraphX, migraphx_py.cpp)."""
     module = types.ModuleType("migraphx")
-    module.__version__ = "2.14"
+    module.__version__ = "dev"
+    Program.case, Program.factor = case, factor
 
     def get_target(name):
-        if name != "ref":
+        if name not in targets:
             raise RuntimeError(f"unknown target {name}")
         return name
 
-    class Program:
-        """A compiled program."""
+    def parse_onnx_buffer(
+        filename, default_dim_value=1, map_input_dims=None, skip_unknown_operators=False, print_program_on_error=False
+    ):
+        assert isinstance(filename, bytes)
+        return Program()
 
-        case = None
-        text = GIVEN
-
-        def compile(self, target, offload_copy):
-            """Accepts only the reference target."""
-            assert (target, offload_copy) == ("ref", False)
-            self.text = COMPILED
-
-        def get_parameter_shapes(self):
-            """Returns one input."""
-            return {"x": types.SimpleNamespace(bytes=lambda: 64)}
-
-        def run(self, held):
-            """Returns the result in a list."""
-            return [exact * factor for exact in onnx_graphs.graph(Program.case).exact]
-
-        def __str__(self):
-            return self.text
-
-    module.get_target, module.argument = get_target, lambda array: array
-    module.generate_argument = lambda shape: shape
-    module.parse_onnx_buffer = lambda buffer: Program()
-    module.Program = Program
+    module.program, module.get_target, module.parse_onnx_buffer = Program, get_target, parse_onnx_buffer
+    module.argument = lambda b: Argument(b)
+    module.generate_argument = lambda s, seed=0: Argument(None)
+    if "gpu" in targets:
+        module.allocate_gpu = lambda s, host=False: Argument(None, True)
+        module.to_gpu = lambda arg, host=False: Argument(arg.array, True)
+        module.from_gpu = lambda arg: Argument(arg.array)
+        module.gpu_sync = lambda: None
     return module
 
 
@@ -194,26 +245,36 @@ def onnx():
     return pytest.importorskip("onnx")
 
 
-def wanted(device):
+def wanted(device, dtype="f32"):
     """Returns a case of MIGraphX."""
-    params = {"batch_size": "2", "width": "16", "num_layers": "1", "network": "mlp", "dtype": "f32"}
+    params = {"batch_size": "2", "width": "16", "num_layers": "1", "network": "mlp", "dtype": dtype}
     return core.Case("migraphx", "inference", device, params)
 
 
 @pytest.mark.usefixtures("onnx")
 def test_the_reference_target_is_verified_and_described():
-    module = fake_migraphx()
-    module.Program.case = wanted("cpu:0")
-    with mock.patch.dict(sys.modules, migraphx=module):
-        migraphx.check(module.Program.case)
-        fields = migraphx.inference(module.Program.case).fields(1e6)
-        compiled = migraphx.compilation(module.Program.case).fields(1e6)
+    made = wanted("cpu:0")
+    with mock.patch.dict(sys.modules, migraphx=fake_migraphx(made)):
+        migraphx.check(made)
+        fields = migraphx.inference(made).fields(1e6)
+        compiled = migraphx.compilation(made).fields(1e6)
     assert (fields["provider"], fields["optimized_nodes"]) == ("migraphx ref", 4)
     for told in (fields, compiled):
         # Compilation removes one result of 2 x 16.
         assert told["memory_savings_mb"] == 2 * 16 * 4 / 1e6
     assert fields["accuracy_error"] < 1e-5
     assert fields["memory_used_mb"] > 0
+
+
+@pytest.mark.usefixtures("onnx")
+def test_f16_and_the_memory_of_a_gpu_are_used_as_the_module_defines():
+    for device, provider in (("cpu:0", "migraphx ref"), ("rocm:0", "migraphx gpu")):
+        made = wanted(device, "f16")
+        graph = onnx_graphs.graph(made)
+        program = migraphx.Program(made, fake_migraphx(made, targets=("ref", "gpu")), graph)
+        (found,) = program.outputs()
+        assert found.dtype == "float16" and abs(found - graph.exact[0]).max() < 1e-2
+        assert program.fields()["provider"] == provider
 
 
 def test_what_a_program_holds_is_read_from_its_text():
@@ -237,10 +298,9 @@ def test_its_provider_saves_against_the_graph_as_it_was_given():
 
 @pytest.mark.usefixtures("onnx")
 def test_a_wrong_result_is_refused():
-    module = fake_migraphx(1.1)
-    module.Program.case = wanted("cpu:0")
-    with mock.patch.dict(sys.modules, migraphx=module), pytest.raises(core.Failure):
-        migraphx.inference(module.Program.case)
+    made = wanted("cpu:0")
+    with mock.patch.dict(sys.modules, migraphx=fake_migraphx(made, 1.1)), pytest.raises(core.Failure):
+        migraphx.inference(made)
 
 
 @pytest.mark.usefixtures("onnx")

@@ -305,13 +305,14 @@ fn flash_attention_proves_its_kernel_forward_and_backward() {
 
 #[test]
 fn triton_says_what_a_kernel_needs_of_each_target() {
-    const TARGETS: [&str; 4] = ["gfx942", "gfx1100", "gfx1201", "sm_90"];
+    const TARGETS: [&str; 8] =
+        ["gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1200", "gfx1201", "sm_90", "sm_100"];
     let grid = format!(
         "triton workload=compile dtype=f16 kernel=matmul target={} num_warps=4 num_stages=2",
         TARGETS.join(",")
     );
     let Some(results) = answered("triton", &[&grid]) else { return };
-    check(&results, 4);
+    check(&results, TARGETS.len());
     for target in TARGETS {
         for (name, least) in [
             ("registers", 1.0),

@@ -235,6 +235,7 @@ proptest! {
 
     #[test]
     fn convolutions(
+        dtype in prop::sample::select(FLOATS.to_vec()),
         sizes in (1_u64..3, 1_u64..4, 1_u64..4, 3_u64..14, 3_u64..14),
         kernel in (1_u64..4, 1_u64..4),
         steps in (1_u64..4, 0_u64..4, 1_u64..3),
@@ -243,7 +244,7 @@ proptest! {
     ) {
         let (batch, in_per_group, out_per_group, height, width) = sizes;
         let op = Convolution {
-            dtype: Dtype::F32,
+            dtype,
             batch,
             in_channels: in_per_group * groups,
             out_channels: out_per_group * groups,

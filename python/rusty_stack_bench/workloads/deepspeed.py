@@ -130,7 +130,7 @@ def _settings(case: Case, weights: int) -> dict[str, Any]:
         "optimizer": {"type": "Adam", "params": {"lr": RATE, "torch_adam": own, "adam_w_mode": False}},
         "zero_optimization": {
             "stage": 0 if is_parallel else case.count("zero_stage"),
-            "overlap_comm": False,
+            "overlap_comm": case.params.get("overlap_comm") == "on",
             # By default DeepSpeed reserves 2 GB for it, even for small models.
             "reduce_bucket_size": min(int(5e8), weights),
             "stage3_param_persistence_threshold": 0,
@@ -439,15 +439,20 @@ def _training(case: Case, role: Callable[[Case, int], Callable[..., Any]], more:
 
 def zero(case: Case) -> Work:
     """Prepares training steps under a stage of ZeRO."""
-    if case.count("zero_stage") > 3:
-        raise Skip(f"ZeRO stage {case.text('zero_stage')}", "ZeRO only has stages 0 to 3", "choose one of these")
+    stage, overlap = case.count("zero_stage"), case.params.get("overlap_comm", "off")
+    if stage > 3:
+        raise Skip(f"ZeRO stage {stage}", "ZeRO only has stages 0 to 3", "choose one of these")
+    if overlap == "on" and (case.on_cpu or stage == 0):
+        why = "a CPU has no second stream for the sums" if case.on_cpu else "stage 0 sums after the backward pass"
+        raise Skip("overlap_comm=on", why, "choose overlap_comm=off, or stages 1 to 3 on GPUs")
 
     def more(_: float, held: list[dict[str, Any]], parameters: int) -> dict[str, Any]:
         # Weights, and in f32 the two moments of Adam and, for bf16, a copy of the weights.
         whole = (14 if case.text("dtype") == "bf16" else 12) * parameters
         return {
-            "zero_stage": case.count("zero_stage"),
+            "zero_stage": stage,
             "optimizer": case.text("optimizer"),
+            "overlap": overlap,
             "memory_saved_gb": (whole - max(one["state"] for one in held)) / 1e9,
         }
 

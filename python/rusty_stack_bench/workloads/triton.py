@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import re
 import subprocess
@@ -16,7 +17,7 @@ if TYPE_CHECKING:  # Importing it requires Triton.
 
 SEED = 20_231
 # Lanes of a wavefront of each architecture.
-WARP = {"gfx90a": 64, "gfx942": 64, "gfx1100": 32, "gfx1201": 32}
+WARP = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1030": 32, "gfx1100": 32, "gfx1200": 32, "gfx1201": 32}
 KERNELS = {
     # Kernel function, types of pointers and counts, and compile-time constants.
     "vector-add": ("vector_add", {"x": "*T", "y": "*T", "out": "*T", "count": "i32"}, {"BLOCK": 1024}),
@@ -37,10 +38,17 @@ TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16"}
 
 
 def check(case: Case) -> None:
-    """Checks that Triton is installed. Without a GPU, kernels run in its interpreter."""
+    """Checks that Triton is installed. On a CPU, kernels are compiled by triton-cpu, else run in the interpreter."""
     if case.workload == "operation" and case.on_cpu:
-        os.environ["TRITON_INTERPRET"] = "1"
+        os.environ["TRITON_CPU_BACKEND" if _compiles_for_cpus() else "TRITON_INTERPRET"] = "1"
     package("triton")
+
+
+def _compiles_for_cpus() -> bool:
+    """Returns whether the installed Triton is triton-cpu. Does not import it: the interpreter is selected before."""
+    found = importlib.util.find_spec("triton")
+    roots = found.submodule_search_locations if found is not None else None
+    return any(os.path.isdir(os.path.join(root, "backends", "cpu")) for root in roots or ())
 
 
 def version() -> str:
@@ -149,25 +157,27 @@ def _assembled(program: str, ptx: str) -> str | None:
 
 
 def operation(case: Case) -> Work:
-    """Prepares a kernel to compare with PyTorch's own. On a CPU the interpreter only verifies it.
+    """Prepares a kernel to compare with PyTorch's own. The interpreter only verifies it.
 
     Raises:
-        Skip: on a CPU, after verification.
+        Skip: on a CPU without triton-cpu, after verification.
     """
     torch, device = torch_device(case)
     package("triton")
     torch.manual_seed(SEED)
-    made = importlib.import_module(".triton_operations", __package__).made(case, torch, device)
+    operations = importlib.import_module(".triton_operations", __package__)
+    made = operations.made(case, torch, device)
     error = made.error(made.run())
-    if case.on_cpu:
+    if operations.is_interpreted(case):
         raise Skip(
             f"Triton's {case.text('kernel')}",
-            f"the interpreter computes it correctly (error {error:.2g}), but its time is not that of a GPU",
-            "measure it on a GPU: --backend rocm or cuda",
+            f"the interpreter computes it correctly (error {error:.2g}), but its time is not that of a compiled kernel",
+            "measure it on a GPU (--backend rocm or cuda), or install triton-cpu, which compiles for CPUs",
         )
+    gpu = None if case.on_cpu else device
 
     def fields(time_ns: float) -> dict[str, Any]:
-        return made.shape | _rates(made, time_ns) | _compared(torch, device, made, time_ns) | {
+        return made.shape | _rates(made, time_ns) | _compared(torch, gpu, made, time_ns) | {
             "operation": case.text("kernel"),
             "dtype": case.text("dtype"),
             "output_shape": "x".join(str(size) for size in made.run().shape),
@@ -175,7 +185,7 @@ def operation(case: Case) -> Work:
             "accuracy_error": error,
         }
 
-    return Work(made.run, fields, None, device)
+    return Work(made.run, fields, None, gpu)
 
 
 def _rates(made: Operation, time_ns: float) -> dict[str, Any]:
@@ -184,7 +194,7 @@ def _rates(made: Operation, time_ns: float) -> dict[str, Any]:
     return found | ({"tflops": made.operations / time_ns / 1e3} if made.operations > 16 * made.moved else {})
 
 
-def _compared(torch: Any, device: Any, made: Operation, time_ns: float) -> dict[str, Any]:
+def _compared(torch: Any, gpu: Any, made: Operation, time_ns: float) -> dict[str, Any]:
     """Compares the kernel with PyTorch's own and with torch.compile, interleaved."""
     compiled = torch.compile(made.standard, dynamic=False)
     ways = {"own": made.run, "pytorch": lambda: made.standard(*made.inputs), "compiled": lambda: compiled(*made.inputs)}
@@ -195,7 +205,7 @@ def _compared(torch: Any, device: Any, made: Operation, time_ns: float) -> dict[
         except Exception as error:  # PyTorch does not support the type, or its compiler lacks something on this machine.
             print(f"the comparison with `{name}` is omitted: {type(error).__name__}: {error}", file=sys.stderr)
             continue
-        works[name] = Work(without_gradients(torch, run), lambda _: {}, None, device)
+        works[name] = Work(without_gradients(torch, run), lambda _: {}, None, gpu)
     times = side_by_side(works, time_ns)
     fields = {"comparison_to_pytorch": "pytorch", "comparison_to_compiled": "compiled"}
     return {field: times[name] / times["own"] for field, name in fields.items() if name in times}

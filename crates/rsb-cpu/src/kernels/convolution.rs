@@ -1,20 +1,20 @@
 //! Convolution as GEMM: the patches under the kernel become the columns of a matrix, image by image
-//! and group by group. 1 × 1 kernels need no patches.
+//! and group by group. 1 × 1 kernels need no patches. f32 is multiplied by the `gemm` crate, f16 and
+//! bf16 by `rsb-gemm`.
 
+use rsb_gemm::PreparedGemm;
 use rsb_model::Dtype;
 
-use super::gemm::{Product, plain_product};
-use crate::kernel::{Bound, CpuKernel, no_kernel, unsupported_error};
+use super::gemm::{Product, native, native_product, plain_product};
+use crate::kernel::{Bound, CpuKernel, format_of, unsupported_error};
 use crate::memory::Memory;
 use crate::span::Span;
 use crate::thread_pool::ThreadPool;
 use rsb_device::device::DeviceError;
-use rsb_device::operation::{Convolution, Gemm};
+use rsb_device::operation::{Convolution, Gemm, OutputWidth};
 
 pub(super) fn kernel(op: &Convolution, bound: Bound) -> Result<CpuKernel, DeviceError> {
-    if op.dtype != Dtype::F32 {
-        return Err(no_kernel("convolution", op.dtype, "f32"));
-    }
+    let format = format_of("convolution", op.dtype)?;
     let Some((rows, columns)) = op.output_size() else {
         return Err(unsupported_error(
             "convolution of this shape",
@@ -30,21 +30,29 @@ pub(super) fn kernel(op: &Convolution, bound: Bound) -> Result<CpuKernel, Device
             "choose a smaller shape",
         )
     })?;
+    // The `gemm` crate has no 16-bit types on every CPU.
+    let native = match format {
+        Some(_) => Some(native("native", shape.product(), &bound.pool)?),
+        None => None,
+    };
+    let provider = native.as_ref().map_or("gemm", PreparedGemm::name);
     let (input, weights, output) = (bound.span(0), bound.span(1), bound.span(2));
-    Ok(CpuKernel::new("gemm", move || {
+    Ok(CpuKernel::new(provider, move || {
+        let spans = [input, weights, output, Span::of(&patches)];
         for image in 0..shape.batch {
             for group in 0..shape.groups {
                 // SAFETY: `bound` keeps the three buffers and the closure keeps the patches; all
                 // are distinct and have the sizes of the shape, and nothing else uses them during a
-                // launch.
+                // launch. 16-bit elements are moved as integers.
                 unsafe {
-                    one(
-                        &shape,
-                        &bound,
-                        [input, weights, output, Span::of(&patches)],
-                        (image, group),
-                    );
-                };
+                    if let Some(native) = &native {
+                        let product = operands::<u16>(&shape, &bound, spans, image, group);
+                        native_product(native, &product, &bound.pool);
+                    } else {
+                        let product = operands::<f32>(&shape, &bound, spans, image, group);
+                        plain_product(&product, &bound.pool);
+                    }
+                }
             }
         }
         Ok(())
@@ -54,6 +62,7 @@ pub(super) fn kernel(op: &Convolution, bound: Bound) -> Result<CpuKernel, Device
 /// Dimensions of a convolution, per group if they depend on it.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
+    dtype: Dtype,
     batch: usize,
     groups: usize,
     in_channels: usize,
@@ -70,6 +79,7 @@ struct Shape {
 impl Shape {
     fn new(op: &Convolution, rows: usize, columns: usize) -> Self {
         Self {
+            dtype: op.dtype,
             batch: op.batch as usize,
             groups: op.groups as usize,
             in_channels: (op.in_channels / op.groups) as usize,
@@ -103,27 +113,36 @@ impl Shape {
         if self.is_pointwise() {
             0
         } else {
-            self.taps().saturating_mul(self.points()).saturating_mul(size_of::<f32>())
+            let element = self.dtype.bytes(1) as usize;
+            self.taps().saturating_mul(self.points()).saturating_mul(element)
         }
+    }
+
+    /// Returns the product of the weights of one group and its patches.
+    fn product(&self) -> Gemm {
+        let [m, n, k] = [self.out_channels, self.points(), self.taps()].map(|size| size as u64);
+        Gemm { stored: OutputWidth::AsInputs, ..Gemm::new(self.dtype, m, n, k) }
     }
 }
 
-/// Computes one group of one image.
+/// Returns the product for one group of one image, after filling the patches.
 ///
 /// # Safety
-/// The spans (input, weights, output, patches) are distinct, have the sizes of the shape and
-/// outlive the call, and nothing else uses them.
-unsafe fn one(
+/// The spans (input, weights, output, patches) are distinct, have the sizes of the shape in
+/// elements of `T`, and outlive the call, and nothing else uses them.
+unsafe fn operands<T: Copy + Default>(
     shape: &Shape,
     bound: &Bound,
-    [input, weights, output, patches]: [Span; 4],
-    (image, group): (usize, usize),
-) {
+    spans: [Span; 4],
+    image: usize,
+    group: usize,
+) -> Product {
+    let [input, weights, output, patches] = spans;
     let index = image * shape.groups + group;
     let plane = shape.in_channels * shape.height * shape.width;
     let part = index * plane..(index + 1) * plane;
     let columns = if shape.is_pointwise() {
-        input.from::<f32>(part.start)
+        input.from::<T>(part.start)
     } else {
         let pool: &ThreadPool = &bound.pool;
         let all_taps = shape.taps();
@@ -132,7 +151,7 @@ unsafe fn one(
             let share = taps.start * shape.points()..taps.end * shape.points();
             // SAFETY: guaranteed by the caller; shares are disjoint.
             let (source, target) =
-                unsafe { (input.slice::<f32>(&part), patches.slice_mut::<f32>(&share)) };
+                unsafe { (input.slice::<T>(&part), patches.slice_mut::<T>(&share)) };
             for (tap, row) in taps.zip(target.chunks_exact_mut(shape.points())) {
                 gather(shape, source, tap, row);
             }
@@ -140,18 +159,16 @@ unsafe fn one(
         patches
     };
     let (m, n, k) = (shape.out_channels, shape.points(), shape.taps());
-    let product = Product {
-        op: Gemm::new(Dtype::F32, m as u64, n as u64, k as u64),
-        a: weights.from::<f32>(group * m * k),
+    Product {
+        op: shape.product(),
+        a: weights.from::<T>(group * m * k),
         b: columns,
-        c: output.from::<f32>(index * m * n),
-    };
-    // SAFETY: guaranteed by the caller; each span has a whole matrix at its start.
-    unsafe { plain_product(&product, &bound.pool) };
+        c: output.from::<T>(index * m * n),
+    }
 }
 
 /// Fills one row of the patch matrix: the inputs of kernel tap `tap` at each output point.
-fn gather(shape: &Shape, input: &[f32], tap: usize, row: &mut [f32]) {
+fn gather<T: Copy + Default>(shape: &Shape, input: &[T], tap: usize, row: &mut [T]) {
     let (tap, tap_column) = (tap / shape.kernel.1, tap % shape.kernel.1);
     let (channel, tap_row) = (tap / shape.kernel.0, tap % shape.kernel.0);
     let plane = shape.height * shape.width;
@@ -162,7 +179,7 @@ fn gather(shape: &Shape, input: &[f32], tap: usize, row: &mut [f32]) {
             .filter(|&line| line < shape.height)
             .and_then(|line| plane.get(line * shape.width..(line + 1) * shape.width));
         match line {
-            None => points.fill(0.0),
+            None => points.fill(T::default()),
             Some(line) => gather_line(shape, line, tap_column * shape.dilation, points),
         }
     }
@@ -170,7 +187,7 @@ fn gather(shape: &Shape, input: &[f32], tap: usize, row: &mut [f32]) {
 
 /// Copies the part of one input line that a tap reads, `offset` to the right of each point, with
 /// zeros beyond its ends.
-fn gather_line(shape: &Shape, line: &[f32], offset: usize, points: &mut [f32]) {
+fn gather_line<T: Copy + Default>(shape: &Shape, line: &[T], offset: usize, points: &mut [T]) {
     if shape.stride == 1 {
         // Three ranges, of which the middle one is a plain copy.
         let before = shape.padding.saturating_sub(offset).min(points.len());
@@ -178,13 +195,13 @@ fn gather_line(shape: &Shape, line: &[f32], offset: usize, points: &mut [f32]) {
         let inside = line.len().saturating_sub(first).min(points.len() - before);
         let (zeros, rest) = points.split_at_mut(before);
         let (middle, after) = rest.split_at_mut(inside);
-        zeros.fill(0.0);
+        zeros.fill(T::default());
         middle.copy_from_slice(line.get(first..first + inside).unwrap_or_default());
-        after.fill(0.0);
+        after.fill(T::default());
         return;
     }
     for (x, point) in points.iter_mut().enumerate() {
         let column = (x * shape.stride + offset).checked_sub(shape.padding);
-        *point = column.and_then(|column| line.get(column)).copied().unwrap_or(0.0);
+        *point = column.and_then(|column| line.get(column)).copied().unwrap_or_default();
     }
 }

@@ -77,24 +77,36 @@ pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKe
 
 /// Prepares a product with `rsb-gemm`.
 fn prepare_native(name: &str, product: &Product, bound: Bound) -> Result<CpuKernel, DeviceError> {
-    let prepared =
-        PreparedGemm::new(name, product.op, bound.pool.threads()).map_err(|error| match error {
-            GemmError::Unsupported(reason) => DeviceError::Unsupported(reason),
-            GemmError::OutOfMemory { bytes } => refused_memory(bytes),
-        })?;
+    let prepared = native(name, product.op, &bound.pool)?;
+    let product = *product;
+    Ok(CpuKernel::new(prepared.name(), move || {
+        // SAFETY: `bound` keeps the three buffers, which are distinct and have the sizes of the
+        // operation, and nothing else uses them during a launch.
+        unsafe { native_product(&prepared, &product, &bound.pool) };
+        Ok(())
+    }))
+}
+
+/// Prepares `op` with provider `name` of `rsb-gemm`, for the threads of `pool`.
+pub(super) fn native(name: &str, op: Gemm, pool: &ThreadPool) -> Result<PreparedGemm, DeviceError> {
+    PreparedGemm::new(name, op, pool.threads()).map_err(|error| match error {
+        GemmError::Unsupported(reason) => DeviceError::Unsupported(reason),
+        GemmError::OutOfMemory { bytes } => refused_memory(bytes),
+    })
+}
+
+/// Computes a product with `rsb-gemm`.
+///
+/// # Safety
+/// As [`Library::run`]; `prepared` is of this operation and of this many threads.
+pub(super) unsafe fn native_product(prepared: &PreparedGemm, product: &Product, pool: &ThreadPool) {
     let matrices = Matrices {
         a: product.a.start::<c_void>().cast_const(),
         b: product.b.start::<c_void>().cast_const(),
         c: product.c.start::<c_void>(),
     };
-    Ok(CpuKernel::new(prepared.name(), move || {
-        bound.pool.each(|thread| {
-            // SAFETY: `bound` keeps the three buffers, which are distinct and have the sizes of the
-            // operation, and nothing else uses them during a launch.
-            unsafe { prepared.compute(thread, &matrices) };
-        });
-        Ok(())
-    }))
+    // SAFETY: guaranteed by the caller.
+    pool.each(|thread| unsafe { prepared.compute(thread, &matrices) });
 }
 
 /// Prepares a oneDNN product that is reused between launches.

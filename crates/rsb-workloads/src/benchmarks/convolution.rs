@@ -78,17 +78,18 @@ impl Benchmark for ConvolutionBenchmark {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        let f32 = [axis("dtype", &["f32"])];
+        let (f32, half) = ([axis("dtype", &["f32"])], [axis("dtype", &["f16", "bf16"])]);
         let mut grids: Vec<Grid> = QUICK.iter().map(|layer| of_layer(layer, &f32)).collect();
         if breadth >= Breadth::Standard {
             grids.extend(STANDARD.iter().map(|layer| of_layer(layer, &f32)));
+            let further: &[Layer] = if is_cpu(device) { &[] } else { STANDARD };
+            grids.extend(QUICK.iter().chain(further).map(|layer| of_layer(layer, &half)));
         }
         if breadth == Breadth::Full {
             grids.extend(FULL.iter().map(|layer| of_layer(layer, &f32)));
             let every = QUICK.iter().chain(STANDARD);
             let cold = [axis("dtype", &["f32"]), axis("cache", &["cold"])];
             grids.extend(every.clone().map(|layer| of_layer(layer, &cold)));
-            let half = [axis("dtype", &["f16", "bf16"])];
             grids.extend(every.clone().map(|layer| of_layer(layer, &half)));
             if is_cpu(device) {
                 let threaded = [axis("dtype", &["f32"]), ("threads", thread_counts(device))];
