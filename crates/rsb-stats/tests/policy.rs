@@ -138,7 +138,7 @@ fn every_mistake_is_named() {
             "[[target]]\nid = \"*\"\nmetric = \"gflops\"\nabove = inf",
             "`target[0]` is inf, but must be a finite number",
         ),
-        ("[[weight]]\nweight = 2.0", "`weight[0]` must have exactly one of `id`"),
+        ("[[weight]]\nweight = 2.0", "`weight[0]` needs either `id`"),
         ("[[weight]]\nmetric = \"speed\"\nweight = 2.0", "unknown metric `speed`"),
         ("[[weight]]\nmetric = \"tflops\"\nweight = -2.0", "`weight[0].weight` is -2"),
     ] {

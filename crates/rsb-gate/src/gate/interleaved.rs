@@ -1,7 +1,7 @@
 //! Measures two programs interleaved until their cases are decided. Used by `gate --against`, the
 //! paired re-run and `bisect`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -243,10 +243,11 @@ impl Sides {
         match self.programs.clone() {
             SidePrograms::Workers(layouts) => self.count_by_workers(&layouts),
             SidePrograms::Benches(sides) => {
+                let mut left = time;
                 if metrics.contains(&CountedMetric::Instructions) {
-                    self.count_by_harness(time, listener);
+                    left = left.saturating_sub(self.count_by_harness(time, listener));
                 }
-                self.count_benches(&sides, metrics, time)
+                self.count_benches(&sides, metrics, left)
             }
         }
     }
@@ -278,7 +279,7 @@ impl Sides {
         let mut summary = Vec::new();
         if metrics.contains(&CountedMetric::CodeSize) {
             let executables = self.add_code_sizes(sides, &ids);
-            summary.push(format!("code-size of {executables} of the bench targets"));
+            summary.push(format!("code-size of {executables} bench executables"));
         }
         for together in harness::COUNTED_TOGETHER {
             let mut wanted = together.to_vec();
@@ -304,8 +305,8 @@ impl Sides {
     ) -> usize {
         let uncountable = Reason::new(
             "counts",
-            "its harness chooses the number of iterations",
-            "judge the case by the metric of its harness: leave out `--decide-by`",
+            "only Criterion and Divan run a requested number of iterations",
+            "omit `--decide-by` to judge what its harness measures",
         );
         let mut counted = 0;
         for id in ids {
@@ -315,7 +316,8 @@ impl Sides {
             };
             // Its harness has counted it.
             let is_own = self.counts_itself(id) && metrics.contains(&CountedMetric::Instructions);
-            counted += usize::from(is_own || matches!(count, Some(Ok(_))));
+            let is_counted = is_own && self.has_values(id);
+            counted += usize::from(is_counted || matches!(count, Some(Ok(_))));
             for (which, run) in [&mut self.baseline, &mut self.current].into_iter().enumerate() {
                 let Some(result) = result_of(run, id) else { continue };
                 let has_value = !result.samples.is_empty() || !result.results.is_empty();
@@ -344,6 +346,14 @@ impl Sides {
         counted
     }
 
+    /// Returns whether both sides have values of the case `id`.
+    fn has_values(&self, id: &CaseId) -> bool {
+        [&self.baseline, &self.current].into_iter().all(|run| {
+            let result = run.benchmarks.iter().find(|known| known.benchmark_id == *id);
+            result.is_some_and(|result| !result.results.is_empty())
+        })
+    }
+
     /// Adds a result for each executable with one of the cases `ids`: `code-size/TARGET`. Returns
     /// how many there are.
     fn add_code_sizes(&mut self, sides: &[Arc<Benches>; 2], ids: &[CaseId]) -> usize {
@@ -352,12 +362,14 @@ impl Sides {
         };
         let [before, after] = [before, after].map(|side| side.code_sizes(ids));
         let mut executables = 0;
-        for (target, size) in &before {
-            let Some(new_size) = after.get(target) else { continue };
+        let targets: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
+        for target in targets {
             executables += 1;
-            let case = harness::case_of(CaseId::from_segments(&["code-size", *target]));
-            let runs = [(&mut self.baseline, size), (&mut self.current, new_size)];
-            for (run, size) in runs {
+            let case = harness::case_of(CaseId::from_segments(&["code-size", target]));
+            let runs = [(&mut self.baseline, &before), (&mut self.current, &after)];
+            for (run, sizes) in runs {
+                // A target that one side lacks has no verdict.
+                let Some(size) = sizes.get(target) else { continue };
                 let progress = assemble::CaseProgress::default();
                 let mut result =
                     assemble::result(&case, &progress, &self.environment, Timestamp::now());

@@ -30,6 +30,12 @@ const MOST: u64 = 2_000_001;
 /// Number of iterations of a process whose allocations are counted. Odd. A few are enough, and slow
 /// cases then end within the [limit](LIMIT).
 const HEAP_ITERATIONS: u64 = 11;
+/// Maximum number of processes at the same time whose allocations are counted. Each needs as much
+/// memory as the benchmark; those of Valgrind run on each CPU.
+const HEAP_PROCESSES: usize = 4;
+/// Why allocations are not counted.
+const OWN_ALLOCATOR: &str =
+    "it does not use glibc's malloc (such as with jemalloc), so its allocations are not seen";
 /// Time limit of a process.
 const LIMIT: Duration = Duration::from_secs(30);
 /// File to which Valgrind writes its counts.
@@ -94,7 +100,7 @@ pub(crate) fn count_cases(
 }
 
 /// Counts the instructions of `cases`, whose [harness counts them](Executables::counts_itself),
-/// until a deadline: with one process of each executable, because the counts do not vary.
+/// until a deadline: with one process of each executable, and another one if the sides differ.
 pub(crate) fn count_by_harness(
     sides: &[Arc<Benches>; 2],
     cases: &[CaseId],
@@ -103,17 +109,31 @@ pub(crate) fn count_by_harness(
     let [Some(before), Some(after)] = sides.each_ref().map(|side| side.executables()) else {
         return CaseCounts::new();
     };
-    let counts = [before, after].map(|side| side.count_by_harness(cases, until));
-    let is_over = Instant::now() >= until;
+    let count = |side: &Executables, cases: &[CaseId]| -> Counts {
+        let counts = side.count_by_harness(cases, until);
+        let is_over = Instant::now() >= until;
+        let reason = |reason| if is_over { out_of_budget() } else { reason };
+        let each = counts.into_iter();
+        each.map(|(id, count)| (id, count.map(Count::of_harness).map_err(reason))).collect()
+    };
+    let [first, second] = [before, after].map(|side| count(side, cases));
+    let is_different = |id: &&CaseId| match (first.get(*id), second.get(*id)) {
+        (Some(Ok(one)), Some(Ok(other))) => first_difference(one, other).is_some(),
+        _ => false,
+    };
+    let differing: Vec<CaseId> = cases.iter().filter(is_different).cloned().collect();
+    let again = [after, before].map(|side| count(side, &differing));
     let mut joined = CaseCounts::new();
     for id in cases {
-        let [Some(one), Some(other)] = counts.each_ref().map(|side| side.get(id).cloned()) else {
-            continue;
+        let (Some(one), Some(other)) = (first.get(id), second.get(id)) else { continue };
+        let conclude = || {
+            let counts = [one.clone()?, other.clone()?];
+            for (known, again) in counts.iter().zip([again[1].get(id), again[0].get(id)]) {
+                check_repeat(id, known, again)?;
+            }
+            Ok(counts.map(|count| count.values))
         };
-        let both = one.and_then(|one| Ok([one, other?]));
-        let both = both.map_err(|reason| if is_over { out_of_budget() } else { reason });
-        let values = |count| CountedValues::from([(INSTRUCTIONS, count)]);
-        joined.insert(id.clone(), both.map(|both| both.map(values)));
+        joined.insert(id.clone(), conclude());
     }
     joined
 }
@@ -206,9 +226,15 @@ impl Count {
             values.insert(name, after.saturating_sub(before) as f64 / (iterations - 1) as f64);
         }
         if let (Some(one), Some(many)) = (&one.heap, &many.heap) {
-            values.insert(PEAK_HEAP, HeapCounts::peak_of_iteration(one, many) as f64);
+            values.insert(PEAK_HEAP, HeapCounts::peak_of_iterations(one, many) as f64);
         }
         Ok(Self { iterations, values, clock_reads: many.clock_reads })
+    }
+
+    /// Returns a count of instructions that the harness of a case printed.
+    fn of_harness(instructions: f64) -> Self {
+        let values = CountedValues::from([(INSTRUCTIONS, instructions)]);
+        Self { iterations: 1, values, clock_reads: 0 }
     }
 
     fn value(&self, name: &str) -> f64 {
@@ -242,6 +268,15 @@ impl Counter {
         Ok(Self::Cachegrind { program: find_valgrind()?, simulates_caches })
     }
 
+    /// Returns the maximum number of processes at the same time.
+    fn processes(&self) -> usize {
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        match self {
+            Self::Cachegrind { .. } => cpus,
+            Self::Heap => cpus.min(HEAP_PROCESSES),
+        }
+    }
+
     /// Makes the process of `command` store its counts in `home`.
     fn prepare(&self, mut command: Command, home: &Path) -> Result<Command, &'static str> {
         match self {
@@ -249,7 +284,9 @@ impl Counter {
                 Ok(under_valgrind(program, &home.join(LOG), *simulates_caches, &command))
             }
             Self::Heap if heap::preload(&mut command, home) => Ok(command),
-            Self::Heap => Err("the counter of allocations cannot be preloaded"),
+            Self::Heap => Err(
+                "the library that counts allocations cannot be written, or was not built (no C compiler)",
+            ),
         }
     }
 
@@ -266,12 +303,10 @@ impl Counter {
             }
             Self::Heap => {
                 let counts = heap::counts(home)
-                    .ok_or("its process stored no counts: it needs glibc, and a normal end")?;
+                    .ok_or("its process wrote no counts; it must use only glibc's malloc, exit normally, and read \
+                     the clock less than 65,536 times")?;
                 if counts.own == 0 {
-                    return Err(
-                        "its executable has an allocator of its own, such as jemalloc, whose \
-                         allocations are not seen",
-                    );
+                    return Err(OWN_ALLOCATOR);
                 }
                 let amounts = [(ALLOCATIONS, counts.allocations), (ALLOCATED_BYTES, counts.bytes)];
                 Ok(Total { amounts: amounts.into(), heap: Some(counts), clock_reads })
@@ -293,10 +328,13 @@ impl Counting {
         let each = cases.iter().map(|id| {
             (id.clone(), move || match self.counter {
                 Counter::Cachegrind { .. } => self.count_enough(side, id),
+                Counter::Heap if side.has_own_allocator(id) => {
+                    Err(failure(id.as_str(), OWN_ALLOCATOR))
+                }
                 Counter::Heap => self.count(side, id, HEAP_ITERATIONS),
             })
         });
-        on_all_cpus(&each.collect::<Vec<_>>())
+        in_parallel(&each.collect::<Vec<_>>(), self.counter.processes())
     }
 
     /// Counts the cases of `known` on `side` with the same iterations. Failures keep their reason.
@@ -304,7 +342,7 @@ impl Counting {
         let each = known.iter().map(|(id, count)| {
             (id.clone(), move || self.count(side, id, count.clone()?.iterations))
         });
-        on_all_cpus(&each.collect::<Vec<_>>())
+        in_parallel(&each.collect::<Vec<_>>(), self.counter.processes())
     }
 
     /// Counts a process with one iteration of the case `id` and one with `iterations`.
@@ -346,13 +384,15 @@ impl Counting {
     }
 }
 
-/// Runs `tasks`, as many at once as there are CPUs, and returns their results by case.
-fn on_all_cpus<T: Send>(tasks: &[(CaseId, impl Fn() -> T + Sync)]) -> BTreeMap<CaseId, T> {
+/// Runs `tasks`, at most `limit` at the same time, and returns their results by case.
+fn in_parallel<T: Send>(
+    tasks: &[(CaseId, impl Fn() -> T + Sync)],
+    limit: usize,
+) -> BTreeMap<CaseId, T> {
     let next = AtomicUsize::new(0);
     let returned = Mutex::new(BTreeMap::new());
-    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
-        for _ in 0..cpus.min(tasks.len()) {
+        for _ in 0..limit.min(tasks.len()) {
             scope.spawn(|| {
                 while let Some((id, task)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let result = task();
@@ -366,13 +406,13 @@ fn on_all_cpus<T: Send>(tasks: &[(CaseId, impl Fn() -> T + Sync)]) -> BTreeMap<C
 }
 
 fn failure(what: &str, why: &str) -> Reason {
-    Reason::new(what, why, "judge it by time: leave out `--decide-by`, or `--metric` of `gate`")
+    Reason::new(what, why, "omit `--decide-by` or `--metric` to judge it by time")
 }
 
 /// Returns the reason why a case was not counted before the budget ran out.
 fn out_of_budget() -> Reason {
-    let why = "the budget ran out before they were counted";
-    Reason::new("counts", why, "allow more time with `--budget`").of(Obstacle::NotReached)
+    let why = "it ran out before the case was counted";
+    Reason::new("budget", why, "allow more time with `--budget`").of(Obstacle::NotReached)
 }
 
 /// Returns the path of Valgrind.
@@ -382,8 +422,8 @@ fn out_of_budget() -> Reason {
 pub(crate) fn find_valgrind() -> Result<PathBuf, Reason> {
     find_program("valgrind").ok_or_else(|| {
         Reason::new(
-            "instructions",
-            "Valgrind is needed to count them, and is not in PATH",
+            "counts",
+            "Valgrind counts instructions and cycles, and is not in PATH",
             "install valgrind (`apt-get install valgrind`)",
         )
     })
@@ -517,8 +557,8 @@ mod tests {
         assert_eq!(count.values, CountedValues::from(expected));
         assert!(Count::of(&id, 11, &one, &one).is_err(), "iterations execute something");
 
-        let one = total(&[(ALLOCATIONS, 40)], Some("40 40 900\n0 38 500\n3 2 100\n"));
-        let many = total(&[(ALLOCATIONS, 60)], Some("60 60 1900\n0 38 500\n3 22 100\n"));
+        let one = total(&[(ALLOCATIONS, 40)], Some("40 40 900 9\n0 38 0 500\n3 2 100 150\n"));
+        let many = total(&[(ALLOCATIONS, 60)], Some("60 60 1900 9\n0 38 0 500\n3 22 100 200\n"));
         let count = Count::of(&id, 11, &one, &many).unwrap();
         assert_eq!(count.values, CountedValues::from([(ALLOCATIONS, 2.0), (PEAK_HEAP, 100.0)]));
         let none = Count::of(&id, 11, &one, &one).unwrap();

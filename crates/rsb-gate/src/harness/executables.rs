@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
 use rsb_engine::judged;
 use rsb_model::{CaseId, Reason, Samples};
 use timed_child::{ChildOutput, Stderr};
@@ -13,6 +14,9 @@ use timed_child::{ChildOutput, Stderr};
 use super::criterion::CriterionTimes;
 use super::{LISTING, Pace, criterion, divan, gungraun, libtest, volatile};
 use crate::build_place::{BuiltSide, code_size, compilers};
+
+/// Functions of allocators that Rust programs link.
+const ALLOCATORS: [&str; 5] = ["_rjem_malloc", "je_malloc", "mi_malloc", "sn_malloc", "tc_malloc"];
 
 /// A process that should take less than a tenth of a second but takes longer than this sets its own
 /// times.
@@ -329,7 +333,7 @@ impl Executables {
     /// If that is not installed, or the executable is one of tango, which is not supported.
     fn is_gungraun(&self, executable: &BenchExecutable, what: &str) -> Result<bool, Reason> {
         let code = std::fs::read(self.stored_program(executable)).unwrap_or_default();
-        let has = |word: &str| code.windows(word.len()).any(|part| part == word.as_bytes());
+        let has = |word: &str| memmem::find(&code, word.as_bytes()).is_some();
         if TANGO.into_iter().any(has) {
             return Err(Reason::new(
                 what,
@@ -343,6 +347,16 @@ impl Executables {
         };
         gungraun::check_installed(what, runner)?;
         Ok(true)
+    }
+
+    /// Returns whether the executable of the case `id` contains an allocator other than glibc's.
+    pub(super) fn has_own_allocator(&self, id: &CaseId) -> bool {
+        let place = self.cases.get(id).map(|case| case.place);
+        let Some((executable, _)) = place.and_then(|place| self.all.get(place)) else {
+            return false;
+        };
+        let code = std::fs::read(self.stored_program(executable)).unwrap_or_default();
+        ALLOCATORS.iter().any(|name| memmem::find(&code, name.as_bytes()).is_some())
     }
 
     /// Returns whether the harness of the case `id` counts instructions and measures no time.

@@ -21,7 +21,9 @@ pub(super) struct HeapCounts {
     pub(super) allocations: u64,
     /// Bytes of all allocations.
     pub(super) bytes: u64,
-    /// Spans between two reads of the clock with at least one allocation, by their number.
+    /// Number of spans between two reads of the clock.
+    span_count: u64,
+    /// Spans with at least one allocation, by their number.
     spans: BTreeMap<u64, HeapSpan>,
 }
 
@@ -29,7 +31,9 @@ pub(super) struct HeapCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HeapSpan {
     allocations: u64,
-    /// Bytes by which the heap grew from the start of the span to its peak.
+    /// Bytes in use at the start of the span.
+    start: u64,
+    /// Highest number of bytes in use during the span.
     peak: u64,
 }
 
@@ -38,26 +42,38 @@ impl HeapCounts {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines().map(|line| {
             let numbers: Result<Vec<u64>, _> = line.split(' ').map(str::parse).collect();
-            <[u64; 3]>::try_from(numbers.ok()?).ok()
+            <[u64; 4]>::try_from(numbers.ok()?).ok()
         });
-        let [own, allocations, bytes] = lines.next()??;
+        let [own, allocations, bytes, span_count] = lines.next()??;
+        if span_count == 0 {
+            return None;
+        }
         let spans = lines.map(|line| {
-            let [number, allocations, peak] = line?;
-            Some((number, HeapSpan { allocations, peak }))
+            let [number, allocations, start, peak] = line?;
+            (number < span_count).then_some((number, HeapSpan { allocations, start, peak }))
         });
-        Some(Self { own, allocations, bytes, spans: spans.collect::<Option<_>>()? })
+        Some(Self { own, allocations, bytes, span_count, spans: spans.collect::<Option<_>>()? })
     }
 
-    /// Returns the bytes by which one iteration makes the heap grow at its peak, from a process
-    /// with `one` iteration and one with `many`. Spans with more allocations in the latter contain
-    /// the iterations; a span that only `many` has is one of its iterations.
-    pub(super) fn peak_of_iteration(one: &Self, many: &Self) -> u64 {
-        let peaks = many.spans.iter().filter_map(|(number, span)| match one.spans.get(number) {
-            Some(known) if known.allocations < span.allocations => Some(known.peak),
-            Some(_) => None,
-            None => Some(span.peak),
-        });
-        peaks.max().unwrap_or(0)
+    /// Returns the bytes by which iterations make the heap grow at its peak, from a process with
+    /// `one` iteration and one with `many`. The two start and end with the same spans, before and
+    /// after the iterations; the spans of `many` between these contain additional iterations, with
+    /// the inputs that the harness prepares for them.
+    pub(super) fn peak_of_iterations(one: &Self, many: &Self) -> u64 {
+        let allocations = |counts: &Self, number: u64| {
+            counts.spans.get(&number).map_or(0, |span| span.allocations)
+        };
+        let is_equal = |in_one, in_many| allocations(one, in_one) == allocations(many, in_many);
+        let [last_of_one, last_of_many] = [one, many].map(|counts| counts.span_count - 1);
+        let shorter = one.span_count.min(many.span_count);
+        let before = (0..shorter).take_while(|&at| is_equal(at, at)).count() as u64;
+        let after = (0..shorter - before)
+            .take_while(|&at| is_equal(last_of_one - at, last_of_many - at))
+            .count() as u64;
+        let mut spans = many.spans.range(before..many.span_count - after).map(|(_, span)| span);
+        let Some(start) = spans.next() else { return 0 };
+        let peak = spans.map(|span| span.peak).fold(start.peak, u64::max);
+        peak.saturating_sub(start.start)
     }
 }
 
@@ -117,6 +133,7 @@ int main(int count, char **words)
         std::fs::write(&source, PROGRAM).unwrap();
         let compiled = Command::new("cc").arg("-O0").arg(&source).arg("-o").arg(&program).status();
         if LIBRARY.is_empty() || !compiled.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: no C compiler, or a C library other than glibc");
             return;
         }
         let [one, three] = ["1", "3"].map(|iterations| {
@@ -130,24 +147,59 @@ int main(int count, char **words)
         });
         assert_eq!((one.own, three.own - one.own), (4, 6));
         assert_eq!((three.allocations - one.allocations, three.bytes - one.bytes), (6, 7000));
-        let peak = HeapCounts::peak_of_iteration(&one, &three);
+        let peak = HeapCounts::peak_of_iterations(&one, &three);
         assert!((2500..2700).contains(&peak), "{peak}");
     }
 
-    #[test]
-    fn iterations_run_in_the_spans_that_grow() {
-        let one = HeapCounts::parse("40 50 6000\n0 30 5000\n3 2 100\n5 1 700\n").unwrap();
-        for (text, peak) in [
-            // Set-up in span 0 is the same in both processes.
-            ("60 70 9000\n0 30 5000\n3 22 900\n5 1 700\n", 100),
-            ("60 70 9000\n0 30 5000\n3 22 900\n5 11 700\n", 700),
-            ("60 70 9000\n0 30 5000\n3 2 100\n5 1 700\n7 9 300\n", 300),
-            ("40 50 6000\n0 30 5000\n3 2 100\n5 1 700\n", 0),
-        ] {
-            let many = HeapCounts::parse(text).unwrap();
-            assert_eq!(HeapCounts::peak_of_iteration(&one, &many), peak, "{text}");
+    /// Parses the counts of a process with `spans`: number, allocations, bytes at start and peak.
+    fn process(span_count: u64, spans: &[[u64; 4]]) -> HeapCounts {
+        let mut text = format!("40 50 6000 {span_count}\n");
+        for [number, allocations, start, peak] in spans {
+            text.push_str(&[number, allocations, start, peak].map(u64::to_string).join(" "));
+            text.push('\n');
         }
-        for wrong in ["", "1 2\n", "1 2 3\n4 5\n", "1 2 -3\n"] {
+        HeapCounts::parse(&text).unwrap()
+    }
+
+    #[test]
+    fn iterations_are_the_spans_between_those_of_both_processes() {
+        const SET_UP: [u64; 4] = [0, 30, 0, 5000];
+        let iterations = process(7, &[SET_UP, [3, 2, 400, 500], [5, 1, 400, 9000]]);
+        let inputs =
+            process(5, &[SET_UP, [1, 1, 400, 1400], [2, 1, 1400, 1900], [4, 3, 400, 9000]]);
+        for (name, one, many, peak) in [
+            (
+                "one span grows",
+                &iterations,
+                process(7, &[SET_UP, [3, 22, 400, 600], [5, 1, 400, 9000]]),
+                200,
+            ),
+            (
+                "further batches, each with its inputs",
+                &inputs,
+                process(
+                    9,
+                    &[
+                        SET_UP,
+                        [1, 1, 400, 1400],
+                        [2, 1, 1400, 1900],
+                        [3, 1, 400, 1400],
+                        [4, 1, 1400, 1900],
+                        [5, 1, 400, 1400],
+                        [6, 1, 1400, 1900],
+                        // Of another case, after a different number of clock reads.
+                        [8, 3, 400, 9000],
+                    ],
+                ),
+                1500,
+            ),
+            ("nothing", &iterations, iterations.clone(), 0),
+        ] {
+            assert_eq!(HeapCounts::peak_of_iterations(one, &many), peak, "{name}");
+        }
+        for wrong in
+            ["", "1 2\n", "1 2 3 0\n", "1 2 3 9\n4 5\n", "1 2 -3 9\n", "1 2 3 9\n9 1 1 1\n"]
+        {
             assert_eq!(HeapCounts::parse(wrong), None, "{wrong}");
         }
     }

@@ -12,9 +12,11 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +31,7 @@ static int64_t scale = 1;
 static int64_t step;
 static int64_t origin;
 static int64_t reads;
+static char mark[PATH_MAX];
 static int mark_file = -1;
 static pid_t process;
 
@@ -45,12 +48,13 @@ static int64_t number(const char *name)
 
 __attribute__((constructor)) static void start(void)
 {
-    const char *mark = getenv("RSB_CLOCK_MARK");
+    const char *path = getenv("RSB_CLOCK_MARK");
     struct timespec now;
 
     real_clock = (clock_function *)dlsym(RTLD_NEXT, "clock_gettime");
-    if (!real_clock || !mark || real_clock(CLOCK_MONOTONIC, &now) != 0)
+    if (!real_clock || !path || strlen(path) >= sizeof mark || real_clock(CLOCK_MONOTONIC, &now) != 0)
         return;
+    strcpy(mark, path);
     mark_file = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (mark_file < 0)
         return;
@@ -67,8 +71,9 @@ __attribute__((destructor)) static void stop(void)
     if (step <= 0 || getpid() != process)
         return;
     int length = snprintf(text, sizeof text, "%lld", (long long)reads);
-    if (pwrite(mark_file, text, (size_t)length, 0) != length)
-        unlink(getenv("RSB_CLOCK_MARK"));
+    /* A program that the benchmark started may have written more digits. */
+    if (ftruncate(mark_file, 0) != 0 || pwrite(mark_file, text, (size_t)length, 0) != length)
+        unlink(mark);
 }
 
 int clock_gettime(clockid_t id, struct timespec *time)

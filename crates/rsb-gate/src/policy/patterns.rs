@@ -66,7 +66,10 @@ fn all_words() -> impl Iterator<Item = IdVocabulary> {
         ..IdVocabulary::new(&[format.benchmark_type()], format.as_str(), &[])
     });
     let every = std::iter::once(IdVocabulary::new(&BenchmarkType::ALL, selection::ALL, &[]));
-    native.chain(components).chain(imported).chain(every)
+    // Cases of bench executables, `code-size/TARGET`.
+    let executables =
+        IdVocabulary { fixed: vec!["code-size".to_owned()], axes: Vec::new(), open: true };
+    native.chain(components).chain(imported).chain(every).chain(std::iter::once(executables))
 }
 
 impl IdVocabulary {

@@ -28,9 +28,9 @@ pub(super) fn check_out(tree: &Path) -> Result<Option<String>> {
     let remaining = pointers(tree)?;
     Ok(remaining.first().map(|first| {
         format!(
-            "{first} is a pointer of Git LFS instead of its contents ({} such files): benchmarks \
-             that read it fail or measure something else; run `git lfs install` and `git lfs \
-             fetch --all`",
+            "Git LFS contents are missing, such as of {first} (files: {}); benchmarks that read \
+             them fail or measure something else: install git-lfs, then run `git lfs install` and \
+             `git lfs fetch --all`",
             remaining.len()
         )
     }))
