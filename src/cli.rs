@@ -268,7 +268,7 @@ impl Places {
 /// How to measure.
 #[derive(Debug, Clone, Default, Args)]
 pub struct MeasureArgs {
-    /// Choose auto or some of rocm,cuda,vulkan,opencl,oneapi,cpu [default: auto]
+    /// Choose auto, or one or more of rocm,cuda,vulkan,opencl,oneapi,cpu
     #[arg(long, env = "RSB_BACKEND", hide_env = true)]
     pub backend: Option<String>,
     /// Use only these devices, by index, such as 0,1

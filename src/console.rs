@@ -51,7 +51,7 @@ fn line(event: &Event) -> Option<String> {
             format!("measuring {count} on both sides interleaved, {} s left", left.as_secs())
         }
         Event::CountingStarted { cases } => {
-            format!("counting the work of up to {}", format_count(*cases, "case", "cases"))
+            format!("counting, not timing, up to {}", format_count(*cases, "case", "cases"))
         }
         Event::RemeasureStarted { cases, left } => {
             let count = format_count(*cases, "undecided case", "undecided cases");

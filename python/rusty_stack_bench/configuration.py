@@ -107,9 +107,17 @@ _KEYS = {
     "run": (
         *("suite", "profile", "backend", "device", "runs", "warmup", "replicates", "results_dir", "baselines_dir", "policy"),
         *("baseline_run_id", "compare_with_baseline", "save_raw_results", "generate_reports", "verbose", "parallel"),
-        "max_workers",
+        *("max_workers", "timeout", "log_dir", "log_format"),
     ),
-    "report": ("title", "theme", "parts", "chart_width", "generate_ascii", "generate_markdown", "generate_html"),
+    "report": (
+        *("title", "theme", "parts", "chart_width", "generate_ascii", "generate_markdown", "generate_html"),
+        "generate_json",
+    ),
+}
+# Other names of keys, by table.
+_ALIASES = {
+    "run": {"output_dir": "results_dir", "num_runs": "runs", "warmup_runs": "warmup", "timeout_seconds": "timeout"},
+    "report": {f"generate_{form}_reports": f"generate_{form}" for form in ("ascii", "markdown", "html", "json")},
 }
 
 
@@ -166,7 +174,7 @@ class BenchmarkConfigLoader:
         with open(self.config_path, encoding="utf-8") as file:
             text = file.read()
         try:
-            return json.loads(_native.parse_toml(text))
+            return _canonical(json.loads(_native.parse_toml(text)))
         except ValueError as error:
             raise ValueError(f"{self.config_path}: {error}") from None
 
@@ -226,6 +234,18 @@ class BenchmarkConfigLoader:
             ValueError: if the component is unknown.
         """
         return self.config.components.get(check_component(component_id), ComponentBenchmarkConfig())
+
+
+def _canonical(document: dict[str, Any]) -> dict[str, Any]:
+    """Returns a file with the keys of the program for their other names."""
+    for name, aliases in _ALIASES.items():
+        table = _table(document, name)
+        both = [other for other, key in aliases.items() if other in table and key in table]
+        if both:
+            raise ValueError(f"{name} has {both[0]} and {aliases[both[0]]}, which mean the same; keep one")
+        if table:
+            document[name] = {aliases.get(key, key): value for key, value in table.items()}
+    return document
 
 
 def _table(document: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -504,38 +504,42 @@ def benchmark_gemm_strided(
 
     Raises:
         TypeError: if one number is given under two names.
-        ValueError: if elements would overlap, neither stride of a matrix is 1, or strides leave gaps, which
-            are not supported yet.
+        ValueError: if elements would overlap, or neither stride of a matrix is 1.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
     shape = shape_of("size", (m, n, k), 3)
     matrices = (("a", m, k, strides_a), ("b", k, n, strides_b), ("c", m, n, strides_c))
-    letters = "".join(_layout(*matrix) for matrix in matrices)
+    layouts = [_layout(*matrix) for matrix in matrices]
+    letters = "".join(letter for letter, _ in layouts)
     if letters[2] != "n":
         raise ValueError(f"strides_c {tuple(strides_c)} store C transposed; its columns must be 1 apart")
     axes = {"dtype": dtypes_of(dtype), "shape": shape, "transpose": letters[:2], "batch_size": batch_size}
+    for _, gaps in layouts:
+        axes.update(gaps)
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     return run(GEMMResult, "gemm", [axes], place(device), taken)[0]
 
 
-def _layout(name: str, rows: int, columns: int, strides: Sequence[int]) -> str:
-    """Returns `n` or `t` for a matrix stored as is or transposed, without gaps."""
+def _layout(name: str, rows: int, columns: int, strides: Sequence[int]) -> tuple[str, dict[str, int]]:
+    """Returns `n` or `t` for a matrix stored as is or transposed, and the axes of its gaps."""
     own = [int(stride) for stride in strides]
     if len(own) not in (2, 3):
         raise ValueError(f"strides_{name} {tuple(strides)} has {len(own)} numbers; give those of rows and columns")
     row, column = own[-2:]
     if column == 1 and row >= columns:
-        letter, natural, lines = "n", columns, rows
+        letter, leading, natural, lines = "n", row, columns, rows
     elif row == 1 and column >= rows:
-        letter, natural, lines = "t", rows, columns
+        letter, leading, natural, lines = "t", column, rows, columns
     else:
         why = f"for {rows} x {columns} elements, the stride of rows or columns must be 1, and the other at least as long"
         raise ValueError(f"strides_{name} {tuple(strides)} do not describe a matrix: {why} as one line of the matrix")
-    supported = [natural * lines] * (len(own) - 2) + ([natural, 1] if letter == "n" else [1, natural])
-    if own != supported:
-        why = f"use {tuple(supported)} for {rows} x {columns} elements"
-        raise ValueError(f"strides_{name} {tuple(strides)} leave gaps, which are not supported yet; {why}")
-    return letter
+    gaps = {} if leading == natural else {f"ld_{name}": leading}
+    smallest = leading * lines
+    if own[0] != smallest and len(own) == 3:
+        if own[0] < smallest:
+            raise ValueError(f"strides_{name} {tuple(strides)} let matrices overlap; the first is at least {smallest}")
+        gaps[f"stride_{name}"] = own[0]
+    return letter, gaps
 
 
 def benchmark_precision(

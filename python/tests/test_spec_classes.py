@@ -985,6 +985,16 @@ def test_a_configuration_is_written_as_it_is_read(native, tmp_path, monkeypatch)
     path.write_text("[run]\nresults_dir = 'kept'\n", encoding="utf-8")
     package.BenchmarkConfigLoader(path).save_config()
     assert package.BenchmarkConfigLoader(path).config.output_dir == "kept", "what was never loaded is not lost"
+
+
+def test_a_key_may_have_its_other_name_but_not_both(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "rusty-stack-bench.toml"
+    path.write_text('[run]\noutput_dir = "kept"\n[report]\ngenerate_html_reports = false\n', encoding="utf-8")
+    config = package.BenchmarkConfigLoader(path).load_config()
+    assert (config.output_dir, config.generate_html_reports) == ("kept", False)
+    path.write_text('[run]\noutput_dir = "a"\nresults_dir = "b"\n', encoding="utf-8")
+    with pytest.raises(ValueError, match="keep one"):
+        package.BenchmarkConfigLoader(path).load_config()
     wrong = package.GlobalBenchmarkConfig(components={"torch": package.ComponentBenchmarkConfig(thresholds={"color": 1.0})})
     wrong.gpu.gpu_indices = [-1]
     for why in ("unknown component 'torch'", "thresholds.color is no target", r"gpu_indices is \[-1\]"):

@@ -76,7 +76,11 @@ impl ChartArgs {
 
 /// Returns the parser for a chart kind.
 fn kind() -> impl TypedValueParser<Value = &'static ChartKind> {
-    let values = CHART_KINDS.iter().map(|kind| PossibleValue::new(kind.name).help(kind.about));
+    let values = CHART_KINDS.iter().map(|kind| {
+        let aliases = ["_", ""].map(|dash| kind.name.replace('-', dash));
+        let aliases = aliases.into_iter().filter(|alias| alias != kind.name);
+        PossibleValue::new(kind.name).help(kind.about).aliases(aliases)
+    });
     PossibleValuesParser::new(values)
         .try_map(|name| ChartKind::find(&name).ok_or("unknown kind of chart"))
 }

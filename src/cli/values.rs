@@ -104,7 +104,10 @@ pub(super) fn profiler() -> impl TypedValueParser<Value = String> {
 
 /// Returns the parser for the name of a suite.
 pub(super) fn suite() -> impl TypedValueParser<Value = Suite> {
-    let values = Suite::ALL.map(|suite| PossibleValue::new(suite.as_str()).help(suite.about()));
+    let values = Suite::ALL.map(|suite| {
+        let value = PossibleValue::new(suite.as_str()).help(suite.about());
+        value.aliases(suite.aliases())
+    });
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Suite>())
 }
 
@@ -292,6 +295,17 @@ mod tests {
         let asked: Vec<ReportForm> =
             run.get_many("reports").into_iter().flatten().copied().collect();
         Ok(ReportForm::expand(&asked))
+    }
+
+    #[test]
+    fn a_suite_may_have_its_other_name() {
+        for (name, suite) in
+            [("gpu_performance", Suite::GpuPerformance), ("component_specific", Suite::Component)]
+        {
+            let matches = command().try_get_matches_from(["x", "run", "--suite", name]).unwrap();
+            let run = matches.subcommand_matches("run").unwrap();
+            assert_eq!(run.get_one("suite"), Some(&suite), "{name}");
+        }
     }
 
     #[test]

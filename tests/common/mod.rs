@@ -162,8 +162,9 @@ impl Bench {
         {
             command.env_remove(name);
         }
-        // Never use the user's cache.
+        // Never use the user's cache or configuration.
         command.env("RSB_CACHE_DIR", self.cache.path());
+        command.env("XDG_CONFIG_HOME", self.cache.path().join("config"));
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }

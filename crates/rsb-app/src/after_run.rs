@@ -25,6 +25,7 @@ pub fn forms(
         (section.generate_ascii, ReportFormat::Text),
         (section.generate_markdown, ReportFormat::Markdown),
         (section.generate_html, ReportFormat::Html),
+        (section.generate_json, ReportFormat::Json),
     ];
     if requested.is_empty() && config.run.generate_reports {
         return generated
@@ -142,6 +143,8 @@ mod tests {
         );
         (config.report.generate_ascii, config.report.generate_html) = (false, false);
         assert_eq!(chosen(&[], &config), [ReportFormat::Markdown]);
+        config.report.generate_json = true;
+        assert_eq!(chosen(&[], &config), [ReportFormat::Markdown, ReportFormat::Json]);
         assert_eq!(chosen(&[ReportForm::One(ReportFormat::Csv)], &config), [ReportFormat::Csv]);
     }
 }

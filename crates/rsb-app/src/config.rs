@@ -487,7 +487,9 @@ pub fn parse_backends(text: &str) -> Result<Vec<BackendId>, String> {
     let mut backends = Vec::new();
     for name in text.split(',').map(str::trim) {
         if name == "auto" {
-            return Err("`auto` cannot be one of several; name only backends".to_owned());
+            return Err(
+                "`auto` cannot be combined with other backends; name only backends".to_owned()
+            );
         }
         let of_models = rsb_catalog::suites::RUNTIMES_OF_MODELS;
         if let Some((name, cure)) = of_models.iter().find(|(known, _)| *known == name) {

@@ -21,6 +21,8 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_CONFIG", "--config"),
     ("RSB_STORE", "--store"),
     (rsb_catalog::custom::VARIABLE, "--custom"),
+    ("RSB_LOG_DIR", "--log-dir"),
+    ("RSB_LOG_FORMAT", "--log-format"),
     (
         "RSB_CACHE_DIR",
         "directory for the programs that made baselines, instead of ~/.cache/rusty-stack-bench",
@@ -87,7 +89,9 @@ fn not_of_bench_in(is_set: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 fn check_names(names: impl Iterator<Item = String>) -> Result<(), AppError> {
-    for name in names.filter(|name| name.starts_with("RSB_")) {
+    // A benchmark of another project that starts this program inherits the variables of the clock.
+    let of_clock = |name: &String| name.starts_with("RSB_CLOCK_");
+    for name in names.filter(|name| name.starts_with("RSB_") && !of_clock(name)) {
         if KNOWN.iter().all(|(known, _)| *known != name) {
             let nearest = KNOWN.iter().max_by(|a, b| {
                 strsim::jaro_winkler(&name, a.0).total_cmp(&strsim::jaro_winkler(&name, b.0))

@@ -36,20 +36,27 @@ impl LogOptions {
     /// # Errors
     /// If the environment names an unknown format.
     pub fn place(&self, config: &Config, store: &Store) -> Result<LogPlace, AppError> {
-        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let named = match variable("RSB_LOG_FORMAT") {
+        self.place_in(config, store, |name| std::env::var(name).ok())
+    }
+
+    fn place_in(
+        &self,
+        config: &Config,
+        store: &Store,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<LogPlace, AppError> {
+        let variable = |name| variable(name).filter(|value| !value.is_empty());
+        let format = match variable("RSB_LOG_FORMAT") {
             Some(name) => Some(LogFormat::find(&name).ok_or_else(|| {
                 let known = LogFormat::ALL.map(LogFormat::as_str).join(" or ");
                 AppError::usage(anyhow!("RSB_LOG_FORMAT is `{name}`; write {known}"))
             })?),
-            None => None,
+            None => config.run.log_format,
         };
-        let dir = self.dir.clone().or_else(|| variable("RSB_LOG_DIR").map(PathBuf::from));
+        let dir = variable("RSB_LOG_DIR").map(PathBuf::from).or_else(|| config.run.log_dir.clone());
         Ok(LogPlace {
-            dir: dir
-                .or_else(|| config.run.log_dir.clone())
-                .unwrap_or_else(|| store.results_dir().join("logs")),
-            format: self.format.or(named).or(config.run.log_format).unwrap_or_default(),
+            dir: self.dir.clone().or(dir).unwrap_or_else(|| store.results_dir().join("logs")),
+            format: self.format.or(format).unwrap_or_default(),
         })
     }
 }
@@ -100,21 +107,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_precedes_the_configuration_and_the_results_directory() {
+    fn flags_precede_the_environment_and_that_the_configuration() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open_for_writing(dir.path()).unwrap();
-        let place = |options: &LogOptions, config: &Config| {
-            let Ok(place) = options.place(config, &store) else { panic!("no place") };
-            place
+        let unset = LogOptions::default();
+        let place = |options: &LogOptions, config: &Config, variables: [&str; 2]| {
+            let variable = |name: &str| {
+                let [dir, format] = variables;
+                Some(if name == "RSB_LOG_DIR" { dir } else { format }.to_owned())
+            };
+            options.place_in(config, &store, variable).ok().unwrap()
         };
-        let unset = place(&LogOptions::default(), &Config::default());
-        assert_eq!(unset.dir, store.results_dir().join("logs"));
+        let expected = |dir: &str, format| LogPlace { dir: dir.into(), format };
+        let default = place(&unset, &Config::default(), ["", ""]);
+        assert_eq!(default.dir, store.results_dir().join("logs"));
+        assert_eq!(default.format, LogFormat::Text);
         let mut config = Config::default();
         (config.run.log_dir, config.run.log_format) = (Some("/c".into()), Some(LogFormat::Json));
-        let configured = place(&LogOptions::default(), &config);
-        assert_eq!(configured, LogPlace { dir: "/c".into(), format: LogFormat::Json });
-        let flags = LogOptions { dir: Some("/f".into()), format: Some(LogFormat::Text) };
-        let named = LogPlace { dir: "/f".into(), format: LogFormat::Text };
-        assert_eq!(place(&flags, &config), named);
+        assert_eq!(place(&unset, &config, ["", ""]), expected("/c", LogFormat::Json));
+        assert_eq!(place(&unset, &config, ["/e", "text"]), expected("/e", LogFormat::Text));
+        let flags = LogOptions { dir: Some("/f".into()), format: Some(LogFormat::Json) };
+        assert_eq!(place(&flags, &config, ["/e", "text"]), expected("/f", LogFormat::Json));
+        assert!(unset.place_in(&config, &store, |_| Some("xml".to_owned())).is_err());
     }
 }

@@ -286,7 +286,9 @@ fn count_instructions(row: &Comparison, request: &VerdictRequest) -> Option<Stri
     let again = request.again.as_ref().filter(|_| request.budget.is_some())?;
     let is_own = plan::is_built_in(split_id(&row.id).0) || request.paths.custom.is_some();
     let commands = request.project.split(" -- ").next().unwrap_or_default();
-    let mut excluding = [" --decide-by ", " --metric ", " --threshold "].iter();
+    let mut excluding =
+        [" --decide-by ", " --metric ", " --threshold ", " --fail-fast", " --wait-for-quiet "]
+            .iter();
     if is_own || !commands.is_empty() || excluding.any(|flag| again.contains(flag)) {
         return None;
     }

@@ -427,7 +427,8 @@ fields! {
     gradients_memory_mb Megabytes Fact, "gradients, at the memory peak of a step";
     optimizer_memory_mb Megabytes Fact, "state of the optimizer, at the memory peak of a step";
     activations_memory_mb Megabytes Fact, "activations that the backward pass still needs, at the \
-                                           memory peak of a step";
+                                           memory peak of a step; for inference, the most that a \
+                                           pass allocates: activations, keys and values";
     other_memory_mb Megabytes Fact, "everything else, at the memory peak of a step: inputs, \
                                      temporary memory";
     memory_timeline One Fact, "memory in use during one step: MB of each kind over the time in ms";
@@ -463,8 +464,8 @@ fields! {
                                          and simulated cache misses (`--metric estimated-cycles`)";
     code_size_bytes Bytes Metric(Lower), "machine code of an executable, its section `.text` \
                                           (`--metric code-size`)";
-    instructions_source One Fact, "source of the count of instructions: perf (the counters of the \
-                                   CPU), callgrind (Valgrind's emulated CPU, without AVX-512)";
+    instructions_source One Fact, "counter of the instructions: perf (the CPU's counters), callgrind \
+                                   or cachegrind (Valgrind's emulated CPU, without AVX-512)";
     // Accuracy and spread.
     failed_runs_percent Percent Metric(Lower), "share of the runs of a command with a nonzero exit \
                                                 code";

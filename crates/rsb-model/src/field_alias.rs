@@ -1,5 +1,4 @@
-//! Other names of fields. They are accepted wherever a user names a field, and listed in the
-//! glossary.
+//! Other names of fields, accepted wherever a user names a field.
 
 use crate::field::Field;
 

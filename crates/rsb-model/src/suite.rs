@@ -61,18 +61,23 @@ impl FromStr for Profile {
 #[serde(rename_all = "kebab-case")]
 pub enum Suite {
     /// Hardware benchmarks that need no installed ML stack.
+    #[serde(alias = "pre_installation")]
     PreInstallation,
     /// ML frameworks and other installed components.
+    #[serde(alias = "component_specific", alias = "component-specific")]
     Component,
     /// Native kernels on GPUs.
+    #[serde(alias = "gpu_performance")]
     GpuPerformance,
     /// Native kernels on the CPU.
+    #[serde(alias = "cpu_performance")]
     CpuPerformance,
     /// A few points of every native benchmark, on every device of this machine.
     Quick,
     /// Every point of every benchmark, on every device of this machine.
     Full,
     /// The same points on every backend of each GPU and on the CPU.
+    #[serde(alias = "hardware_acceleration")]
     HardwareAcceleration,
     /// `[[custom]]` entries of the configuration file.
     Custom,
@@ -105,11 +110,23 @@ impl Suite {
         }
     }
 
+    /// Returns the other names that are accepted.
+    pub const fn aliases(self) -> &'static [&'static str] {
+        match self {
+            Self::PreInstallation => &["pre_installation"],
+            Self::Component => &["component_specific", "component-specific"],
+            Self::GpuPerformance => &["gpu_performance"],
+            Self::CpuPerformance => &["cpu_performance"],
+            Self::HardwareAcceleration => &["hardware_acceleration"],
+            Self::Quick | Self::Full | Self::Custom => &[],
+        }
+    }
+
     /// Returns a short description for `--help`.
     pub const fn about(self) -> &'static str {
         match self {
             Self::PreInstallation => "Hardware benchmarks that need no ML stack",
-            Self::Component => "ML frameworks and other installed components",
+            Self::Component => "ML frameworks and the smallest model of each family",
             Self::GpuPerformance => "Native kernels on GPUs",
             Self::CpuPerformance => "Native kernels on the CPU",
             Self::Quick => "A few points of every native benchmark, on every device here",
@@ -160,7 +177,9 @@ impl FromStr for Suite {
     type Err = ParseIdError;
 
     fn from_str(text: &str) -> Result<Self, ParseIdError> {
-        let found = Self::ALL.into_iter().find(|suite| suite.as_str() == text);
+        let found = Self::ALL
+            .into_iter()
+            .find(|suite| suite.as_str() == text || suite.aliases().contains(&text));
         found.ok_or_else(|| {
             ParseIdError::new(text, format!("a suite ({})", Self::ALL.map(Self::as_str).join(", ")))
         })
@@ -174,7 +193,10 @@ mod tests {
     #[test]
     fn names_are_read_back_and_an_unknown_one_names_those_there_are() {
         for suite in Suite::ALL {
-            assert_eq!(suite.as_str().parse(), Ok(suite));
+            for name in [suite.as_str()].iter().chain(suite.aliases()) {
+                assert_eq!(name.parse(), Ok(suite));
+                assert_eq!(serde_json::from_value::<Suite>((*name).into()).unwrap(), suite);
+            }
         }
         for profile in Profile::ALL {
             assert_eq!(profile.as_str().parse(), Ok(profile));

@@ -155,6 +155,12 @@ pub fn spread_text(result: &BenchmarkResult) -> String {
     })
 }
 
+/// Formats the instructions of one iteration, if they were counted.
+pub fn instructions_text(result: &BenchmarkResult) -> String {
+    let count = result.fields().and_then(|fields| fields.number("instructions"));
+    count.map_or_else(String::new, |count| format_quantity(count, "1"))
+}
+
 /// Formats the share of the roofline.
 pub fn roofline_text(result: &BenchmarkResult) -> String {
     let percent = result.fields().and_then(|fields| fields.number("roofline_percent"));

@@ -17,7 +17,7 @@ pub fn table(document: &RecommendDocument) -> Table {
             (Column::left("size"), &|advice| {
                 Cell::from(advice.size.as_deref().unwrap_or_default())
             }),
-            (Column::right("positions"), &|advice| advice.sequence_length.to_string().into()),
+            (Column::right("length"), &|advice| advice.sequence_length.to_string().into()),
             (Column::left("choice"), &|advice| choice(advice)),
             (Column::left("fastest"), &|advice| fastest(advice)),
             (Column::right("time per item"), &|advice| time(advice)),
@@ -33,9 +33,9 @@ fn choice(advice: &ModelAdvice) -> Cell {
         ModelChoice::Winner => Cell::with_tone("best", Tone::Good),
         ModelChoice::NoClearWinner => {
             let count = advice.candidates.len();
-            Cell::with_tone(format!("no clear winner of {count}"), Tone::Caution)
+            Cell::with_tone(format!("no clear winner among {count}"), Tone::Caution)
         }
-        ModelChoice::OnlyOne => Cell::from("only one"),
+        ModelChoice::OnlyOne => Cell::from("only candidate"),
         ModelChoice::Unknown => Cell::with_tone("unknown", Tone::Dim),
     }
 }
@@ -68,7 +68,9 @@ mod tests {
         let table = table(&document);
         assert_eq!(table.rows().len(), document.models.len());
         let text = table.text(Style::PLAIN);
-        for part in ["openvino f32 on cpu:0", "no clear winner of 2", "only one", "1.00 ms"] {
+        for part in
+            ["openvino f32 on cpu:0", "no clear winner among 2", "only candidate", "1.00 ms"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

@@ -5,7 +5,8 @@ use rsb_model::{BenchmarkResult, Better, DeviceRef, Fields, Outcome, Run};
 use crate::document::{ReportError, csv, csv_number};
 use crate::environment;
 use crate::label::{
-    Shortener, benchmark_of, device_of, headline_text, roofline_text, spread_text, time_text,
+    Shortener, benchmark_of, device_of, headline_text, instructions_text, roofline_text,
+    spread_text, time_text,
 };
 use crate::names::shorten_names;
 use crate::number::format_time;
@@ -108,6 +109,7 @@ fn table(run: &Run) -> Table {
         Column::right("value"),
         Column::right("spread"),
         Column::right("roofline").optional(),
+        Column::right("instructions").optional(),
         Column::left("outcome"),
     ]);
     let mut last = "";
@@ -122,14 +124,15 @@ fn table(run: &Run) -> Table {
     table
 }
 
-/// Returns the cells of a result after its name: time, headline metric, spread, roofline, outcome
-/// (empty if measured).
-pub(crate) fn figures(result: &BenchmarkResult) -> [Cell; 5] {
+/// Returns the cells of a result after its name: time, headline metric, spread, roofline,
+/// instructions, outcome (empty if measured).
+pub(crate) fn figures(result: &BenchmarkResult) -> [Cell; 6] {
     [
         Cell::from(time_text(result)),
         Cell::from(headline_text(result)),
         Cell::with_tone(spread_text(result), Tone::Dim),
         Cell::from(roofline_text(result)),
+        Cell::from(instructions_text(result)),
         outcome_cell(result.outcome),
     ]
 }

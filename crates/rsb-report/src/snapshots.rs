@@ -1,7 +1,9 @@
 //! Snapshots of the full output for fixed sample data. They do not contain color, so colors are
 //! asserted separately.
 
-use rsb_model::{ComparisonResult, Environment, Fields, Outcome, Reason, Run, Verdict};
+use rsb_model::{
+    BenchmarkResult, ComparisonResult, Environment, Fields, Outcome, Reason, Run, Verdict,
+};
 
 use crate::chart::{ChartLink, ChartPlace};
 use crate::charts;
@@ -47,6 +49,24 @@ fn only_skips() -> Run {
 #[test]
 fn a_run_on_a_terminal() {
     insta::assert_snapshot!(run::text(&short_run(), Style::PLAIN));
+}
+
+#[test]
+fn counted_instructions_are_a_column_of_every_table() {
+    let mut run = short_run();
+    let [text, markdown] = tables(&run);
+    assert!(!text.contains("instructions") && !markdown.contains("instructions"));
+    let measured = |result: &&mut BenchmarkResult| result.outcome == Outcome::Measured;
+    let result = run.benchmarks.iter_mut().find(measured).unwrap();
+    result.results[0].set("instructions", 12_345_678.0);
+    for table in tables(&run) {
+        assert!(table.contains("instructions") && table.contains("12.3 M"), "{table}");
+    }
+}
+
+fn tables(run: &Run) -> [String; 2] {
+    let wide = Style { width: 200, ..Style::PLAIN };
+    [run::text(run, wide), report::markdown(&Report::new(run), &[])]
 }
 
 #[test]

@@ -13,6 +13,7 @@ use duckdb_sys::{
 use rsb_model::Reason;
 use serde_json::Value;
 
+use crate::index::schema::{LATENCY_MS, PEAK_MEMORY_MB, first_of};
 use crate::select::{AnswerSize, MOST_ROWS, SqlAnswer, SqlError};
 
 /// DuckDB options at startup: do not load extensions that are not in the library, and do not access
@@ -133,15 +134,10 @@ fn views(path: &str) -> String {
     let file = quote(path);
     let id = "run_id || '/' || model_id || '/' || device";
     let time = "strftime(make_timestamp(epoch_us(started)), '%Y-%m-%dT%H:%M:%SZ')";
-    let [latency, in_microseconds, throughput, memory, first_token, peak] = [
-        "time_ms",
-        "time_us",
-        "throughput_samples_per_second",
-        "memory_used_mb",
-        "ttft_ms",
-        "gpu_memory_peak_mb",
-    ]
-    .map(metric_value);
+    let [throughput, memory, first_token] =
+        ["throughput_samples_per_second", "memory_used_mb", "ttft_ms"].map(metric_value);
+    let [latency, peak] =
+        [LATENCY_MS, PEAK_MEMORY_MB].map(|metrics| first_of(metrics, metric_value));
     let architecture = single_value("architecture_type");
     let count = single_value("parameter_count");
     format!(
@@ -153,10 +149,9 @@ fn views(path: &str) -> String {
             GROUP BY run_id, started, suite, profile, \"commit\", model_id, device;
         CREATE VIEW benchmark_results AS
             SELECT {id} AS run_id, batch_size, sequence_length, precision,
-                coalesce({latency}, {in_microseconds} / 1000) AS latency_ms,
-                {throughput} AS throughput_samples_per_sec, {memory} AS memory_usage_mb,
+                {latency} AS latency_ms, {throughput} AS throughput_samples_per_sec, {memory} AS memory_usage_mb,
                 {first_token} AS first_token_latency_ms, {peak} AS peak_memory_mb, device_metrics,
-                id AS benchmark_id, architecture_type, parameter_count
+                id AS benchmark_id, architecture_type, parameter_count, model_id, device, backend, workload
             FROM samples WHERE part = 0 AND outcome = 'measured';
         CREATE VIEW measurements AS
             SELECT run_id, {time} AS timestamp, \"commit\", id AS benchmark_id, benchmark_type, outcome, device_type,

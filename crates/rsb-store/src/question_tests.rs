@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use rsb_model::record::Comparison;
-use rsb_model::{BenchmarkResult, Better, ComparisonResult, Fields, ReasonCode, Run, Verdict};
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, Better, CaseId, ComparisonResult, Fields, ReasonCode, Run,
+    Verdict,
+};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -131,7 +134,11 @@ fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
         "{\"gpu_power_w\":250.0}",
         "cpu_performance/gemm/cpu:0/bs=8",
         "llama",
-        1_100_000
+        1_100_000,
+        "gemm",
+        "cpu:0",
+        "cpu",
+        "bs=8"
     ]);
     assert_eq!(json!(results.rows[0]), expected);
     let joined =
@@ -151,6 +158,63 @@ fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
     keep(&store, &Run { benchmarks: vec![both, seven], ..run("z", 120) });
     let asked = "SELECT parameter_count FROM benchmark_runs WHERE id LIKE 'z/%'";
     assert_eq!(store.select(asked, LIMIT).unwrap().rows, [[json!(null)]]);
+}
+
+#[test]
+fn the_columns_of_a_result_identify_it_within_its_run() {
+    let (_dir, store) = with_models();
+    let key = "run_id, backend, workload, batch_size, sequence_length, precision";
+    let sql = format!("SELECT {key} FROM benchmark_results ORDER BY {key}");
+    let rows = store.select(&sql, LIMIT).unwrap().rows;
+    let expected = json!([
+        ["x/bert-tiny/cpu:0", "openvino", "forward", 1, 128, "f32"],
+        ["x/bert-tiny/cpu:0", "pytorch", "forward", 1, 64, "f32"],
+        ["x/bert-tiny/cpu:0", "pytorch", "forward", 1, 128, "f16"],
+        ["x/bert-tiny/cpu:0", "pytorch", "forward", 1, 128, "f32"],
+        ["x/bert-tiny/cpu:0", "pytorch", "load/request_rate=4", 1, 128, "f32"],
+        ["x/bert-tiny/cpu:0", "pytorch", "load/request_rate=8", 1, 128, "f32"],
+        ["x/gemm/cpu:0", "cpu", "128x128x128", null, null, "f32"],
+        ["x/gemm/cpu:0", "cpu", "256x256x256", null, null, "f32"],
+    ]);
+    assert_eq!(json!(rows), expected);
+    let shared = format!("SELECT {key} FROM benchmark_results GROUP BY {key} HAVING count(*) > 1");
+    assert_eq!(store.select(&shared, LIMIT).unwrap().rows, Vec::<Vec<Value>>::new());
+    let of_requests = "SELECT DISTINCT latency_ms, peak_memory_mb FROM benchmark_results
+                       WHERE workload LIKE 'load%'";
+    assert_eq!(store.select(of_requests, LIMIT).unwrap().rows, [[json!(11.5), json!(19.7)]]);
+}
+
+/// Creates a run of a model in several runtimes, types, lengths and loads, and of two products.
+fn with_models() -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_for_writing(dir.path()).unwrap();
+    let mut benchmarks = vec![measured_case("f32/128x128x128", 1.0)];
+    benchmarks.push(measured_case("f32/256x256x256", 1.0));
+    for (point, runtime, dtype, length) in [
+        ("forward/bert-tiny/f32", "pytorch", "f32", "128"),
+        ("forward/bert-tiny/f32/runtime=openvino", "openvino", "f32", "128"),
+        ("forward/bert-tiny/f32/sequence_length=64", "pytorch", "f32", "64"),
+        ("forward/bert-tiny/f16", "pytorch", "fp16", "128"),
+        ("load/bert-tiny/f32/request_rate=4", "pytorch", "f32", "128"),
+        ("load/bert-tiny/f32/request_rate=8", "pytorch", "f32", "128"),
+    ] {
+        let mut case = measured_case("model", 1252.0);
+        case.benchmark_id =
+            CaseId::from_segments(&["component_specific", "models", "cpu:0", point]);
+        case.benchmark_type = BenchmarkType::ComponentSpecific;
+        case.category = Some("models".to_owned());
+        let fields = Fields::new().with("dtype", dtype).with("time_ms", 1252.0);
+        let fields = fields.with("memory_used_mb", 19.7);
+        let is_load = point.starts_with("load");
+        case.results = vec![if is_load { fields.with("latency_p50_ms", 11.5) } else { fields }];
+        case.samples.clear();
+        let parameters = json!({"model": "bert-tiny", "runtime": runtime, "dtype": dtype,
+                                "batch_size": "1", "sequence_length": length});
+        case.metadata.insert("parameters".to_owned(), parameters);
+        benchmarks.push(case);
+    }
+    keep(&store, &Run { benchmarks, ..run("x", 0) });
+    (dir, store)
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The user's own configuration, which the project's replaces key by key: only places and formats,
-//! never anything that could change a verdict.
+//! The user's own configuration, which the project's replaces key by key: only directories and
+//! formats, never how to measure or judge.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

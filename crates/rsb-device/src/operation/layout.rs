@@ -130,7 +130,7 @@ impl Gemm {
         Err(Reason::new(
             "gemm with ld_a, ld_b, ld_c, stride_a or stride_c",
             format!("{who} support no gaps between rows, or between matrices of A and C"),
-            "omit these axes, or choose a CPU, or on ROCm and CUDA a library as provider",
+            "omit them, or use --backend cpu, or on ROCm or CUDA --axis provider=rocblas or cublas",
         ))
     }
 }

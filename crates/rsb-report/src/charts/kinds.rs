@@ -67,9 +67,10 @@ pub struct ChartOptions {
 }
 
 impl ChartKind {
-    /// Returns the kind called `name`.
+    /// Returns the kind called `name`, in which dashes may be underscores or left out.
     pub fn find(name: &str) -> Option<&'static Self> {
-        CHART_KINDS.iter().find(|kind| kind.name == name)
+        let plain = |name: &str| name.replace(['-', '_'], "");
+        CHART_KINDS.iter().find(|kind| plain(kind.name) == plain(name))
     }
 
     /// Returns all charts of this kind that `subject` has the data for.
@@ -79,8 +80,8 @@ impl ChartKind {
         let run = simulated.as_ref().or(subject.run);
         let mut charts = (self.draw)(&ChartSubject { run, ..*subject });
         super::tell_apart(&mut charts);
-        if simulated.is_some() {
-            simulated::mark(&mut charts);
+        if let (Some(_), Some(run)) = (&simulated, subject.run) {
+            simulated::mark(&mut charts, run);
         }
         charts
     }
@@ -299,7 +300,7 @@ pub const CHART_KINDS: [ChartKind; 27] = [
     },
     ChartKind {
         name: "machines",
-        about: "the hardware compared: the time of each case by machine",
+        about: "the time of each case by machine, relative to the fastest",
         source: ChartSource::Machines,
         needs: "stored runs of two machines with cases in common",
         draw: |subject| super::machines(subject.machines),

@@ -37,9 +37,9 @@ pub fn recommendation(document: &RecommendDocument) -> Option<Chart> {
             let (dataset, text) = match field(own, &words) {
                 Some(Advice::Best(place)) => (&mut best, place),
                 Some(Advice::NoClearWinner(count)) => {
-                    (&mut even, format!("no clear winner of {count}"))
+                    (&mut even, format!("no clear winner among {count}"))
                 }
-                Some(Advice::OnlyOne(place)) => (&mut only, format!("{place} (only one)")),
+                Some(Advice::OnlyOne(place)) => (&mut only, format!("{place} (only candidate)")),
                 None => continue,
             };
             dataset.points.push(Point::at(column as f64, row as f64).saying(text));
@@ -193,12 +193,12 @@ pub(crate) mod tests {
         let agreed = vec![openvino.clone(), openvino.clone()];
         assert_eq!(chart_points(agreed), [(0.0, 0.0, "openvino".to_owned())]);
         let torn = vec![openvino, pytorch];
-        assert_eq!(chart_points(torn), [(0.0, 0.0, "no clear winner of 2".to_owned())]);
+        assert_eq!(chart_points(torn), [(0.0, 0.0, "no clear winner among 2".to_owned())]);
         let alone = advice("vision", "large", ModelChoice::OnlyOne, &["pytorch"]);
         let unknown = advice("rag", "tiny", ModelChoice::Unknown, &[]);
         assert_eq!(
             chart_points(vec![alone, unknown]),
-            [(1.0, 0.0, "pytorch (only one)".to_owned())]
+            [(1.0, 0.0, "pytorch (only candidate)".to_owned())]
         );
     }
 

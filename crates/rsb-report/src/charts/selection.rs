@@ -31,8 +31,8 @@ impl ChartSelection {
         match simulated.flatten() {
             Some(run) => {
                 selection.add(&run);
-                simulated::mark(&mut selection.shown);
-                simulated::mark(&mut selection.more);
+                simulated::mark(&mut selection.shown, report.run());
+                simulated::mark(&mut selection.more, report.run());
             }
             None => selection.add(report.run()),
         }
@@ -70,8 +70,14 @@ impl ChartSelection {
 
     /// Adds the charts of one benchmark, each list with the most telling chart first.
     fn add_benchmark(&mut self, values: Vec<Chart>, meanings: Vec<Chart>) {
-        let (mut values, mut meanings) = (values.into_iter(), meanings.into_iter());
-        let mut shown: Vec<Chart> = values.next().into_iter().chain(meanings.next()).collect();
+        let (mut values, mut meanings) = (values.into_iter(), meanings.into_iter().peekable());
+        let mut shown: Vec<Chart> = values.next().into_iter().collect();
+        // Percentages of one benchmark mostly repeat each other.
+        let in_percent = |chart: &Chart| chart.x_axis.title == "%";
+        if shown.iter().any(in_percent) && meanings.peek().is_some_and(in_percent) {
+            self.more.extend(meanings.next());
+        }
+        shown.extend(meanings.next());
         let missing = SHOWN - shown.len();
         let mut rest = values.chain(meanings);
         shown.extend(rest.by_ref().take(missing));

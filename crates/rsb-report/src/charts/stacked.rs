@@ -2,7 +2,7 @@
 //! model.
 
 use itertools::Itertools as _;
-use rsb_model::{BenchmarkResult, Run};
+use rsb_model::{BenchmarkResult, BenchmarkType, DeviceType, Run};
 
 use super::{axis, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
@@ -91,15 +91,42 @@ const MODEL: StackSpec = StackSpec {
     title: "contents of the memory",
     unit: "MB",
     parts: &[
-        ("model", Paint::Series(0), |result| {
-            number(result, "model_size_gb").map(|size| size * 1e3)
-        }),
+        ("model", Paint::Series(0), model_size),
         ("activations, keys and values", Paint::Series(1), |result| {
-            let rest = number(result, "memory_used_mb")? - number(result, "model_size_gb")? * 1e3;
-            Some(rest).filter(|rest| *rest >= 0.0)
+            beyond_model(result).filter(|_| !is_of_process(result))
         }),
     ],
 };
+
+/// Memory of a process that runs a model, of which only the size of the weights is known.
+const PROCESS: StackSpec = StackSpec {
+    name: "process-memory",
+    title: "memory of the process",
+    unit: "MB",
+    parts: &[
+        ("model", Paint::Series(0), model_size),
+        ("libraries, copies, activations", Paint::Faded, |result| {
+            beyond_model(result).filter(|_| is_of_process(result))
+        }),
+    ],
+};
+
+fn model_size(result: &BenchmarkResult) -> Option<f64> {
+    number(result, "model_size_gb").map(|size| size * 1e3)
+}
+
+fn beyond_model(result: &BenchmarkResult) -> Option<f64> {
+    let rest = number(result, "memory_used_mb")? - model_size(result)?;
+    Some(rest).filter(|rest| *rest >= 0.0)
+}
+
+/// Returns whether `memory_used_mb` is the growth of the process that ran a framework, rather than
+/// what an allocator handed out for the work.
+fn is_of_process(result: &BenchmarkResult) -> bool {
+    result.benchmark_type == BenchmarkType::ComponentSpecific
+        && result.device_type == Some(DeviceType::Cpu)
+        && number(result, "activations_memory_mb").is_none()
+}
 
 /// Memory of a training step at its peak.
 const TRAINING: StackSpec = StackSpec {
@@ -123,12 +150,12 @@ pub fn stacked_charts(run: &Run) -> Vec<Chart> {
 
 /// Returns charts of the parts of each case's memory, as far as they are known.
 pub fn memory_breakdown(run: &Run) -> Vec<Chart> {
-    [MODEL, TRAINING, ZERO].iter().flat_map(|whole| of_whole(run, whole)).collect()
+    [MODEL, PROCESS, TRAINING, ZERO].iter().flat_map(|whole| of_whole(run, whole)).collect()
 }
 
 /// Returns the charts of [`stacked_charts`] and [`memory_breakdown`], each once.
 pub(super) fn parts(run: &Run) -> Vec<Chart> {
-    let all = [ZERO, STEP, COMMUNICATION, MODEL, TRAINING];
+    let all = [ZERO, STEP, COMMUNICATION, MODEL, PROCESS, TRAINING];
     all.iter().flat_map(|whole| of_whole(run, whole)).collect()
 }
 

@@ -452,6 +452,10 @@ fn every_kind_stays_on_the_sheet_and_has_names_of_its_own() {
         names.dedup();
         assert_eq!(names.len(), charts.len(), "{}", kind.name);
         assert!(kind.draw(&ChartSubject::default()).is_empty(), "{}", kind.name);
+        for dash in ["-", "_", ""] {
+            let found = ChartKind::find(&kind.name.replace('-', dash));
+            assert_eq!(found.map(|found| found.name), Some(kind.name));
+        }
     }
 }
 
@@ -507,6 +511,26 @@ fn memory_has_its_peak_where_most_was_held() {
     let chart = kind.draw(&ChartSubject { run: Some(&run), ..ChartSubject::default() }).remove(0);
     let peak = chart.datasets.iter().find(|dataset| dataset.paint == Paint::Warning).unwrap();
     assert_eq!((peak.points[0].x, peak.points[0].text.as_str()), (20.0, "peak 80.0 MB"));
+}
+
+#[test]
+fn the_memory_of_a_process_is_not_called_activations() {
+    let mut run = only(sample::run(), "gemm");
+    run.benchmarks.truncate(2);
+    for result in &mut run.benchmarks {
+        result.benchmark_type = rsb_model::BenchmarkType::ComponentSpecific;
+        result.device_type = Some(DeviceType::Cpu);
+        result.results =
+            vec![Fields::new().with("model_size_gb", 0.0177).with("memory_used_mb", 308.0)];
+    }
+    let known = Fields::new().with("model_size_gb", 0.0177).with("memory_used_mb", 19.7);
+    run.benchmarks[1].results = vec![known.with("activations_memory_mb", 2.0)];
+    let charts = super::stacked::memory_breakdown(&run);
+    let rests: Vec<&str> = charts.iter().map(|chart| chart.datasets[1].name.as_str()).collect();
+    assert_eq!(rests, ["activations, keys and values", "libraries, copies, activations"]);
+    for chart in &charts {
+        assert_eq!(chart.datasets[1].points.len(), 1, "each case must have one bar");
+    }
 }
 
 #[test]

@@ -122,6 +122,7 @@ pub(crate) fn families(run: &Run, most: usize) -> (Vec<CaseGroup<'_>>, usize) {
             Column::right("value"),
             Column::right("spread"),
             Column::right("roofline"),
+            Column::right("instructions"),
             Column::left("outcome"),
         ]);
         let mut ids = Vec::new();

@@ -196,7 +196,7 @@ fn a_database_has_the_views_as_tables_of_the_same_types() {
          throughput_samples_per_sec DOUBLE memory_usage_mb DOUBLE first_token_latency_ms DOUBLE \
          peak_memory_mb DOUBLE \
          device_metrics VARCHAR benchmark_id VARCHAR architecture_type VARCHAR parameter_count \
-         BIGINT"
+         BIGINT model_id VARCHAR device VARCHAR backend VARCHAR workload VARCHAR"
     );
     for view in ["benchmark_runs", "benchmark_results", "measurements", "daily_means"] {
         let count = format!("SELECT count(*) FROM {view}");

@@ -6,7 +6,10 @@ use std::path::PathBuf;
 
 use rsb_model::record::TIME;
 use rsb_model::run::Counts;
-use rsb_model::{BenchmarkResult, DeviceType, Field, Fields, Fingerprint, Run};
+use rsb_model::{
+    BackendId, BenchmarkResult, BenchmarkType, CaseId, DeviceType, Dtype, Field, Fields,
+    Fingerprint, Run,
+};
 use serde_json::{Map, Value};
 
 use super::text::to_json;
@@ -55,6 +58,11 @@ pub(crate) struct CaseText {
     /// Architecture of the model that ran, if the result records it.
     pub(crate) architecture_type: Option<String>,
     pub(crate) parameter_count: Option<i64>,
+    /// Runtime of the model, or framework, or backend of the device.
+    pub(crate) backend: Option<String>,
+    /// Part of the id after the device, without what other columns contain. With these columns it
+    /// identifies the case.
+    pub(crate) workload: String,
 }
 
 /// Outcome and classification of a result. Unknown texts are empty.
@@ -168,7 +176,7 @@ impl CaseText {
         };
         let text =
             |name: &str| fields.and_then(|fields| fields.text(name)).or_else(|| parameter(name));
-        Self {
+        let mut case = Self {
             name: result.benchmark_id.to_string(),
             model: parameter("model")
                 .filter(|name| *name != "random")
@@ -177,11 +185,42 @@ impl CaseText {
             device: result.benchmark_id.device().to_string(),
             batch_size: number("batch_size"),
             sequence_length: number("sequence_length"),
-            precision: text("dtype").map(str::to_owned),
+            precision: text("dtype").map(precision),
             architecture_type: text("architecture_type").map(str::to_owned),
             parameter_count: number("parameter_count"),
-        }
+            backend: parameter("runtime").or_else(|| backend(result)).map(str::to_owned),
+            workload: String::new(),
+        };
+        case.workload = case.workload_of(&result.benchmark_id);
+        case
     }
+
+    fn workload_of(&self, id: &CaseId) -> String {
+        let Some(parts) = id.parts() else { return id.to_string() };
+        let axis = |name: &str, value: Option<String>| Some(format!("{name}={}", value?));
+        let columns = [
+            Some(self.model.clone()),
+            self.precision.clone(),
+            axis("runtime", self.backend.clone()),
+            axis("batch_size", self.batch_size.map(|size| size.to_string())),
+            axis("sequence_length", self.sequence_length.map(|length| length.to_string())),
+        ];
+        let is_own = |segment: &&str| columns.iter().flatten().all(|column| column != segment);
+        parts.point.split('/').filter(is_own).collect::<Vec<_>>().join("/")
+    }
+}
+
+/// Returns the usual spelling of a data type.
+fn precision(name: &str) -> String {
+    name.parse::<Dtype>().map_or_else(|_| name.to_owned(), |dtype| dtype.to_string())
+}
+
+/// Returns the framework that ran the case, or the backend of its device.
+fn backend(result: &BenchmarkResult) -> Option<&str> {
+    if result.benchmark_type == BenchmarkType::ComponentSpecific {
+        return Some(benchmark(result));
+    }
+    result.benchmark_id.device().backend().map(BackendId::as_str)
 }
 
 /// Returns the sensor readings as JSON; `None` if there are none.

@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 /// Schema version; [`super::migrate`] upgrades older ones.
-pub(crate) const SCHEMA_VERSION: i64 = 5;
+pub(crate) const SCHEMA_VERSION: i64 = 6;
 
 pub(crate) const TABLES: [&str; 10] = [
     "machines",
@@ -68,7 +68,8 @@ const RUNS: &str = "
     CREATE INDEX runs_by_latest ON runs (imported, started DESC, run_id DESC);
     CREATE TABLE cases (
         id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, model TEXT NOT NULL, device TEXT NOT NULL,
-        batch_size INTEGER, sequence_length INTEGER, precision TEXT, architecture_type TEXT, parameter_count INTEGER
+        batch_size INTEGER, sequence_length INTEGER, precision TEXT, architecture_type TEXT, parameter_count INTEGER,
+        backend TEXT, workload TEXT NOT NULL
     ) STRICT;
     CREATE TABLE variants (
         id INTEGER PRIMARY KEY, case_id INTEGER NOT NULL REFERENCES cases, benchmark TEXT NOT NULL,
@@ -107,6 +108,23 @@ fn point_of(name: &str) -> String {
     )
 }
 
+/// Metrics for `latency_ms`. The time of an iteration comes last, because it may be that of many
+/// requests.
+pub(crate) const LATENCY_MS: &[&str] = &["latency_p50_ms", "p50_latency_ms", "time_ms", "time_us"];
+
+/// Metrics for `peak_memory_mb`: of the GPU, else of the host.
+pub(crate) const PEAK_MEMORY_MB: &[&str] = &["gpu_memory_peak_mb", "memory_used_mb"];
+
+/// Returns SQL for the first of `metrics` that a result has, with microseconds in milliseconds;
+/// `value_of` returns the SQL for one metric.
+pub(crate) fn first_of(metrics: &[&str], value_of: fn(&str) -> String) -> String {
+    let in_unit = |name: &&str| {
+        let value = value_of(name);
+        if name.ends_with("_us") { format!("{value} / 1000") } else { value }
+    };
+    format!("coalesce({})", metrics.iter().map(in_unit).collect::<Vec<_>>().join(", "))
+}
+
 /// Returns SQL that formats microseconds in `column` as an RFC 3339 time.
 pub(crate) fn moment_of(column: &str) -> String {
     format!("strftime('%Y-%m-%dT%H:%M:%SZ', {column} / 1000000, 'unixepoch')")
@@ -124,15 +142,9 @@ fn views() -> String {
     // A property on which the cases of a model disagree is NULL.
     let [one_architecture, one_count] = ["c.architecture_type", "c.parameter_count"]
         .map(|column| format!("iif(min({column}) = max({column}), min({column}), NULL)"));
-    let [latency, in_microseconds, throughput, memory, first_token, peak] = [
-        "time_ms",
-        "time_us",
-        "throughput_samples_per_second",
-        "memory_used_mb",
-        "ttft_ms",
-        "gpu_memory_peak_mb",
-    ]
-    .map(point_of);
+    let [throughput, memory, first_token] =
+        ["throughput_samples_per_second", "memory_used_mb", "ttft_ms"].map(point_of);
+    let [latency, peak] = [LATENCY_MS, PEAK_MEMORY_MB].map(|metrics| first_of(metrics, point_of));
     format!(
         "CREATE VIEW benchmark_runs AS
             SELECT {id} AS id, {started} AS timestamp, c.model AS model_id, c.device AS device,
@@ -141,10 +153,10 @@ fn views() -> String {
             {of_variants} WHERE v.outcome <> 'skipped' GROUP BY r.id, c.model, c.device;
         CREATE VIEW benchmark_results AS
             SELECT {id} AS run_id, c.batch_size, c.sequence_length, c.precision,
-                coalesce({latency}, {in_microseconds} / 1000) AS latency_ms,
-                {throughput} AS throughput_samples_per_sec, {memory} AS memory_usage_mb,
+                {latency} AS latency_ms, {throughput} AS throughput_samples_per_sec, {memory} AS memory_usage_mb,
                 {first_token} AS first_token_latency_ms, {peak} AS peak_memory_mb, x.device_metrics,
-                c.name AS benchmark_id, c.architecture_type, c.parameter_count
+                c.name AS benchmark_id, c.architecture_type, c.parameter_count, c.model AS model_id, c.device,
+                c.backend, c.workload
             {of_variants} WHERE v.outcome = 'measured';
         CREATE VIEW measurements AS
             SELECT r.run_id, {started} AS timestamp, r.commit_hash AS \"commit\", c.name AS benchmark_id, v.benchmark_type,

@@ -237,6 +237,8 @@ impl<'c> RunWriter<'c> {
             precision,
             architecture_type,
             parameter_count,
+            backend,
+            workload,
         } = case;
         let values = params![
             name,
@@ -246,9 +248,11 @@ impl<'c> RunWriter<'c> {
             sequence_length,
             precision,
             architecture_type,
-            parameter_count
+            parameter_count,
+            backend,
+            workload
         ];
-        let add = "INSERT INTO cases VALUES (NULL,?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT DO UPDATE SET
+        let add = "INSERT INTO cases VALUES (NULL,?1,?2,?3,?4,?5,?6,?7,?8,?9,?10) ON CONFLICT DO UPDATE SET
                    batch_size = coalesce(batch_size, excluded.batch_size), precision = coalesce(precision, excluded.precision),
                    sequence_length = coalesce(sequence_length, excluded.sequence_length),
                    architecture_type = coalesce(architecture_type, excluded.architecture_type),

@@ -85,7 +85,7 @@ pub(super) const RUN_COLUMNS: [ExportColumn; 15] = [
 /// Columns that the index has for queries: the position of the case in the run, the number of this
 /// row within the case, its properties, and, in its first row, its metrics. New columns may be
 /// appended, none may be removed.
-pub(super) const INDEX_COLUMNS: [ExportColumn; 16] = [
+pub(super) const INDEX_COLUMNS: [ExportColumn; 18] = [
     ("required int32 position;", |row, to| to.push(to_i32(row.position))),
     ("required int32 part;", |row, to| to.push(to_i32(row.part))),
     ("required binary model_id (UTF8);", |row, to| to.push(text(&row.indexed.case.model))),
@@ -132,6 +132,10 @@ pub(super) const INDEX_COLUMNS: [ExportColumn; 16] = [
         "required group values (LIST) { repeated group list { optional double element; } }",
         |row, to| to.push_optional_list(row.points().iter().map(|point| point.value)),
     ),
+    ("optional binary backend (UTF8);", |row, to| {
+        to.push_optional(row.indexed.case.backend.as_deref().map(text));
+    }),
+    ("required binary workload (UTF8);", |row, to| to.push(text(&row.indexed.case.workload))),
 ];
 
 pub(super) fn text(text: &str) -> ByteArray {
