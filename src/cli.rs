@@ -10,6 +10,7 @@ mod filter;
 mod gate;
 mod help;
 mod models;
+mod notify;
 mod probe;
 mod project;
 mod python;
@@ -50,6 +51,7 @@ pub use models::{
     GoalArg, ModelsArgs, ModelsCompatibilityArgs, ModelsListArgs, ModelsResultsArgs,
     ModelsShowArgs, ModelsVerb, RecommendArgs,
 };
+pub use notify::{NotifyArgs, NotifyVerb};
 pub use probe::{DoctorArgs, ProbeArgs};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
@@ -191,6 +193,8 @@ pub enum Verb {
     Query(QueryArgs),
     /// Measure periodically while the machine is idle
     Watch(WatchArgs),
+    /// Send alerts to Slack, mail and other receivers; silence them
+    Notify(NotifyArgs),
     /// Export all results as CSV, JSON, Parquet or DuckDB
     Export(ExportArgs),
     /// Import results of other tools, or runs of another directory

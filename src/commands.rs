@@ -19,6 +19,7 @@ pub mod init;
 pub mod list;
 pub mod man;
 pub mod models;
+pub mod notify;
 pub mod probe;
 pub mod prune;
 pub mod python;
@@ -73,6 +74,7 @@ pub fn dispatch(verb: Option<Verb>, style: Style) -> CliResult {
         Verb::Health(args) => health::run(&args, style),
         Verb::History(args) => history::run(&args, style),
         Verb::Watch(args) => watch::run(&args, style),
+        Verb::Notify(args) => notify::run(&args),
         Verb::Query(args) => query::run(&args, style),
         Verb::Export(args) => export::run(&args),
         Verb::Import(args) => import::run(&args),

@@ -39,7 +39,10 @@ pub struct HelpArgs {
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["list", "run", "watch", "tui"]),
     ("Judge", &["gate", "compare", "bisect", "baseline"]),
-    ("History", &["history", "trend", "health", "query", "export", "import", "prune", "store"]),
+    (
+        "History",
+        &["history", "trend", "health", "notify", "query", "export", "import", "prune", "store"],
+    ),
     ("Reports", &["report", "chart", "serve"]),
     ("Models", &["models", "recommend", "components", "python"]),
     (

@@ -28,13 +28,14 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         (None, None) => None,
     };
     let (paths, options) = (args.judge.places.paths(), args.judge.options());
-    let (mut judge, settings) = match judged_by {
-        Some((revision, flag)) => {
-            let (settings, judge) =
-                judge::open_judge_at(&paths, &options, revision, flag, &mut console::tell)?;
-            (judge, Some(settings))
-        }
-        None => (judge::open(&paths, &options, &mut console::tell)?.1, None),
+    let (mut judge, settings, notify) = if let Some((revision, flag)) = judged_by {
+        let (settings, judge) =
+            judge::open_judge_at(&paths, &options, revision, flag, &mut console::tell)?;
+        let notify = settings.project.config.notify.clone();
+        (judge, Some(settings), notify)
+    } else {
+        let (project, judge) = judge::open(&paths, &options, &mut console::tell)?;
+        (judge, None, project.config.notify)
     };
     let at_base = base.as_ref().map(|base| base.files(&judge.directories.baselines)).transpose()?;
     if let (Some(files), Some(base), Some(revision)) = (&at_base, &base, &args.base) {
@@ -83,6 +84,8 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             is_remeasured: true,
             budget: Some(args.budget.unwrap_or_else(budget)),
             accept: None,
+            notify,
+            reference: revision.to_owned(),
             ..judge::request(&judge, &paths, &options, &[], &[])
         };
         return Ok(verdict::conclude(&judge, &args.judge, &judgment, &request, style, without));
@@ -96,7 +99,11 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     if let Some(runs) = args.against_history {
         let judgment =
             gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;
-        let request = judge::request(&judge, &paths, &options, &[], &args.current);
+        let request = VerdictRequest {
+            notify,
+            reference: "the history".to_owned(),
+            ..judge::request(&judge, &paths, &options, &[], &args.current)
+        };
         return Ok(verdict::conclude(&judge, &args.judge, &judgment, &request, style, without));
     }
     let revisions = BaselineRevisions::new(base);
@@ -115,6 +122,8 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         more_runs: gate::more_runs(&args.baseline, &args.current),
         // A pull request must not accept its own regressions.
         accept: named.accept.clone().filter(|_| args.base.is_none()),
+        notify,
+        reference: args.baseline.join(", "),
         ..named
     };
     Ok(verdict::conclude(&judge, &args.judge, &judgment, &request, style, without))

@@ -3,11 +3,13 @@
 
 use std::path::Path;
 
-use rsb_app::{ProjectContext, alert_error, health, next_step, trend};
+use rsb_app::trend::TrendHistory;
+use rsb_app::{ProjectContext, alert_error, health, next_step, notify, trend};
 use rsb_gate::suggest::shell_quote;
 use rsb_insight::trends;
 use rsb_model::record::TrendDocument;
 use rsb_report::Style;
+use rsb_store::Store;
 
 use crate::cli::{FollowedArgs, TrendArgs, TrendExportFormat, TrendVerb};
 use crate::exit::{CliResult, Exit};
@@ -32,8 +34,29 @@ pub fn run(args: &TrendArgs, style: Style) -> CliResult {
 }
 
 fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
-    let project = ProjectContext::open(&args.followed.places.paths())?;
-    let (store, look) = trend::follow(&project, &args.followed.query(), &mut console::tell)?;
+    let paths = args.followed.places.paths();
+    let project = ProjectContext::open(&paths)?;
+    let query = args.followed.query();
+    let (store, look) = trend::follow(&project, &query, &mut console::tell)?;
+    let alerts = store
+        .as_ref()
+        .map(|store| notify::trend_alerts(&project, store, &look, &query, &paths))
+        .unwrap_or_default();
+    let exit = print_trend(args, &project, store.as_ref(), look, style)?;
+    if store.is_some() {
+        let results = &project.directories.results;
+        notify::report(&project.config.notify, results, &alerts, &mut console::tell);
+    }
+    Ok(exit)
+}
+
+fn print_trend(
+    args: &TrendArgs,
+    project: &ProjectContext,
+    store: Option<&Store>,
+    look: TrendHistory,
+    style: Style,
+) -> CliResult {
     if args.json {
         show::json(&TrendDocument { changes: look.tracked.alerts, ..look.document })?;
         return Ok(Exit::Pass);
@@ -69,7 +92,7 @@ fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
     if args.summary {
         return Ok(Exit::Pass);
     }
-    if let (true, Some(store)) = (args.dashboard, &store) {
+    if let (true, Some(store)) = (args.dashboard, store) {
         let page = health::page(store, &look, rsb_insight::health::HealthLimits::default())?;
         show::text(&format!("\n{}", rsb_report::health::text(&page, style)))?;
     }

@@ -1,9 +1,8 @@
 //! Prints, writes and stores verdicts, for `gate` and `compare`.
 
 use anyhow::Context;
-use rsb_app::error_chain;
-use rsb_app::judge;
 use rsb_app::next_step::VerdictRequest;
+use rsb_app::{error_chain, judge, notify};
 use rsb_engine::measure::interrupt;
 use rsb_gate::gate::{Basis, Judge, JudgedSides, Judgment, MissingSide};
 use rsb_model::ComparisonResult;
@@ -44,6 +43,7 @@ pub(super) fn conclude(
     let exit = deliver(args, result, sentence.as_deref(), style, exit);
     if matches!(judgment.basis, Basis::Figures { .. }) && exit != Exit::Interrupted {
         advise(result, &judgment.sides, request);
+        notify::after_verdict(request, &judge.store, result, &mut console::tell);
     }
     exit
 }

@@ -52,6 +52,7 @@ fn schemas_follow_the_types() {
         ("first-day", schema_of::<rsb_model::record::FirstDayDocument>()),
         ("health", schema_of::<rsb_model::record::HealthDocument>()),
         ("models", schema_of::<rsb_model::record::ModelsDocument>()),
+        ("notification", schema_of::<rsb_notify::NotificationDocument>()),
         ("performance-baseline", schema_of::<rsb_model::record::PerformanceBaseline>()),
         ("recommend", schema_of::<rsb_model::record::RecommendDocument>()),
         ("run", schema_of::<rsb_model::Run>()),

@@ -4,6 +4,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+#[path = "../../crates/rsb-notify/tests/common/servers.rs"]
+mod alert_servers;
+
 mod against;
 mod against_history;
 #[cfg(any(feature = "vulkan", feature = "opencl"))]
@@ -30,6 +33,7 @@ mod instructions;
 mod kernel_compilation;
 mod machine_faults;
 mod models;
+mod notify;
 #[cfg(feature = "opencl")]
 mod opencl;
 mod other_projects;

@@ -1,6 +1,7 @@
 //! Trends, health and advice with the real binary, on stores of made-up runs.
 
-use crate::common::{Bench, SMALL};
+use crate::alert_servers::{MailServer, answer, next_statuses, serve, start_alertmanager};
+use crate::common::{Bench, SMALL, says};
 use rsb_model::random::Generator;
 use serde_json::{Value, json};
 
@@ -96,6 +97,102 @@ fn a_planted_step_is_named_with_its_run_and_commit_and_nothing_else_is() {
     let page = bench.run("trend --summary").expect(0).stdout;
     assert!(page.contains("run day-120 (commit 0120cccccc)"), "{page}");
     assert_eq!(page.matches("day-").count(), 1, "{page}");
+}
+
+#[test]
+fn a_change_is_sent_once_and_a_receiver_that_fails_changes_no_exit_code() {
+    let (bench, ..) = with_history(130, &step_at_120);
+    let receive = |script: &str| {
+        let run = format!("command = {{ run = [\"sh\", \"-c\", \"{script}\"] }}");
+        bench.write("rusty-stack-bench.toml", &format!("[[notify]]\nname = \"team\"\n{run}\n"));
+    };
+    receive("exit 1");
+    let failed = bench.run("trend --summary").expect(0);
+    assert!(failed.stderr.contains("1 message waits for `team`"), "{}", failed.stderr);
+    let status = bench.run("notify status").expect(0).stdout;
+    assert!(status.contains("team (command): 1 open alert\n"), "{status}");
+    assert!(status.contains(", for team: "), "{status}");
+    receive("cat >> messages");
+    bench.run("notify").expect(0);
+    bench.run("trend --json").expect(0).json();
+    let sent = std::fs::read_to_string(bench.path("messages")).unwrap();
+    let message: Value = serde_json::from_str(&sent).unwrap();
+    assert_eq!(message["event"], "new");
+    assert_eq!(
+        message["alerts"][0]["series"][0]["id"],
+        "cpu_performance/tensor-ops/cpu:0/made-up-2"
+    );
+    bench.run("notify test team").expect(0);
+    bench.run("notify test other").expect(2);
+    bench.run("notify silence made-up-2 --for 1d").expect(0);
+    bench.run("notify silence made-up-2 --end").expect(0);
+    bench.run("notify silence made-up-2 --end").expect(2);
+    let due = bench.run("notify --dry-run").expect(0).stdout;
+    assert!(due.contains("team: 0 messages"), "{due}");
+}
+
+#[test]
+fn a_slowdown_is_one_message_with_its_second_run_and_one_when_it_is_over() {
+    let (bench, run, mut random) = with_history(60, &|_| 1.0);
+    let receiver = "[[notify]]\nname = \"team\"\ncommand = { run = [\"sh\", \"-c\", \"cat >> \
+                    messages; echo >> messages\"] }\n";
+    bench.write("rusty-stack-bench.toml", receiver);
+    let mut events = Vec::new();
+    for day in 60..80 {
+        let factor = if (62..68).contains(&day) { 1.25 } else { 1.0 };
+        store(&bench, &made_up(&run, day, factor, &mut random));
+        bench.run("trend --summary").expect(0);
+        let text = std::fs::read_to_string(bench.path("messages")).unwrap_or_default();
+        for line in text.lines() {
+            let message: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(message["alerts"][0]["series_count"], 1, "{message}");
+            events.push(format!("day {day}: {}", message["event"].as_str().unwrap()));
+        }
+        bench.write("messages", "");
+    }
+    assert_eq!(events, ["day 63: new", "day 72: recovered"]);
+}
+
+#[test]
+fn a_slowdown_and_its_end_are_one_message_each_in_slack_mail_and_alertmanager() {
+    let (hook, reports) = serve(vec![answer("200 OK", "", "")]);
+    let files = tempfile::tempdir().unwrap();
+    let Some((_server, address)) = start_alertmanager(files.path(), &hook) else { return };
+    let Some(mail) = MailServer::start() else { return };
+    let (slack, posts) = serve(vec![answer("200 OK", "", "ok")]);
+    let (bench, run, mut random) = with_history(60, &|_| 1.0);
+    let certificate = mail.certificate().display().to_string();
+    let bench = bench.set("SLACK_URL", &slack).set("SSL_CERT_FILE", &certificate);
+    bench.write("password", "secret\n");
+    let port = &mail.starttls;
+    bench.write(
+        "rusty-stack-bench.toml",
+        &format!(
+            "[[notify]]\nname = 'slack'\nslack = {{ url = {{ env = 'SLACK_URL' }} }}\n[[notify]]\n\
+             name = 'am'\nalertmanager = {{ url = '{address}' }}\n[[notify]]\nname = \
+             'mail'\n[notify.email]\nhost = '127.0.0.1'\nport = {port}\nuser = 'bench'\npassword = \
+             {{ file = 'password' }}\nfrom = 'bench@lab.example'\nto = ['team@lab.example']\n"
+        ),
+    );
+    for day in 60..80 {
+        let factor = if (62..68).contains(&day) { 1.25 } else { 1.0 };
+        store(&bench, &made_up(&run, day, factor, &mut random));
+        bench.run("trend --summary").expect(0);
+    }
+    let case = "cpu_performance/tensor-ops/cpu:0/made-up-2";
+    let slack: Vec<String> = posts.try_iter().collect();
+    assert_eq!(slack.len(), 2, "{slack:?}");
+    says(&slack[0], &["critical: suspected: ", case]);
+    says(&slack[1], &["recovered: ", case]);
+    let mails = mail.mails();
+    assert_eq!(mails.len(), 2, "{mails:?}");
+    says(&mails[1], &["In-Reply-To: ", "recovered: "]);
+    for expected in ["firing", "resolved"] {
+        let statuses = next_statuses(&reports);
+        assert!(statuses.len() == 1 && statuses[0].ends_with(expected), "{statuses:?}");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(reports.try_recv().is_err());
 }
 
 #[test]

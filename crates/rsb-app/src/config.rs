@@ -13,6 +13,7 @@ use rsb_catalog::frameworks;
 use rsb_catalog::plan::{CustomEntry, Plan};
 use rsb_model::ids::ParseIdError;
 use rsb_model::{BackendId, Profile, Suite};
+use rsb_notify::NotifySection;
 use rsb_report::theme::UnknownPigment;
 use rsb_report::{Glyphs, PageLook, PageTheme, ReportPart, Theme, ThemeName};
 use rsb_stats::policy_file::TargetFile;
@@ -95,6 +96,8 @@ pub struct Config {
     pub tui: TuiSection,
     /// Look of charts.
     pub charts: ChartsSection,
+    /// Receivers of alerts.
+    pub notify: Vec<NotifySection>,
 }
 
 /// `[run]`: keys named like the flags, and the steps after a run.
@@ -421,6 +424,7 @@ impl Config {
         self.components.iter().try_for_each(|(name, component)| component.check(name))?;
         self.report.check()?;
         self.charts.theme(ThemeName::Dark)?;
+        rsb_notify::check(&self.notify)?;
         for section in &self.custom {
             check_benchmark(&section.benchmark, "custom.benchmark")?;
             parts::check_entry(section)?;
@@ -658,6 +662,8 @@ mod tests {
             ("[tui]\nanimation_style = \"bars\"\n", "spinner"),
             ("[tui]\nshow_progress = true\n", "show_live_progress"),
             ("[charts]\ntheme = \"blue\"\n", "high-contrast"),
+            ("[[notify]]\nname = \"team\"\n", "exactly one of `slack`"),
+            ("[[notify]]\nname = \"team\"\nslack = {}\n", "url"),
             ("[charts]\nglyphs = \"emoji\"\n", "ascii"),
             ("[charts.colors]\nbase = \"red\"\n", "baseline, current"),
             ("[charts.colors]\nbaseline = \"rot\"\n", "light-red"),

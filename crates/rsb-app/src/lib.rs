@@ -34,6 +34,7 @@ pub mod log;
 pub mod measure;
 pub mod models;
 pub mod next_step;
+pub mod notify;
 pub mod project;
 pub mod python;
 pub mod python_setup;

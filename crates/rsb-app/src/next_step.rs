@@ -7,6 +7,7 @@ use rsb_gate::gate::JudgedSides;
 use rsb_gate::suggest::shell_quote;
 use rsb_model::record::{AlertState, Comparison, ComparisonNoteCode, TrackedAlert};
 use rsb_model::{CaseId, ComparisonResult, ReasonCode, Verdict};
+use rsb_notify::NotifySection;
 use rsb_report::comparison::by_importance;
 use rsb_report::label::split_id;
 use rsb_report::number::format_count;
@@ -42,6 +43,11 @@ pub struct VerdictRequest {
     /// Arguments of `gate --against` and `bisect` that describe another project's benchmarks. They
     /// end the command, because those for cargo must be last.
     pub project: String,
+    /// Receivers of the verdict.
+    pub notify: Vec<NotifySection>,
+    /// What the code is compared with, as named by the user; empty for the saved baseline of the
+    /// latest run.
+    pub reference: String,
 }
 
 impl VerdictRequest {

@@ -59,6 +59,18 @@ pub struct Tracked {
     pub not_kept: Option<String>,
 }
 
+impl Tracked {
+    /// Returns whether this analysis, of the series in `places`, finds the alert called `id` in at
+    /// least two runs. A single run may be an outlier.
+    pub fn is_repeated(&self, id: &str, places: &SeriesPlaces) -> bool {
+        let Some(alert) = self.alerts.iter().find(|alert| alert.id == id) else { return false };
+        alert.moves.iter().any(|one| {
+            let began = alert.range_of(one).first_after.timestamp;
+            places.since(&one.id, &one.metric, began) >= Some(2)
+        })
+    }
+}
+
 /// Returns the level shifts in the trends of `series`.
 pub fn shifts(
     series: &[Series],

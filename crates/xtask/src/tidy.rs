@@ -76,6 +76,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("rsb-insight", &["rsb-catalog", "rsb-probe", "rsb-stats", "rsb-store"]),
+    ("rsb-notify", &["rsb-stats", "timed-child"]),
     (
         "rsb-app",
         &[
@@ -84,6 +85,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "rsb-engine",
             "rsb-gate",
             "rsb-insight",
+            "rsb-notify",
             "rsb-probe",
             "rsb-report",
             "rsb-stats",
@@ -195,6 +197,12 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
         "the gate must not depend on how programs are built",
     ),
     ("crates/rsb-insight/src", SURFACE, "it prints nothing and reads no command line"),
+    ("crates/rsb-notify/src", SURFACE, "it prints nothing and reads no command line"),
+    (
+        "crates/rsb-notify/src/policy",
+        IMPURE,
+        "what is sent depends only on the state, the time and the alerts given",
+    ),
     (
         "crates/rsb-app/src",
         &["println!", "print!(", "clap::", "indicatif"],

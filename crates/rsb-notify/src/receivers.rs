@@ -1,0 +1,63 @@
+//! Receivers: each builds its payload with a pure function, then sends it.
+
+mod alertmanager;
+mod command;
+mod email;
+mod github_issue;
+mod slack;
+mod webhook;
+
+use crate::config::{NotifySection, ReceiverSection};
+use crate::http::{HttpMethod, HttpRequest, SendError, exchange};
+use crate::message::Notification;
+use crate::secret::{Secret, ValueSource};
+
+/// Sends `notification` to the receiver of `section`.
+///
+/// # Errors
+/// If the receiver cannot be reached, refuses the message, or its address cannot be read.
+pub fn send(section: &NotifySection, notification: &Notification) -> Result<(), SendError> {
+    let dashboard = section.dashboard.as_deref();
+    match section.receiver().map_err(SendError::later)? {
+        ReceiverSection::Slack(slack) => slack::send(slack, notification, dashboard),
+        ReceiverSection::Email(email) => email::send(email, notification, dashboard),
+        ReceiverSection::Alertmanager(manager) => {
+            alertmanager::send(manager, notification, dashboard)
+        }
+        ReceiverSection::Webhook(webhook) => webhook::send(webhook, notification, dashboard),
+        ReceiverSection::GithubIssue(issue) => github_issue::send(issue, notification, dashboard),
+        ReceiverSection::Command(command) => command::send(command, notification, dashboard),
+    }
+}
+
+/// Reads a configured value.
+fn read(source: &ValueSource) -> Result<Secret, SendError> {
+    source.read().map_err(SendError::later)
+}
+
+/// Posts `body` and returns the answer of a success.
+fn post(
+    url: &str,
+    headers: Vec<(&'static str, String)>,
+    body: String,
+) -> Result<String, SendError> {
+    exchange(&HttpRequest { method: HttpMethod::Post, url, headers, body })?.into_result()
+}
+
+/// Shortens `text` to at most `most` UTF-16 units, which receivers count.
+fn fit(text: &str, most: usize) -> String {
+    if text.encode_utf16().count() <= most {
+        return text.to_owned();
+    }
+    let mut fitting = String::new();
+    let mut used = 1; // For the ellipsis.
+    for character in text.chars() {
+        used += character.len_utf16();
+        if used > most {
+            break;
+        }
+        fitting.push(character);
+    }
+    fitting.push('…');
+    fitting
+}

@@ -1,0 +1,39 @@
+//! A real Alertmanager, from Debian's package `prometheus-alertmanager`, started by the test: an
+//! alert ends by a verdict, not by a timeout.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::thread;
+use std::time::Duration;
+
+use common::servers::{answer, next_statuses, serve, start_alertmanager};
+use common::{alert, section, with_state};
+use rsb_notify::{Notification, NotifyAlert, NotifySection, NotifyState, send};
+
+fn tell(section: &NotifySection, alert: &NotifyAlert) -> Result<(), String> {
+    let mut message = Notification::test("am", alert.since);
+    message.alerts = vec![alert.clone()];
+    send(section, &message).map_err(|error| error.to_string())
+}
+
+#[test]
+fn an_alert_fires_once_and_ends_by_a_verdict_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let (hook, messages) = serve(vec![answer("200 OK", "", "")]);
+    let Some((_server, address)) = start_alertmanager(dir.path(), &hook) else { return };
+    let section = section(&format!("alertmanager = {{ url = '{address}' }}"));
+    let open = alert("a-1", 30.0);
+    tell(&section, &open).unwrap();
+    assert_eq!(next_statuses(&messages), ["a-1 firing"]);
+    // Sent again as after every run, and longer than the time after which it would be resolved.
+    for _ in 0..5 {
+        thread::sleep(Duration::from_millis(500));
+        tell(&section, &open).unwrap();
+    }
+    assert!(messages.try_recv().is_err(), "nothing happened");
+    tell(&section, &with_state(&open, NotifyState::Recovered)).unwrap();
+    assert_eq!(next_statuses(&messages), ["a-1 resolved"]);
+    thread::sleep(Duration::from_millis(500));
+    assert!(messages.try_recv().is_err());
+}

@@ -1,0 +1,49 @@
+//! `notify`: sends alerts that are due, tests a receiver, shows the outbox and silences alerts.
+
+use rsb_app::{ProjectContext, notify};
+
+use crate::cli::{NotifyArgs, NotifyVerb};
+use crate::exit::{CliResult, Exit};
+use crate::{console, show};
+
+/// Runs the subcommand `notify`.
+///
+/// # Errors
+/// If no receiver is configured, a test message is not accepted, or the outbox cannot be used.
+pub fn run(args: &NotifyArgs) -> CliResult {
+    match &args.verb {
+        Some(NotifyVerb::Test { name, places }) => {
+            notify::send_test(&ProjectContext::open(&places.paths())?, name)?;
+            show::text(&format!("`{name}` accepted a test message"))?;
+        }
+        Some(NotifyVerb::Status { places }) => {
+            show::text(&notify::status(&ProjectContext::open(&places.paths())?)?)?;
+        }
+        Some(NotifyVerb::Silence { pattern, end: true, places, .. }) => {
+            notify::end_silence(&ProjectContext::open(&places.paths())?, pattern)?;
+            show::text(&format!("alerts that match `{pattern}` are sent again"))?;
+        }
+        Some(NotifyVerb::Silence { pattern, period, because, places, .. }) => {
+            let project = ProjectContext::open(&places.paths())?;
+            let until = notify::silence(&project, pattern, *period, because.clone())?;
+            let until = until.strftime("%Y-%m-%d %H:%M UTC");
+            show::text(&format!("alerts that match `{pattern}` are held back until {until}"))?;
+        }
+        None => send(args)?,
+    }
+    Ok(Exit::Pass)
+}
+
+fn send(args: &NotifyArgs) -> Result<(), crate::exit::CliError> {
+    let paths = args.places.paths();
+    let project = ProjectContext::open(&paths)?;
+    let sections = notify::configured(&project)?;
+    let store = project.store(&mut console::tell)?;
+    if args.dry_run {
+        show::text(&notify::preview(&project, &store, &paths)?)?;
+        return Ok(());
+    }
+    let alerts = notify::kept_alerts(&store, &paths)?;
+    notify::report(sections, &project.directories.results, &alerts, &mut console::tell);
+    Ok(())
+}
