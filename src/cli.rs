@@ -7,6 +7,7 @@ mod chart;
 mod config;
 mod factor;
 mod filter;
+mod fleet;
 mod gate;
 mod help;
 mod models;
@@ -45,6 +46,7 @@ pub use bisect::BisectArgs;
 pub use chart::{ChartArgs, ChartFormat};
 pub use config::ConfigVerb;
 pub use filter::FilterArgs;
+pub use fleet::{FleetArgs, FleetVerb, FleetViewArgs};
 pub use gate::{GateArgs, JudgeArgs};
 pub use help::{CARD, HelpArgs, everything};
 pub use models::{
@@ -184,6 +186,9 @@ pub enum Verb {
     Init(InitArgs),
     /// Show trends and change points over stored runs or a CSV file
     Trend(TrendArgs),
+    /// Find slow nodes: benchmark the nodes of a Slurm cluster
+    #[command(subcommand, after_help = fleet::FLEET_EXAMPLES)]
+    Fleet(FleetVerb),
     /// Summarize regressions, improvements, noise and missing results
     Health(HealthArgs),
     /// List stored runs and results, or run a built-in query

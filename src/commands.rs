@@ -9,6 +9,7 @@ pub mod components;
 pub mod config;
 pub mod doctor;
 pub mod export;
+pub mod fleet;
 pub mod gate;
 pub mod gpu_capability;
 pub mod health;
@@ -71,6 +72,7 @@ pub fn dispatch(verb: Option<Verb>, style: Style) -> CliResult {
         Verb::Bisect(args) => bisect::run(&args, style),
         Verb::Baseline(verb) => baseline::run(&verb, style),
         Verb::Trend(args) => trend::run(&args, style),
+        Verb::Fleet(verb) => fleet::run(&verb, style),
         Verb::Health(args) => health::run(&args, style),
         Verb::History(args) => history::run(&args, style),
         Verb::Watch(args) => watch::run(&args, style),

@@ -37,7 +37,7 @@ pub struct HelpArgs {
 
 /// The subcommands by purpose. Benchmarks are listed by name below them.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Measure", &["list", "run", "watch", "tui"]),
+    ("Measure", &["list", "run", "watch", "tui", "fleet"]),
     ("Judge", &["gate", "compare", "bisect", "baseline"]),
     (
         "History",

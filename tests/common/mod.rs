@@ -7,6 +7,7 @@ pub mod made_up;
 pub mod other_project;
 pub mod preload;
 pub mod revisions;
+pub mod slurm;
 pub mod steps;
 
 use std::path::{Path, PathBuf};

@@ -24,6 +24,7 @@ mod documented_commands;
 mod fake_gpu;
 mod first_day;
 mod first_screen;
+mod fleet;
 mod gate;
 mod gate_beside;
 mod generated;

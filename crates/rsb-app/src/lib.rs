@@ -22,6 +22,7 @@ mod exit;
 pub mod export;
 mod filter;
 pub mod first_day;
+pub mod fleet;
 pub mod gpu_capability;
 pub mod health;
 pub mod history;

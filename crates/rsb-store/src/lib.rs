@@ -71,7 +71,7 @@ pub use programs::{KeptProgram, ProgramUnavailable, Programs};
 pub use prune::{PrunePlan, PruneRule};
 pub use question::HistoryQuestion;
 pub use read::{UNREADABLE, environment_in, read_bytes, read_comparison, read_run};
-pub use recovery::JournalProgress;
+pub use recovery::{JournalProgress, read_journal};
 pub use seal::sealed_text;
 pub use select::{MOST_BYTES, MOST_ROWS, SqlAnswer, SqlError};
 pub use store::{ComparisonSummaryRow, RunSummary, Store};

@@ -82,12 +82,12 @@ pub struct JournalProgress {
 
 /// Returns the runs of live writers, with the results measured until now.
 pub(crate) fn progress(results_dir: &Path) -> Vec<JournalProgress> {
-    live_journals(results_dir).iter().filter_map(|path| so_far(path)).collect()
+    live_journals(results_dir).iter().filter_map(|path| read_journal(path)).collect()
 }
 
-/// Reads the journal of a live writer. A line without a line break is still being written and is
-/// ignored.
-fn so_far(journal: &Path) -> Option<JournalProgress> {
+/// Reads the journal of a live writer, also one on another machine; `None` if it has no complete
+/// first line. A line without a line break is still being written and is ignored.
+pub fn read_journal(journal: &Path) -> Option<JournalProgress> {
     let bytes = fs::read(journal).ok()?;
     let mut lines =
         bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));

@@ -2,6 +2,7 @@
 //! replayed, figures beside those of peers, shaders that are compiled.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
+mod fleet_study;
 mod gate_study;
 mod history_study;
 mod project_study;
@@ -22,10 +23,11 @@ fn main() -> ExitCode {
         Some("store-study") => store_study::run(&arguments[1..]),
         Some("gate-study") => gate_study::run(&arguments[1..]),
         Some("trend-study") => trend_study::run(&arguments[1..]),
+        Some("fleet-study") => fleet_study::run(&arguments[1..]),
         _ => {
             eprintln!(
                 "Usage: cargo xtask shaders | speed [WORDS] | gate-study … | store-study … | \
-                 trend-study …"
+                 trend-study … | fleet-study …"
             );
             return ExitCode::from(2);
         }

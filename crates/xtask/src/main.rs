@@ -26,7 +26,8 @@ Usage: cargo xtask <CHORE>
   gate-study  measure the error rates of docs/gate-study.md: record processes of two builds here, and judge them
            as the gate does
   store-study  measure the values of docs/store-study.md: create, query and delete a history of ten million values
-  trend-study  measure the values of docs/trend-study.md: false change points, power, agreement with people, time";
+  trend-study  measure the values of docs/trend-study.md: false change points, power, agreement with people, time
+  fleet-study  print the tables of docs/fleet-study.md: false and missed calls of nodes in simulated fleets";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -42,9 +43,9 @@ fn main() -> ExitCode {
         }
         Some("test") => steps::test(&arguments[1..]),
         Some("codegen") => steps::study(&["shaders".to_owned()]).and_then(|()| steps::codegen()),
-        Some("shaders" | "speed" | "gate-study" | "store-study" | "trend-study") => {
-            steps::study(&arguments)
-        }
+        Some(
+            "shaders" | "speed" | "gate-study" | "store-study" | "trend-study" | "fleet-study",
+        ) => steps::study(&arguments),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -148,11 +148,11 @@ pub(crate) fn codegen() -> Result<()> {
 pub(crate) fn study(arguments: &[String]) -> Result<()> {
     let mut command = Command::new("cargo");
     // In the user's directory, because some arguments are paths. Studies that time their own
-    // process are compiled in release mode.
-    let is_timed = arguments
-        .first()
-        .is_some_and(|chore| matches!(chore.as_str(), "store-study" | "trend-study"));
-    let profile: &[&str] = if is_timed { &["--release"] } else { &[] };
+    // process, or that simulate much, are compiled in release mode.
+    let is_long = arguments.first().is_some_and(|chore| {
+        matches!(chore.as_str(), "store-study" | "trend-study" | "fleet-study")
+    });
+    let profile: &[&str] = if is_long { &["--release"] } else { &[] };
     command
         .args(["run", "--quiet", "--package", "studies"])
         .args(profile)

@@ -30,6 +30,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-portable", &["cuda-sys", "rsb-device", "rsb-probe"]),
     ("rsb-workloads", &["rsb-device", "rsb-probe"]),
     ("rsb-store", &["duckdb-sys"]),
+    ("rsb-fleet", &["rsb-stats"]),
     ("rsb-report", &["rsb-stats"]),
     ("rsb-tui", &["rsb-report"]),
     ("rsb-web", &["rsb-report"]),
@@ -83,6 +84,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "rsb-catalog",
             "rsb-device",
             "rsb-engine",
+            "rsb-fleet",
             "rsb-gate",
             "rsb-insight",
             "rsb-notify",
@@ -118,12 +120,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ("cuda-sys", &["runtime-loading"]),
     ("nccl-sys", &["runtime-loading"]),
     ("duckdb-sys", &["runtime-loading"]),
-    ("studies", &["rsb-model", "rsb-stats", "rsb-store"]),
+    ("studies", &["rsb-fleet", "rsb-model", "rsb-stats", "rsb-store"]),
     ("xtask", &[]),
 ];
 
 /// Crates that never access files, processes, the network or the clock.
-const PURE: &[&str] = &["rsb-model", "rsb-stats", "rsb-report", "rsb-tui", "rsb-web"];
+const PURE: &[&str] = &["rsb-fleet", "rsb-model", "rsb-stats", "rsb-report", "rsb-tui", "rsb-web"];
 const IMPURE: &[&str] = &[
     "std::fs",
     "std::process",

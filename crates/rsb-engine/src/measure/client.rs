@@ -310,6 +310,7 @@ impl Worker {
         }
         match self.wait()? {
             Response::Skipped { reason } => Err(WorkerError::Skipped(reason)),
+            Response::Failed { .. } if interrupt::is_requested() => Err(WorkerError::Interrupted),
             Response::Failed { reason } => Err(WorkerError::Failed(reason)),
             Response::Gone { reason } => Err(WorkerError::Gone(reason)),
             response => Ok(response),
@@ -359,6 +360,9 @@ impl Worker {
     fn death_error(&mut self) -> WorkerError {
         let ended = self.wait_briefly();
         self.kill_group(); // Whatever it started has lost its master.
+        if ended.is_some_and(was_stopped_with_this_program) {
+            return WorkerError::Interrupted;
+        }
         let why = match ended {
             Some(status) => format!("its process {}{}", describe(status), self.last_words()),
             None => format!("its process stopped answering{}", self.last_words()),
@@ -506,6 +510,15 @@ fn keep_last_lines(mut errors: impl BufRead, kept: &Mutex<VecDeque<String>>) {
             kept.push_back(line);
         }
     }
+}
+
+/// Returns whether a signal that stops this program ended the worker: a scheduler sends it to every
+/// process of a job, and the worker may end before this program handles its own.
+fn was_stopped_with_this_program(status: ExitStatus) -> bool {
+    let is_stop = [rustix::process::Signal::INT, rustix::process::Signal::TERM]
+        .map(|signal| Some(signal.as_raw()));
+    is_stop.contains(&status.signal())
+        && wait_until(Duration::from_secs(1), || interrupt::is_requested().then_some(())).is_some()
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -1,0 +1,98 @@
+//! Campaigns over the nodes of a Slurm cluster: inventory, plan, submission, progress, collection,
+//! and which nodes are slow.
+//!
+//! A campaign is a directory on storage that every node shares. Nothing runs between two calls of
+//! this program: jobs write markers and results, and each call reads them.
+
+mod campaign;
+mod measured;
+mod pairs;
+mod progress;
+mod report;
+mod scheduler;
+mod submit;
+mod text;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use rsb_fleet::{
+    CampaignPlan, FLEET_FILE_NAME, FleetNode, HardwareClass, PlanInput, hardware_classes,
+    plan_campaign,
+};
+use rsb_model::format::FORMAT_VERSION;
+use serde::Serialize;
+
+use crate::AppError;
+
+pub use campaign::{Campaign, CampaignDir, JobRecord, PairTurn};
+pub use measured::{CollectCounts, collect};
+pub use progress::{NodeStatus, StatusDocument, cancel, status};
+pub use report::{FleetDocument, report};
+pub use rsb_fleet::FleetConfig;
+pub use submit::{SubmitCounts, resume, submit};
+pub use text::{advice_text, nodes_text, plan_text, report_text, status_text};
+
+/// Nodes by hardware class, as the scheduler lists them.
+#[derive(Debug, Serialize)]
+pub struct NodesDocument {
+    /// Version of the document format.
+    pub format_version: u32,
+    /// Hardware classes by name, with missing GPUs and differing software.
+    pub classes: Vec<HardwareClass>,
+    /// The nodes.
+    pub nodes: Vec<FleetNode>,
+}
+
+/// A plan that nothing was submitted of.
+#[derive(Debug, Serialize)]
+pub struct PlanDocument {
+    /// Version of the document format.
+    pub format_version: u32,
+    /// The plan.
+    #[serde(flatten)]
+    pub plan: CampaignPlan,
+}
+
+/// Reads the configuration file, `fleet.toml` if `path` is `None`.
+///
+/// # Errors
+/// If the file cannot be read or is invalid.
+pub fn read_config(path: Option<&Path>) -> Result<FleetConfig, AppError> {
+    let path = path.map_or_else(|| PathBuf::from(FLEET_FILE_NAME), Path::to_owned);
+    let shown = path.display();
+    let text = rsb_store::read_text(&path).map_err(|error| {
+        AppError::usage(anyhow!(
+            "cannot read `{shown}`: {error}; write one as in docs/how-to/fleet.md, or name it with \
+             --file"
+        ))
+    })?;
+    FleetConfig::parse(&text).map_err(|error| AppError::usage(anyhow!("`{shown}`: {error}")))
+}
+
+/// Returns the nodes of the configured partition.
+///
+/// # Errors
+/// If the scheduler does not answer, or no node fits the configuration.
+pub fn nodes(config: &FleetConfig) -> Result<NodesDocument, AppError> {
+    let nodes = scheduler::inventory(config)?;
+    let classes = hardware_classes(&nodes, &config.attributes);
+    Ok(NodesDocument { format_version: FORMAT_VERSION, classes, nodes })
+}
+
+/// Returns what [`submit`] would submit.
+///
+/// # Errors
+/// As for [`nodes`].
+pub fn plan(config: &FleetConfig) -> Result<PlanDocument, AppError> {
+    Ok(PlanDocument {
+        format_version: FORMAT_VERSION,
+        plan: plan_for(config, &scheduler::inventory(config)?),
+    })
+}
+
+fn plan_for(config: &FleetConfig, nodes: &[FleetNode]) -> CampaignPlan {
+    let days_since: BTreeMap<String, f64> = measured::days_since(config);
+    plan_campaign(&PlanInput { config, nodes, days_since: &days_since })
+}

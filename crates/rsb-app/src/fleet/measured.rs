@@ -1,0 +1,176 @@
+//! The runs that the nodes of a campaign wrote.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rsb_fleet::NodeState;
+use rsb_fleet::{FleetConfig, MetricValues, NodeTrouble};
+use rsb_model::{Better, Note, Outcome, Run};
+use rsb_store::Store;
+
+use super::campaign::{CampaignDir, age, file_names};
+use crate::AppError;
+
+const SECONDS_PER_DAY: f64 = 86_400.0;
+
+/// The run of one suite of a job.
+#[derive(Debug)]
+pub(super) struct StepRun {
+    pub(super) run: Run,
+    /// Results directory that it is in.
+    pub(super) results: PathBuf,
+}
+
+impl StepRun {
+    /// Returns whether every case of the suite was reached.
+    pub(super) fn is_complete(&self) -> bool {
+        !self.run.is_interrupted()
+    }
+}
+
+/// Runs by the number of their suite.
+pub(super) type StepRuns = BTreeMap<usize, StepRun>;
+
+/// Returns the runs in the directory of a job: of each suite the first complete one, or else the
+/// latest. Reports files that cannot be read to `say`.
+pub(super) fn step_runs(dir: &str, say: &mut dyn FnMut(&str)) -> StepRuns {
+    let mut runs = StepRuns::new();
+    for attempt in attempts(Path::new(dir)) {
+        for number in file_names(&attempt) {
+            let Ok(step) = number.parse::<usize>() else { continue };
+            if runs.get(&step).is_some_and(StepRun::is_complete) {
+                continue;
+            }
+            let results = attempt.join(&number);
+            // The directory may contain a journal, too; opening it as a store would end the run of
+            // a writer on another node.
+            let files = file_names(&results.join("runs")).into_iter().map(PathBuf::from);
+            for name in files.filter(|name| name.extension().is_some_and(|end| end == "json")) {
+                match rsb_store::read_run(&results.join("runs").join(name)) {
+                    Ok(run) => drop(runs.insert(step, StepRun { run, results: results.clone() })),
+                    Err(error) => say(&format!("left out: {error}")),
+                }
+            }
+        }
+    }
+    runs
+}
+
+/// Returns the results directories of a job's attempts, oldest first.
+fn attempts(dir: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<(u64, u64, String)> = Vec::new();
+    for name in file_names(dir) {
+        let Some((job, restart)) = name.strip_prefix("results.").and_then(|id| id.split_once('.'))
+        else {
+            continue;
+        };
+        if let (Ok(job), Ok(restart)) = (job.parse(), restart.parse()) {
+            found.push((job, restart, name));
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, _, name)| dir.join(name)).collect()
+}
+
+/// Returns the times of the measured cases by case, one per process, and why the node is not
+/// judged.
+pub(super) fn values_of(runs: &StepRuns) -> (BTreeMap<String, MetricValues>, Option<NodeTrouble>) {
+    let mut values = BTreeMap::new();
+    let mut trouble = None;
+    for result in runs.values().flat_map(|step| &step.run.benchmarks) {
+        let id = result.benchmark_id.as_str();
+        match result.outcome {
+            Outcome::Measured => {
+                let times = result.samples.iter().filter_map(|samples| samples.location().ok());
+                let processes: Vec<f64> = times.collect();
+                if !processes.is_empty() {
+                    values.insert(id.to_owned(), MetricValues { better: Better::Lower, processes });
+                }
+            }
+            Outcome::Failed => {
+                let why = result.reason.as_ref().map_or("failed", |reason| reason.why.as_str());
+                trouble.get_or_insert_with(|| NodeTrouble {
+                    state: NodeState::Failed,
+                    why: format!("{id}: {why}"),
+                });
+            }
+            Outcome::Skipped | Outcome::Simulated => {}
+        }
+    }
+    (values, trouble)
+}
+
+/// Returns the days since each node's last measurement in any campaign.
+pub(super) fn days_since(config: &FleetConfig) -> BTreeMap<String, f64> {
+    let mut latest: BTreeMap<String, SystemTime> = BTreeMap::new();
+    for dir in CampaignDir::others(config, None) {
+        for task in &dir.campaign.tasks {
+            let path = PathBuf::from(dir.of_node(&task.node));
+            let markers = file_names(&path).into_iter().filter(|name| name.starts_with("end."));
+            for marker in markers {
+                let written = fs::metadata(path.join(marker)).and_then(|file| file.modified());
+                let Ok(written) = written else { continue };
+                let known = latest.entry(task.node.clone()).or_insert(written);
+                *known = written.max(*known);
+            }
+        }
+    }
+    let now = SystemTime::now();
+    let days = |time| age(now, time).as_secs_f64() / SECONDS_PER_DAY;
+    latest.into_iter().map(|(node, time)| (node, days(time))).collect()
+}
+
+/// Numbers of collected runs.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct CollectCounts {
+    /// Newly stored.
+    pub new: usize,
+    /// Stored before.
+    pub known: usize,
+    /// Interrupted; `fleet resume` completes them.
+    pub interrupted: usize,
+    /// Files that cannot be read.
+    pub unreadable: usize,
+}
+
+/// Stores the complete runs of the campaign in `store`, each once, however often and in whatever
+/// order this is called. A note names the node, because the host name may not.
+///
+/// # Errors
+/// If the jobs of the campaign cannot be read, or the store cannot be written.
+pub fn collect(
+    dir: &CampaignDir,
+    store: &Store,
+    say: &mut dyn FnMut(&str),
+) -> Result<CollectCounts, AppError> {
+    let mut counts = CollectCounts::default();
+    let mut places = BTreeMap::new();
+    for record in dir.jobs()? {
+        places.insert(dir.of_job(&record), record.node);
+    }
+    for (path, node) in places {
+        let mut unreadable = 0;
+        let runs = step_runs(&path, &mut |message| {
+            unreadable += 1;
+            say(message);
+        });
+        counts.unreadable += unreadable;
+        for step in runs.into_values() {
+            if !step.is_complete() {
+                counts.interrupted += 1;
+                continue;
+            }
+            let mut run = Run { sequence: None, ..step.run };
+            let campaign = &dir.campaign.name;
+            run.notes.push(Note::Text(format!("node {node} of the campaign {campaign}")));
+            if store.take_in(&run)?.is_new {
+                counts.new += 1;
+            } else {
+                counts.known += 1;
+            }
+        }
+    }
+    Ok(counts)
+}

@@ -1,0 +1,201 @@
+//! How far the jobs of a campaign are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::SystemTime;
+
+use rsb_fleet::{FleetConfig, JobObservation, NodeProgress, QueueAnswer, QueueLine, node_progress};
+use rsb_model::format::FORMAT_VERSION;
+use serde::Serialize;
+
+use super::campaign::{CampaignDir, JobRecord, PairTurn, age, file_names};
+use super::scheduler;
+use crate::AppError;
+
+/// Progress of a job.
+#[derive(Debug, Clone, Serialize)]
+pub struct NodeStatus {
+    /// Name of the node.
+    pub node: String,
+    /// Hardware class; empty for a job of a pair.
+    pub class: String,
+    /// Latest job; `None` if it was not submitted.
+    pub job: Option<u64>,
+    /// Place in the pairs of a suspect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pair: Option<PairTurn>,
+    /// How far it is; `None` if it was not submitted.
+    #[serde(flatten)]
+    pub progress: Option<NodeProgress>,
+}
+
+/// Progress of a campaign.
+#[derive(Debug, Serialize)]
+pub struct StatusDocument {
+    /// Version of the document format.
+    pub format_version: u32,
+    /// Name of the campaign.
+    pub campaign: String,
+    /// The planned nodes, then the jobs of pairs.
+    pub nodes: Vec<NodeStatus>,
+}
+
+impl StatusDocument {
+    /// Returns whether a job waits or runs.
+    pub fn is_active(&self) -> bool {
+        self.nodes.iter().any(|node| node.progress.as_ref().is_some_and(is_active))
+    }
+}
+
+/// Returns whether a job may still write results.
+pub(super) const fn is_active(progress: &NodeProgress) -> bool {
+    !matches!(progress, NodeProgress::Done | NodeProgress::Failed { .. })
+}
+
+/// What the jobs of a campaign are compared with.
+pub(super) struct Observer {
+    queue: Option<BTreeMap<String, QueueLine>>,
+    now: SystemTime,
+    silent_seconds: u64,
+}
+
+impl Observer {
+    /// Asks the scheduler once. Without an answer, markers and results decide.
+    pub(super) fn new(dir: &CampaignDir, config: &FleetConfig) -> Self {
+        let lines = scheduler::queue().ok();
+        Self {
+            queue: lines
+                .map(|lines| lines.into_iter().map(|line| (line.job.clone(), line)).collect()),
+            now: dir.now(),
+            silent_seconds: config.silent_minutes * 60,
+        }
+    }
+
+    /// Returns how far a job is.
+    pub(super) fn progress(&self, dir: &CampaignDir, record: &JobRecord) -> NodeProgress {
+        let attempt = dir.attempt(record);
+        let queue = match &self.queue {
+            None => QueueAnswer::Unreachable,
+            Some(lines) => {
+                lines.get(&record.job.to_string()).map_or(QueueAnswer::Absent, QueueAnswer::Listed)
+            }
+        };
+        let written = Written::of(&attempt.results);
+        let script = Path::new(&dir.of_job(record)).join(script_name(dir, record));
+        let submitted = std::fs::metadata(script).and_then(|file| file.modified()).ok();
+        let seconds = |time: SystemTime| age(self.now, time).as_secs();
+        node_progress(&JobObservation {
+            campaign: &dir.campaign.name,
+            node: &record.node,
+            queue,
+            start: attempt.start.as_deref(),
+            end: attempt.end.as_deref(),
+            last_case: written.last_case.as_deref(),
+            done: written.done,
+            total: written.total,
+            seconds_since_submit: submitted.map_or(u64::MAX, seconds),
+            seconds_since_start: attempt.started.map_or(0, seconds),
+            seconds_since_result: written.latest.map(seconds),
+            silent_seconds: self.silent_seconds,
+        })
+    }
+}
+
+/// Returns the name of the script of the latest job in the directory of `record`.
+fn script_name(dir: &CampaignDir, record: &JobRecord) -> String {
+    let names = file_names(Path::new(&dir.of_job(record)));
+    names.into_iter().rfind(|name| name.starts_with("job-")).unwrap_or_default()
+}
+
+/// What an attempt wrote.
+#[derive(Default)]
+struct Written {
+    done: usize,
+    total: usize,
+    last_case: Option<String>,
+    latest: Option<SystemTime>,
+}
+
+impl Written {
+    fn of(results: &Path) -> Self {
+        let mut written = Self::default();
+        for number in file_names(results) {
+            let runs = results.join(number).join("runs");
+            for name in file_names(&runs) {
+                let path = runs.join(&name);
+                let changed = std::fs::metadata(&path).and_then(|file| file.modified()).ok();
+                written.latest = written.latest.max(changed);
+                if name.ends_with(rsb_store::JOURNAL_SUFFIX) {
+                    written.add_journal(&path);
+                }
+            }
+        }
+        written
+    }
+
+    fn add_journal(&mut self, path: &Path) {
+        let Some(journal) = rsb_store::read_journal(path) else { return };
+        self.last_case =
+            journal.run.benchmarks.last().map(|result| result.benchmark_id.to_string());
+        match journal.progress {
+            Some(progress) => (self.done, self.total) = (progress.done, progress.total),
+            None => self.total = journal.planned.unwrap_or(0),
+        }
+    }
+}
+
+/// Returns how far the nodes and pairs of a campaign are.
+///
+/// # Errors
+/// If the jobs of the campaign cannot be read.
+pub fn status(dir: &CampaignDir, config: &FleetConfig) -> Result<StatusDocument, AppError> {
+    let observer = Observer::new(dir, config);
+    let jobs = dir.jobs()?;
+    let mut nodes = Vec::new();
+    for task in &dir.campaign.tasks {
+        let record = jobs.iter().rfind(|one| one.pair.is_none() && one.node == task.node);
+        nodes.push(NodeStatus {
+            node: task.node.clone(),
+            class: task.class.clone(),
+            job: record.map(|record| record.job),
+            pair: None,
+            progress: record.map(|record| observer.progress(dir, record)),
+        });
+    }
+    for record in latest_pairs(&jobs) {
+        nodes.push(NodeStatus {
+            node: record.node.clone(),
+            class: String::new(),
+            job: Some(record.job),
+            pair: record.pair.clone(),
+            progress: Some(observer.progress(dir, record)),
+        });
+    }
+    let campaign = dir.campaign.name.clone();
+    Ok(StatusDocument { format_version: FORMAT_VERSION, campaign, nodes })
+}
+
+/// Returns the latest job of each turn of each suspect.
+pub(super) fn latest_pairs(jobs: &[JobRecord]) -> Vec<&JobRecord> {
+    let mut latest: BTreeMap<(&str, usize), &JobRecord> = BTreeMap::new();
+    for record in jobs {
+        if let Some(pair) = &record.pair {
+            latest.insert((&pair.suspect, pair.turn), record);
+        }
+    }
+    latest.into_values().collect()
+}
+
+/// Removes the jobs of a campaign that wait or run, and returns how many.
+///
+/// # Errors
+/// If the jobs of the campaign cannot be read, or the scheduler does not answer.
+pub fn cancel(dir: &CampaignDir, config: &FleetConfig) -> Result<usize, AppError> {
+    let status = status(dir, config)?;
+    let active = status.nodes.iter().filter(|node| node.progress.as_ref().is_some_and(is_active));
+    let jobs: Vec<u64> = active.filter_map(|node| node.job).collect();
+    if !jobs.is_empty() {
+        scheduler::cancel(&jobs)?;
+    }
+    Ok(jobs.len())
+}

@@ -1,0 +1,183 @@
+//! Verdicts on the nodes of a campaign.
+
+use std::collections::BTreeMap;
+
+use rsb_fleet::{
+    Confirmation, FleetConfig, FleetInput, FleetNode, FleetReport, HardwareClass, MeasuredNode,
+    NodeProgress, NodeState, NodeTrouble, SkippedNode, hardware_classes, judge_fleet,
+};
+use rsb_model::format::FORMAT_VERSION;
+use rsb_model::{Environment, Fingerprint};
+use rsb_stats::estimate::median;
+use serde::Serialize;
+
+use super::campaign::CampaignDir;
+use super::measured::{StepRun, StepRuns, step_runs, values_of};
+use super::pairs;
+use super::progress::status;
+use crate::AppError;
+
+/// Verdicts on the nodes of a campaign, with what they are based on.
+#[derive(Debug, Serialize)]
+pub struct FleetDocument {
+    /// Version of the document format.
+    pub format_version: u32,
+    /// Name of the campaign.
+    pub campaign: String,
+    /// Verdicts.
+    #[serde(flatten)]
+    pub report: FleetReport,
+    /// Hardware classes after the measurement, with missing GPUs and differing software.
+    pub hardware: Vec<HardwareClass>,
+    /// Results of pairs by suspect.
+    pub confirmations: BTreeMap<String, Confirmation>,
+    /// Nodes that the plan left out.
+    pub skipped: Vec<SkippedNode>,
+}
+
+/// Earlier levels by class and metric.
+type History = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
+
+/// Judges the nodes of a campaign. Reports files that cannot be read to `say`.
+///
+/// # Errors
+/// If the jobs of the campaign cannot be read.
+pub fn report(
+    dir: &CampaignDir,
+    config: &FleetConfig,
+    say: &mut dyn FnMut(&str),
+) -> Result<FleetDocument, AppError> {
+    let fleet = MeasuredFleet::of(dir, config, Some(progress_of(dir, config)?), say);
+    let mut history = History::new();
+    let is_small = |class: &HardwareClass| class.nodes.len() < config.verdict.min_nodes;
+    if fleet.hardware.iter().any(is_small) {
+        for earlier in CampaignDir::others(config, Some(&dir.campaign.name)) {
+            add_levels(&mut history, &MeasuredFleet::of(&earlier, config, None, say));
+        }
+    }
+    let confirmations = pairs::confirmations(dir, &dir.jobs()?, config);
+    let input =
+        FleetInput { nodes: &fleet.nodes, history: &history, confirmations: &confirmations };
+    Ok(FleetDocument {
+        format_version: FORMAT_VERSION,
+        campaign: dir.campaign.name.clone(),
+        report: judge_fleet(&input, &config.verdict),
+        hardware: fleet.hardware,
+        confirmations,
+        skipped: dir.campaign.skipped.clone(),
+    })
+}
+
+/// Progress of the planned nodes by name; `None` if a node was not submitted.
+type ProgressByNode = BTreeMap<String, Option<NodeProgress>>;
+
+fn progress_of(dir: &CampaignDir, config: &FleetConfig) -> Result<ProgressByNode, AppError> {
+    let nodes = status(dir, config)?.nodes.into_iter().filter(|node| node.pair.is_none());
+    Ok(nodes.map(|node| (node.node, node.progress)).collect())
+}
+
+fn add_levels(history: &mut History, fleet: &MeasuredFleet) {
+    for node in fleet.nodes.iter().filter(|node| node.trouble.is_none()) {
+        let class = history.entry(node.class.clone()).or_default();
+        for (metric, values) in &node.values {
+            class.entry(metric.clone()).or_default().extend(median(&values.processes));
+        }
+    }
+}
+
+/// The planned nodes of a campaign as they were measured.
+struct MeasuredFleet {
+    hardware: Vec<HardwareClass>,
+    nodes: Vec<MeasuredNode>,
+}
+
+impl MeasuredFleet {
+    /// Reads a campaign. Without `progress`, nodes that are not complete have no values.
+    fn of(
+        dir: &CampaignDir,
+        config: &FleetConfig,
+        progress: Option<ProgressByNode>,
+        say: &mut dyn FnMut(&str),
+    ) -> Self {
+        let mut progress = progress.unwrap_or_default();
+        let mut listed: Vec<FleetNode> = Vec::new();
+        let mut nodes = Vec::new();
+        for task in &dir.campaign.tasks {
+            let runs = step_runs(&dir.of_node(&task.node), say);
+            let scheduler = dir.campaign.nodes.iter().find(|node| node.name == task.node);
+            let mut node = scheduler.cloned().unwrap_or_else(|| FleetNode::new(&task.node));
+            if let Some(step) = runs.values().next() {
+                add_probe(&mut node, &step.run.environment);
+            }
+            let is_complete =
+                runs.len() == task.suites.len() && runs.values().all(StepRun::is_complete);
+            let progress = progress.remove(&task.node).flatten();
+            nodes.push(measured_node(&node, config, is_complete.then_some(&runs), progress));
+            listed.push(node);
+        }
+        let hardware = hardware_classes(&listed, &config.attributes);
+        for class in &hardware {
+            for node in nodes.iter_mut().filter(|node| class.nodes.contains(&node.name)) {
+                node.class.clone_from(&class.name);
+            }
+        }
+        Self { hardware, nodes }
+    }
+}
+
+/// Returns a node without its class. `runs` are those of a complete node.
+fn measured_node(
+    node: &FleetNode,
+    config: &FleetConfig,
+    runs: Option<&StepRuns>,
+    progress: Option<NodeProgress>,
+) -> MeasuredNode {
+    let (values, trouble) = match runs {
+        Some(runs) => values_of(runs),
+        None => (BTreeMap::new(), Some(unmeasured(progress))),
+    };
+    MeasuredNode {
+        name: node.name.clone(),
+        class: String::new(),
+        attributes: node.all_attributes(&config.attributes),
+        values,
+        trouble,
+    }
+}
+
+/// Returns why a node that is not complete is not judged.
+fn unmeasured(progress: Option<NodeProgress>) -> NodeTrouble {
+    let (state, why) = match progress {
+        None => (NodeState::NotMeasured, "was not submitted".to_owned()),
+        Some(NodeProgress::Queued { why }) => {
+            (NodeState::NotMeasured, format!("waits in the queue: {why}"))
+        }
+        Some(NodeProgress::Running { .. }) => {
+            (NodeState::NotMeasured, "is being measured".to_owned())
+        }
+        Some(NodeProgress::Done) => (NodeState::Error, "its results are missing".to_owned()),
+        Some(
+            NodeProgress::Failed { why }
+            | NodeProgress::NotReachable { why }
+            | NodeProgress::Stale { why },
+        ) => (NodeState::Error, why),
+    };
+    NodeTrouble { state, why }
+}
+
+/// Adds what the run found on the node.
+fn add_probe(node: &mut FleetNode, environment: &Environment) {
+    node.fingerprint = Some(Fingerprint::of(environment).slug());
+    node.probed_gpus = u32::try_from(environment.gpus.len()).ok();
+    let driver = environment.gpus.iter().find_map(|gpu| gpu.driver.clone());
+    for (key, value) in [
+        ("driver", driver),
+        ("rocm", environment.rocm.clone()),
+        ("cuda", environment.cuda.clone()),
+        ("kernel", environment.kernel.clone()),
+    ] {
+        if let Some(value) = value {
+            node.attributes.insert(key.to_owned(), value);
+        }
+    }
+}

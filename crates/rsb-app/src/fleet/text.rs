@@ -1,0 +1,218 @@
+//! Texts of the subcommand `fleet`.
+
+use std::collections::BTreeMap;
+
+use rsb_fleet::{FleetReport, HardwareClass, NodeProgress, NodeState, SkippedNode, drain_advice};
+use rsb_report::number::{count_words, format_count};
+use rsb_report::{Cell, Column, Style, Table, Tone};
+
+use super::progress::NodeStatus;
+use super::{FleetDocument, NodesDocument, PlanDocument, StatusDocument};
+
+/// Returns the nodes as a table, then what differs within each class.
+pub fn nodes_text(document: &NodesDocument, style: Style) -> String {
+    let columns = ["node", "class", "state", "features"].map(Column::left);
+    let mut table = Table::new(columns.into_iter().chain([Column::right("GPUs")]));
+    for class in &document.classes {
+        for node in document.nodes.iter().filter(|node| class.nodes.contains(&node.name)) {
+            let features: Vec<&str> = node.features.iter().map(String::as_str).collect();
+            table.push([
+                Cell::from(&node.name),
+                Cell::from(&class.name),
+                Cell::from(&node.state),
+                Cell::from(features.join(",")),
+                Cell::from(node.gpus.to_string()),
+            ]);
+        }
+    }
+    table.text(style) + &paragraph(&differences(&document.classes))
+}
+
+/// Returns lines as text, each with a line break.
+fn paragraph(lines: &[String]) -> String {
+    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+}
+
+/// Returns missing GPUs and differing software of the classes, a line each.
+fn differences(classes: &[HardwareClass]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for class in classes {
+        let mut short: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+        for node in &class.short {
+            short.entry(node.gpus).or_default().push(&node.node);
+        }
+        for (gpus, nodes) in short {
+            let (class, expected) = (&class.name, class.gpus);
+            lines.push(format!("{gpus} of {expected} GPUs in {class}: {}", nodes.join(", ")));
+        }
+        for drift in &class.drift {
+            let outliers: Vec<String> =
+                drift.outliers.iter().map(|(node, value)| format!("{node} {value}")).collect();
+            lines.push(format!(
+                "{} in {}: {}, but {}",
+                drift.key,
+                class.name,
+                drift.majority,
+                outliers.join(", ")
+            ));
+        }
+    }
+    lines
+}
+
+/// Returns the tasks in their order, the skipped nodes, and the expected duration.
+pub fn plan_text(document: &PlanDocument, style: Style) -> String {
+    let plan = &document.plan;
+    let mut table = Table::new([
+        Column::left("node"),
+        Column::left("class"),
+        Column::left("suites"),
+        Column::right("minutes"),
+        Column::right("starts after"),
+    ]);
+    for task in &plan.tasks {
+        let suites: Vec<&str> = task.suites.iter().map(|suite| suite.suite.as_str()).collect();
+        table.push([
+            Cell::from(&task.node),
+            Cell::from(&task.class),
+            Cell::from(suites.join(", ")),
+            Cell::from(task.minutes.to_string()),
+            Cell::from(format!("{} min", task.starts_after_seconds / 60)),
+        ]);
+    }
+    let nodes = format_count(plan.tasks.len(), "node", "nodes");
+    let minutes = plan.seconds.div_ceil(60);
+    let skipped = paragraph(&skipped_lines(&plan.skipped));
+    format!(
+        "{}{skipped}{nodes}, {minutes} min if every node is free; nothing was submitted\n",
+        table.text(style)
+    )
+}
+
+fn skipped_lines(skipped: &[SkippedNode]) -> Vec<String> {
+    skipped.iter().map(|node| format!("skipped: {}", node.reason)).collect()
+}
+
+/// Returns the progress of each job.
+pub fn status_text(document: &StatusDocument, style: Style) -> String {
+    let columns = ["node", "job", "state", "details"].map(Column::left);
+    let mut table = Table::new(columns);
+    let mut counts: Vec<(usize, &str)> = Vec::new();
+    for node in &document.nodes {
+        let state = state_of(node);
+        match counts.iter_mut().find(|(_, known)| *known == state.word) {
+            Some((count, _)) => *count += 1,
+            None => counts.push((1, state.word)),
+        }
+        let pair = node.pair.as_ref();
+        let pair =
+            pair.map(|pair| format!("turn {} of the pairs of {}. ", pair.turn, pair.suspect));
+        table.push([
+            Cell::from(&node.node),
+            Cell::from(node.job.map(|job| job.to_string()).unwrap_or_default()),
+            Cell::with_tone(state.word, state.tone),
+            Cell::from(pair.unwrap_or_default() + &state.details),
+        ]);
+    }
+    format!("{}{}: {}\n", table.text(style), document.campaign, count_words(&counts))
+}
+
+/// State of a job in words.
+struct JobState {
+    word: &'static str,
+    tone: Tone,
+    details: String,
+}
+
+fn state_of(node: &NodeStatus) -> JobState {
+    let (word, tone, details) = match &node.progress {
+        None => ("not submitted", Tone::Caution, String::new()),
+        Some(NodeProgress::Queued { why }) => ("queued", Tone::Dim, why.clone()),
+        Some(NodeProgress::Running { case, done, total, eta_seconds }) => {
+            let case = case.as_deref().unwrap_or_default();
+            let left = eta_seconds.map(|left| format!(", {} min left", left.div_ceil(60)));
+            let left = left.unwrap_or_default();
+            ("running", Tone::Plain, format!("{done} of {total} results{left} {case}"))
+        }
+        Some(NodeProgress::Done) => ("done", Tone::Good, String::new()),
+        Some(NodeProgress::Failed { why }) => ("failed", Tone::Bad, why.clone()),
+        Some(NodeProgress::NotReachable { why }) => ("not reachable", Tone::Bad, why.clone()),
+        Some(NodeProgress::Stale { why }) => ("stale", Tone::Caution, why.clone()),
+    };
+    JobState { word, tone, details }
+}
+
+/// Returns the verdicts, common causes, classes with too many slow nodes, and the next step.
+pub fn report_text(document: &FleetDocument, style: Style) -> String {
+    let report = &document.report;
+    let columns = ["node", "class", "state"].map(Column::left);
+    let mut table = Table::new(columns.into_iter().chain([Column::wrapped("reason")]));
+    let mut counts: Vec<(usize, &str)> = Vec::new();
+    for node in &report.nodes {
+        let (word, tone) = verdict_word(node.state);
+        match counts.iter_mut().find(|(_, known)| *known == word) {
+            Some((count, _)) => *count += 1,
+            None => counts.push((1, word)),
+        }
+        table.push([
+            Cell::from(&node.name),
+            Cell::from(&node.class),
+            Cell::with_tone(word, tone),
+            Cell::from(&node.reason),
+        ]);
+    }
+    let mut lines = skipped_lines(&document.skipped);
+    lines.extend(differences(&document.hardware));
+    lines.extend(group_lines(report));
+    lines.push(format!("{}: {}", document.campaign, count_words(&counts)));
+    for suspect in &report.suspects {
+        let next = match &suspect.reference {
+            Some(reference) => format!("`fleet resume` measures it in pairs with {reference}"),
+            None => "no node of its class passed, so it cannot be confirmed".to_owned(),
+        };
+        lines.push(format!("suspect: {}; {next}", suspect.node));
+    }
+    table.text(style) + &paragraph(&lines)
+}
+
+/// Returns common causes, and classes of which too many nodes look slow.
+fn group_lines(report: &FleetReport) -> Vec<String> {
+    let mut lines = Vec::new();
+    for cause in &report.causes {
+        let worst = cause.slower_percent.values().copied().fold(0.0, f64::max);
+        lines.push(format!(
+            "common cause: {}={} in {}: {} up to {worst:.1} % slower",
+            cause.attribute,
+            cause.value,
+            cause.class,
+            format_count(cause.nodes.len(), "node", "nodes")
+        ));
+    }
+    for class in report.classes.iter().filter(|class| class.is_breaker_open) {
+        lines.push(format!(
+            "class {}: {} of {} judged nodes look slow, so none is called",
+            class.name, class.suspects, class.judged
+        ));
+    }
+    lines
+}
+
+const fn verdict_word(state: NodeState) -> (&'static str, Tone) {
+    match state {
+        NodeState::Ok => ("ok", Tone::Good),
+        NodeState::Slow => ("slow", Tone::Bad),
+        NodeState::Undecided => ("undecided", Tone::Caution),
+        NodeState::NotMeasured => ("not measured", Tone::Caution),
+        NodeState::Failed => ("failed", Tone::Bad),
+        NodeState::Error => ("error", Tone::Bad),
+    }
+}
+
+/// Returns a command for each slow node.
+pub fn advice_text(document: &FleetDocument) -> String {
+    let commands = drain_advice(&document.report);
+    if commands.is_empty() {
+        return format!("no node of campaign {} is slow\n", document.campaign);
+    }
+    format!("# to drain the slow nodes; nothing was run\n{}\n", commands.join("\n"))
+}

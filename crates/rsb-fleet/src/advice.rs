@@ -1,0 +1,38 @@
+//! What a person may do about a slow node. Nothing here is ever run.
+
+use crate::submission::quote;
+use crate::verdict::{FleetReport, NodeState};
+
+/// Returns one command per slow node that takes it out of service, with the evidence. Classes of
+/// which too many nodes look slow have no slow node, and so no advice.
+pub fn drain_advice(report: &FleetReport) -> Vec<String> {
+    let slow = report.nodes.iter().filter(|node| node.state == NodeState::Slow);
+    slow.map(|node| {
+        let reason = format!("rusty-stack-bench: {}", rsb_model::shown::clean(&node.reason));
+        format!("scontrol update nodename={} state=drain reason={}", node.name, quote(&reason))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::NodeReport;
+
+    #[test]
+    fn only_slow_nodes_are_drained_and_the_reason_is_one_word() {
+        let node = |name: &str, state| NodeReport {
+            name: name.to_owned(),
+            class: "c".to_owned(),
+            state,
+            reason: "it's 9.8 % slower\u{1b}[31m".to_owned(),
+            deviations: Vec::new(),
+        };
+        let nodes = vec![node("n1", NodeState::Slow), node("n2", NodeState::Undecided)];
+        let report = FleetReport { nodes, ..FleetReport::default() };
+        let advice = drain_advice(&report);
+        let expected = "scontrol update nodename=n1 state=drain reason='rusty-stack-bench: \
+                        it'\\''s 9.8 % slower [31m'";
+        assert_eq!(advice, [expected]);
+    }
+}

@@ -1,0 +1,37 @@
+//! The pure core of fleet campaigns: which node measures what, how a job is submitted, how far it
+//! is, and which nodes are slow.
+//!
+//! **Invariant:** no file, process, network or clock. Texts of the scheduler and of the nodes are
+//! arguments; argument vectors and scripts are results.
+//!
+//! In the order of a campaign: [`FleetConfig::parse`], [`parse_sinfo`] and [`hardware_classes`],
+//! [`plan_campaign`], [`sbatch_command`] with [`job_script`], [`node_progress`], [`judge_fleet`],
+//! [`confirm`], [`drain_advice`].
+
+pub mod advice;
+pub mod config;
+pub mod inventory;
+pub mod plan;
+pub mod progress;
+pub mod submission;
+pub mod verdict;
+
+pub use advice::drain_advice;
+pub use config::{FLEET_FILE_NAME, FleetConfig, FleetConfigError, SuiteSection};
+pub use inventory::{
+    Availability, FleetNode, HardwareClass, SINFO_FORMAT, SchedulerOutputError, hardware_classes,
+    parse_node_details, parse_sinfo,
+};
+pub use plan::{CampaignPlan, NodeTask, PlanInput, SkippedNode, plan_campaign};
+pub use progress::{
+    JobObservation, NodeProgress, QueueAnswer, QueueLine, SQUEUE_FORMAT, node_progress,
+    parse_squeue,
+};
+pub use submission::{
+    FleetJob, JobStep, is_caller_variable, is_campaign_name, job_script, node_directory,
+    pair_directory, parse_job_id, sbatch_command,
+};
+pub use verdict::{
+    Confirmation, FleetInput, FleetReport, JobPair, MeasuredNode, MetricValues, NodeState,
+    NodeTrouble, PairSide, Suspect, VerdictRule, confirm, judge_fleet, pair_order,
+};

@@ -1,0 +1,87 @@
+//! Arguments of `fleet`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Places;
+use super::values::text;
+
+/// Examples of `fleet`.
+pub const FLEET_EXAMPLES: &str = "\
+Examples:
+  fleet plan                  what would run where, from fleet.toml; nothing is submitted
+  fleet submit                one job per node, at most `max_parallel` at a time
+  fleet status --watch        until no job waits or runs
+  fleet report                exit 3 if a node is slow, 4 if one is not judged
+  fleet resume                measure what is missing, and suspects in pairs with a good node
+  fleet advice                the command that drains each slow node; nothing is run";
+
+/// Subcommands of `fleet`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum FleetVerb {
+    /// List the nodes by hardware class, missing GPUs, other software
+    Nodes(FleetViewArgs),
+    /// Show what would run where and for how long; submit nothing
+    Plan(FleetViewArgs),
+    /// Submit a campaign: one job per node
+    Submit(FleetArgs),
+    /// Show how far the jobs are
+    Status {
+        /// Which campaign
+        #[command(flatten)]
+        campaign: FleetArgs,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+        /// Repeat every `poll_seconds` until no job waits or runs
+        #[arg(long, conflicts_with = "json")]
+        watch: bool,
+    },
+    /// Store the results of the nodes, each once
+    Collect {
+        /// Which campaign
+        #[command(flatten)]
+        campaign: FleetArgs,
+        /// Where things are kept
+        #[command(flatten, next_help_heading = "Paths")]
+        places: Places,
+    },
+    /// Judge the nodes; exit 3 if one is slow, 4 if one is not judged
+    Report {
+        /// Which campaign
+        #[command(flatten)]
+        campaign: FleetArgs,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Submit what is missing, and the pairs of suspects
+    Resume(FleetArgs),
+    /// Remove the jobs of a campaign from the queue
+    Cancel(FleetArgs),
+    /// Print the commands that drain the slow nodes; run nothing
+    Advice(FleetArgs),
+}
+
+/// The configuration of a fleet, and the form of the answer.
+#[derive(Debug, Clone, Args)]
+pub struct FleetViewArgs {
+    /// Read this configuration [default: fleet.toml]
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The campaign that a subcommand of `fleet` is for.
+#[derive(Debug, Clone, Args)]
+pub struct FleetArgs {
+    /// Name the campaign [default: the latest; for `submit`, the date]
+    #[arg(long, value_name = "NAME", value_parser = text())]
+    pub campaign: Option<String>,
+    /// Read this configuration [default: fleet.toml]
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
