@@ -200,7 +200,7 @@ pub enum Verb {
     Watch(WatchArgs),
     /// Send alerts to Slack, mail and other receivers; silence them
     Notify(NotifyArgs),
-    /// Export all results as CSV, JSON, Parquet or DuckDB
+    /// Export results as CSV, JSON, Parquet, DuckDB or metrics
     Export(ExportArgs),
     /// Import results of other tools, or runs of another directory
     Import(ImportArgs),
@@ -372,6 +372,9 @@ pub struct RunArgs {
     /// Write the id of the stored run to FILE, for scripts
     #[arg(long, value_name = "FILE")]
     pub id_file: Option<PathBuf>,
+    /// Write progress events as JSON lines to FILE, or with `-` to standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    pub events: Option<PathBuf>,
     /// Also send unsent runs to PostgreSQL: postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "ADDRESS", env = "RSB_STORE", hide_env = true)]
     pub store: Option<String>,
@@ -471,6 +474,8 @@ pub enum ExportFormat {
     Parquet,
     /// A DuckDB database with the views of `query` as tables
     Duckdb,
+    /// Metrics for Prometheus: times, verdicts, runs and alerts
+    Openmetrics,
 }
 
 /// Arguments of `export`.
@@ -482,6 +487,9 @@ pub struct ExportArgs {
     /// Write to FILE [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write at most N series of single cases as openmetrics [default: 5000]
+    #[arg(long, value_name = "N")]
+    pub max_series: Option<usize>,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,

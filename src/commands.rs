@@ -36,6 +36,7 @@ pub mod tui;
 pub mod watch;
 
 mod answer;
+mod events;
 mod interrupt;
 mod measuring;
 mod progress;

@@ -1,9 +1,10 @@
 //! `export`: writes all stored results for other programs.
 
-use rsb_app::{ProjectContext, export};
+use rsb_app::{ProjectContext, export, metrics};
+use rsb_report::MetricsFormat;
 
 use crate::cli::{ExportArgs, ExportFormat};
-use crate::exit::{CliResult, Exit};
+use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
 /// Runs the subcommand `export`.
@@ -11,6 +12,11 @@ use crate::{console, show};
 /// # Errors
 /// If the results cannot be read, or the file cannot be written.
 pub fn run(args: &ExportArgs) -> CliResult {
+    if args.max_series.is_some() && args.format != ExportFormat::Openmetrics {
+        return Err(CliError::usage(anyhow::anyhow!(
+            "--max-series limits only metrics; add --format openmetrics"
+        )));
+    }
     let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
     let path = args.output.as_deref();
     match args.format {
@@ -18,6 +24,11 @@ pub fn run(args: &ExportArgs) -> CliResult {
         ExportFormat::Json => return show::pieces_to(path, |take| export::json(&store, take)),
         ExportFormat::Parquet => export::parquet(&store, path)?,
         ExportFormat::Duckdb => export::duckdb(&store, path, &mut console::tell)?,
+        ExportFormat::Openmetrics => {
+            let max_series = args.max_series.unwrap_or(metrics::DEFAULT_MAX_SERIES);
+            let text = metrics::text(&store, MetricsFormat::OpenMetrics, max_series)?;
+            return show::pieces_to(path, |take| Ok(take(&text)?));
+        }
     }
     Ok(Exit::Pass)
 }

@@ -1,6 +1,6 @@
 //! Measurements for `run` and `models`: plan, measure, store, show.
 
-use rsb_app::{ProjectContext, after_run, judge, measure, project, report, store_copy};
+use rsb_app::{ProjectContext, after_run, judge, measure, named_file, project, report, store_copy};
 use rsb_catalog::plan::Plan;
 use rsb_engine::{Listener, machine, run as engine};
 use rsb_model::format::FORMAT_VERSION;
@@ -8,6 +8,7 @@ use rsb_model::{Event, Run, RunStatus};
 use rsb_report::Style;
 use rsb_store::{Store, output};
 
+use super::events::EventWriter;
 use super::interrupt;
 use super::progress::{Progress, ResultLines};
 use crate::cli::RunArgs;
@@ -19,14 +20,7 @@ use crate::{console, show};
 /// # Errors
 /// If the arguments or the configuration are invalid, or the results cannot be stored.
 pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
-    // Checked here because clap would print the invalid value, and an address may contain a
-    // password.
-    if args.store.as_deref().is_some_and(|address| !rsb_store::address::is_address(address)) {
-        return Err(CliError::usage(anyhow::anyhow!(
-            "--store (or RSB_STORE) is not a PostgreSQL address; write \
-             postgres://USER@HOST/DATABASE"
-        )));
-    }
+    check(args)?;
     if let Some(python) = &args.measure.python {
         rsb_probe::choose_python(python.clone());
     }
@@ -39,11 +33,12 @@ pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
     after_run::check_baseline(&project)?;
     let options = args.measure.options();
     let is_verbose = args.measure.verbose || config.run.verbose;
+    let events = args.events.as_deref().map(EventWriter::create).transpose()?;
     let lines = if is_verbose { ResultLines::Every } else { ResultLines::First };
     let (store, mut finished) = if let Some(id) = &args.resume {
         interrupt::listen();
         let store = project::open_results(results, &mut console::tell)?;
-        let finished = show_progress(lines, |listener| {
+        let finished = show_progress(lines, events, |listener| {
             measure::resume(id, &options, config, &store, listener)
         })?;
         (store, finished)
@@ -59,7 +54,7 @@ pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
         let store = project::open_results(results, &mut console::tell)?;
         let suite = engine::suite_name(&selection);
         let log = options.log.place(config, &store)?;
-        let finished = show_progress(lines, |listener| {
+        let finished = show_progress(lines, events, |listener| {
             measure::measure(&plan, &suite, &settings, &store, &log, listener)
         })?;
         (store, finished)
@@ -76,12 +71,13 @@ pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
     } else if args.measure.json {
         show::text(&rsb_store::sealed_text(run)?)?;
     } else {
-        show::text(&if is_verbose {
+        let text = if is_verbose {
             rsb_report::run::text(run, style)
         } else {
             rsb_report::run::brief(run, style)
-        })?;
-        show_targets(args.measure.targets, &project, run, style)?;
+        };
+        tell(args, &text)?;
+        show_targets(args, &project, run, style)?;
         if let Ok(path) = &finished.stored {
             console::say(&format!("stored in {}", path.display()));
         }
@@ -111,10 +107,31 @@ pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
     Ok(exit)
 }
 
-/// Prints `text` to standard output, or to standard error if standard output carries a JSON
-/// document.
+/// Checks the values that clap cannot check.
+fn check(args: &RunArgs) -> Result<(), CliError> {
+    // clap would print the invalid value, and an address may contain a password.
+    if args.store.as_deref().is_some_and(|address| !rsb_store::address::is_address(address)) {
+        return Err(CliError::usage(anyhow::anyhow!(
+            "--store (or RSB_STORE) is not a PostgreSQL address; write \
+             postgres://USER@HOST/DATABASE"
+        )));
+    }
+    if args.measure.json && writes_events_to_stdout(args) {
+        return Err(CliError::usage(anyhow::anyhow!(
+            "--events - and --json both write to standard output; write the events to a file with \
+             --events FILE"
+        )));
+    }
+    Ok(())
+}
+
+fn writes_events_to_stdout(args: &RunArgs) -> bool {
+    args.events.is_some() && named_file(args.events.as_deref()).is_none()
+}
+
+/// Prints `text` to standard output, or to standard error if standard output carries documents.
 fn tell(args: &RunArgs, text: &str) -> Result<(), CliError> {
-    if args.measure.json {
+    if args.measure.json || writes_events_to_stdout(args) {
         console::say(text);
         return Ok(());
     }
@@ -142,29 +159,36 @@ fn write_reports(
 pub(super) fn with_progress<R>(
     measures: impl FnOnce(&mut Listener<'_>) -> Result<R, CliError>,
 ) -> Result<R, CliError> {
-    show_progress(ResultLines::First, measures)
+    show_progress(ResultLines::First, None, measures)
 }
 
-/// Runs `measures` and shows its progress, with the result lines selected by `lines`.
+/// Runs `measures` and shows its progress, with the result lines selected by `lines`. Also writes
+/// its events to `events`.
 fn show_progress<R>(
     lines: ResultLines,
+    mut events: Option<EventWriter>,
     measures: impl FnOnce(&mut Listener<'_>) -> Result<R, CliError>,
 ) -> Result<R, CliError> {
     let mut progress = Progress::new(lines);
-    measures(&mut |event: &Event| progress.on_event(event))
+    measures(&mut |event: &Event| {
+        progress.on_event(event);
+        if let Some(events) = &mut events {
+            events.on_event(event);
+        }
+    })
 }
 
-/// Shows the targets set by the user's policy; with `built_in`, also the built-in ones.
+/// Shows the targets set by the user's policy; with `--targets`, also the built-in ones.
 fn show_targets(
-    built_in: bool,
+    args: &RunArgs,
     project: &ProjectContext,
     run: &Run,
     style: Style,
 ) -> Result<(), CliError> {
-    match judge::targets_met(project, built_in, run, &mut console::tell) {
+    match judge::targets_met(project, args.measure.targets, run, &mut console::tell) {
         Ok(targets) if targets.is_empty() => {}
         Ok(targets) => {
-            show::text(&format!("\n{}", rsb_report::targets::text(&targets, style).trim_end()))?;
+            tell(args, &format!("\n{}", rsb_report::targets::text(&targets, style).trim_end()))?;
         }
         Err(error) => {
             console::say(&format!("warning: cannot show targets: {}", show::chain(&error.error)));

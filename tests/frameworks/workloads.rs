@@ -326,11 +326,9 @@ fn triton_says_what_a_kernel_needs_of_each_target() {
         let occupancy = number(&results, target, "occupancy_percent");
         assert!(occupancy > 0.0 && occupancy <= 100.0, "{target}: {occupancy}");
     }
-    let grid = "triton workload=compile dtype=f16 kernel=softmax,matmul target=gfx1030";
+    let grid = "triton workload=compile dtype=f16 kernel=softmax target=gfx1030";
     let Some(results) = answered("triton", &[grid]) else { return };
-    let [softmax, matmul] = results.as_slice() else { panic!("{results:?}") };
-    check(std::slice::from_ref(softmax), 1);
-    assert!(why(matmul).contains("no matrix products"), "{matmul}");
+    assert!(why(&results[0]).contains("does not compile for it"), "{results:?}");
 }
 
 #[test]

@@ -56,6 +56,7 @@ fn schemas_follow_the_types() {
         ("performance-baseline", schema_of::<rsb_model::record::PerformanceBaseline>()),
         ("recommend", schema_of::<rsb_model::record::RecommendDocument>()),
         ("run", schema_of::<rsb_model::Run>()),
+        ("run-event", schema_of::<rsb_model::record::RunEventDocument>()),
         ("trend", schema_of::<rsb_model::record::TrendDocument>()),
     ];
     for (name, schema) in &schemas {

@@ -33,6 +33,7 @@ mod installation;
 mod instructions;
 mod kernel_compilation;
 mod machine_faults;
+mod metrics;
 mod models;
 mod notify;
 #[cfg(feature = "opencl")]
@@ -44,6 +45,7 @@ mod reliability;
 mod report_page;
 mod report_pdf;
 mod resilience;
+mod run_events;
 mod schemas;
 mod scripts;
 #[cfg(feature = "serve")]

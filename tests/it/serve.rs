@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::common::made_up::{again, scale, with_baseline};
 use crate::common::{Bench, SMALL, says};
 
-const TOKEN: &str = "a-token-of-this-test";
+pub(crate) const TOKEN: &str = "a-token-of-this-test";
 
 /// A server that is stopped when the test ends.
 pub(crate) struct Server {
@@ -41,14 +41,16 @@ impl Server {
     /// Sends `head`, the lines of a request, and returns the response. If the head is too long,
     /// there may be none: the server closes the connection before it has read everything, and its
     /// response is lost.
-    fn ask(&self, head: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
+    pub(crate) fn ask(&self, head: &str) -> String {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        Self::ask_at(stream, &self.address, head)
+    }
+
+    /// Sends `head` to another server at `address`, over `stream`.
+    pub(crate) fn ask_at(mut stream: TcpStream, address: &str, head: &str) -> String {
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
-        let host = if head.contains("Host:") {
-            String::new()
-        } else {
-            format!("Host: {}\r\n", self.address)
-        };
+        let host =
+            if head.contains("Host:") { String::new() } else { format!("Host: {address}\r\n") };
         let _ = stream.write_all(format!("{head}\r\n{host}Connection: close\r\n\r\n").as_bytes());
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);

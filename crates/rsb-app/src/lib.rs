@@ -33,6 +33,7 @@ pub mod judge;
 pub mod list;
 pub mod log;
 pub mod measure;
+pub mod metrics;
 pub mod models;
 pub mod next_step;
 pub mod notify;

@@ -4,6 +4,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::case::Case;
 use crate::ids::RunId;
 use crate::record::{BenchmarkResult, CheckResult};
@@ -122,7 +125,8 @@ pub struct Notice {
 }
 
 /// Level of a notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum NoticeLevel {
     /// Informational.
     Note,
@@ -141,7 +145,8 @@ impl NoticeLevel {
 }
 
 /// How the measurements of a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// Every case has its result.
     Complete,

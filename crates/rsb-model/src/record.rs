@@ -7,6 +7,7 @@ mod first_day;
 mod health;
 mod installation;
 mod models;
+mod run_event;
 mod threshold;
 mod tracked;
 mod trend;
@@ -42,6 +43,7 @@ pub use models::{
     ModelChoice, ModelCompatibility, ModelEvidence, ModelFigures, ModelPlace, ModelRecord,
     ModelSummary, ModelsDocument, RecommendDocument, SkippedModel, UnknownPlace,
 };
+pub use run_event::{RunEvent, RunEventDocument};
 pub use threshold::ThresholdCheck;
 pub use tracked::{AlertState, ChangeRange, RunPoint, SeriesMove, TrackedAlert};
 pub use trend::{

@@ -37,6 +37,7 @@ pub mod label;
 pub mod list;
 pub mod markdown;
 pub mod matrix;
+pub mod metrics;
 pub mod names;
 pub mod number;
 pub mod paged;
@@ -66,6 +67,7 @@ pub use gate::GateFormat;
 pub use html::{PageLook, PageTheme};
 pub use list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 pub use matrix::CaseRow;
+pub use metrics::{CaseMetrics, MachineMetrics, MetricsFormat, MetricsInput, metrics};
 pub use number::{format_percent, format_quantity, format_time};
 pub use picture::{Glyphs, Picture, StyledText, picture, pictures};
 #[cfg(feature = "png")]

@@ -221,7 +221,8 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Modules of `src/commands` that subcommands share.
-const SHARED_BY_SUBCOMMANDS: &[&str] = &["answer", "interrupt", "measuring", "progress", "verdict"];
+const SHARED_BY_SUBCOMMANDS: &[&str] =
+    &["answer", "events", "interrupt", "measuring", "progress", "verdict"];
 
 /// Maximum lines of a file; longer files have more than one purpose.
 const MOST_LINES: usize = 800;

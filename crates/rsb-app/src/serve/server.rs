@@ -20,6 +20,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rsb_model::shown::short_hash;
+use rsb_report::MetricsFormat;
 use rsb_web::{Medium, respond};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
@@ -38,6 +39,8 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 16 * 1024;
 /// Maximum number of concurrent connections; further ones wait.
 const CONNECTIONS: usize = 512;
+/// Address of the metrics for Prometheus.
+const METRICS: &str = "metrics";
 /// Interval at which an idle live page is sent a sign that the server is still running.
 const ALIVE: Duration = Duration::from_mins(5);
 
@@ -163,31 +166,48 @@ impl Shared {
             Admission::Refused { status, why } => refusal(status, why),
             Admission::Redirected { location, cookie } => redirect(&location, &cookie),
             Admission::Answered if path == rsb_web::LIVE_EVENTS => self.events(),
+            Admission::Answered if path == METRICS => {
+                let accept = header_text(headers, header::ACCEPT).unwrap_or_default();
+                let format = MetricsFormat::accepted_by(accept);
+                let answer = self.answer_from(move |source| source.metrics(format)).await;
+                http_response(answer, None, request.method() == Method::HEAD)
+            }
             Admission::Answered => {
                 let known = header_text(headers, header::IF_NONE_MATCH).map(str::to_owned);
-                let answer = self.page(path.to_owned(), query.to_owned()).await;
+                let (path, query) = (path.to_owned(), query.to_owned());
+                let answer = self.answer_from(move |source| {
+                    respond(&super::site(source, Medium::Served), &path, &query)
+                });
+                let answer = answer.await;
                 http_response(answer, known.as_deref(), request.method() == Method::HEAD)
             }
         }
     }
 
-    /// Returns the response of the pages, created by a thread that may wait for the disk.
-    async fn page(self: &Arc<Self>, path: String, query: String) -> rsb_web::PageResponse {
+    /// Returns the response that `make` creates from the store, on a thread that may wait for the
+    /// disk.
+    async fn answer_from(
+        self: &Arc<Self>,
+        make: impl FnOnce(&StoreSource) -> rsb_web::PageResponse + Send + 'static,
+    ) -> rsb_web::PageResponse {
         let server = Arc::clone(self);
-        let made = tokio::task::spawn_blocking(move || server.respond(&path, &query)).await;
+        let made = tokio::task::spawn_blocking(move || server.with_source(make)).await;
         made.unwrap_or_else(|error| {
             tracing::error!("rendering a page failed: {error}");
             broken("rendering the page failed; report this as a bug")
         })
     }
 
-    fn respond(&self, path: &str, query: &str) -> rsb_web::PageResponse {
+    fn with_source(
+        &self,
+        make: impl FnOnce(&StoreSource) -> rsb_web::PageResponse,
+    ) -> rsb_web::PageResponse {
         let known = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let source = match known.map_or_else(|| StoreSource::open(&self.stored, &mut |_| {}), Ok) {
             Ok(source) => source,
             Err(error) => return broken(&error_chain(&error.error)),
         };
-        let answer = respond(&super::site(&source, Medium::Served), path, query);
+        let answer = make(&source);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(source);
         answer
     }
@@ -226,7 +246,7 @@ fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-fn broken(why: &str) -> rsb_web::PageResponse {
+pub(super) fn broken(why: &str) -> rsb_web::PageResponse {
     rsb_web::PageResponse {
         status: 500,
         content_type: "text/plain; charset=utf-8",

@@ -17,9 +17,10 @@ use rsb_model::finding::Finding;
 use rsb_model::record::RecommendDocument;
 use rsb_model::{Fingerprint, Run, Timestamp};
 use rsb_probe::ProbeOptions;
-use rsb_report::{BaselineRow, RunRow};
+use rsb_report::{BaselineRow, MetricsFormat, RunRow};
 use rsb_stats::{SeriesInput, TrendSettings, trend_with};
 use rsb_store::{Baseline, Baselines, LinePoint, SeriesName, Store};
+use rsb_web::PageResponse;
 use rsb_web::source::{
     CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource, PointKey,
     PointRun, RunReportData, SourceError, SourceResult, StoredCase, StoredMachine,
@@ -28,7 +29,7 @@ use rsb_web::source::{
 use super::stored::{Stamp, Stored};
 use crate::history::NewestRun;
 use crate::report;
-use crate::{AppError, alert_error, baseline, error_chain, history, recommend, trend};
+use crate::{AppError, alert_error, baseline, error_chain, history, metrics, recommend, trend};
 
 /// Number of runs in the overview; older changes are on the page of their case.
 const NEWEST: usize = 200;
@@ -86,6 +87,21 @@ impl StoreSource {
 
     fn read(&self, id: &str) -> SourceResult<Run> {
         self.store().run(id).map_err(unreadable)
+    }
+
+    /// Returns the metrics in `format`.
+    pub(super) fn metrics(&self, format: MetricsFormat) -> PageResponse {
+        match self.metrics_text(format) {
+            Ok(text) => PageResponse::ok(format.content_type(), text.as_str()),
+            Err(error) => super::server::broken(&error.to_string()),
+        }
+    }
+
+    fn metrics_text(&self, format: MetricsFormat) -> SourceResult<Arc<String>> {
+        self.stored.answers.metrics.get(format, &self.now()?, || {
+            metrics::text(self.store(), format, metrics::DEFAULT_MAX_SERIES)
+                .map_err(|error| source_error(&error))
+        })
     }
 
     fn material(&self, id: &str) -> SourceResult<RunReportData> {

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rsb_engine::{Event, Listener};
 use rsb_gate::gate::Judge;
 use rsb_model::record::RecommendDocument;
-use rsb_report::{BaselineRow, RunRow};
+use rsb_report::{BaselineRow, MetricsFormat, RunRow};
 use rsb_store::AlertBook;
 use rsb_web::source::{
     CaseHistory, ComparedRuns, OverviewData, RunReportData, SourceResult, StoredCase, StoredMachine,
@@ -32,6 +32,7 @@ pub(super) struct Answers {
     pub(super) cases: AnswerCache<(), Vec<StoredCase>, 1>,
     pub(super) baselines: AnswerCache<(), Vec<BaselineRow>, 1>,
     pub(super) overview: AnswerCache<(), OverviewData, 1>,
+    pub(super) metrics: AnswerCache<MetricsFormat, String, 2>,
     pub(super) machines: AnswerCache<(), Vec<StoredMachine>, 1>,
     pub(super) advice: AnswerCache<(), RecommendDocument, 1>,
     pub(super) run: AnswerCache<String, RunReportData, 32>,

@@ -1,0 +1,190 @@
+//! Metrics for Prometheus with the real binary, and the rules and the dashboard in docs, checked by
+//! promtool and scraped by Prometheus.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::common::made_up::{again, scale, with_baseline};
+use crate::common::{Bench, says};
+
+fn page(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to").join(name)
+}
+
+/// Runs promtool with `input`; `None` if it is not installed.
+fn promtool(arguments: &[&str], input: &str) -> Option<Output> {
+    let mut command = Command::new("promtool");
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        test_needs::missing("promtool", "promtool is not installed; Debian: prometheus");
+        return None;
+    };
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    Some(child.wait_with_output().unwrap())
+}
+
+/// Checks that promtool accepts the input without a warning.
+fn assert_accepted(arguments: &[&str], input: &str) {
+    let Some(output) = promtool(arguments, input) else { return };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.is_empty(), "{errors}\n{input}");
+}
+
+/// Returns a directory with a judged run that has a regressed case, and the id of this case.
+fn with_regressed_case() -> (Bench, String) {
+    let (bench, run) = with_baseline(Bench::new());
+    let mut slower = again(&run, "20991231T000000Z_slower");
+    scale(&mut slower["benchmarks"][2], 1.3);
+    let file = "benchmark_results/runs/20991231T000000Z_slower.json";
+    bench.write_sealed(file, &slower);
+    bench.run(&["gate", "--baseline", "tensor-ops", "--current", file]).expect(3);
+    let case = slower["benchmarks"][2]["benchmark_id"].as_str().unwrap().to_owned();
+    (bench, case)
+}
+
+#[test]
+fn an_exported_file_has_times_and_verdicts_and_is_accepted_by_promtool() {
+    let (bench, case) = with_regressed_case();
+    let printed = bench.run("export --format openmetrics").expect(0).stdout;
+    bench.run("export --format openmetrics --output bench.prom").expect(0);
+    let text = std::fs::read_to_string(bench.path("bench.prom")).unwrap();
+    assert_eq!(text, printed);
+    says(
+        &text,
+        &[
+            &format!("rsb_case_time_seconds{{case=\"{case}\",machine=\""),
+            "verdict=\"Regressed\"} 1\n",
+            "rsb_runs{machine=\"",
+            "rsb_alerts{severity=\"critical\",state=\"new\"} 0\n",
+            "rsb_dropped_cases 0\n",
+        ],
+    );
+    assert!(text.ends_with("\n# EOF\n"), "{text}");
+    assert_accepted(&["check", "metrics"], &text);
+    let few = bench.run("export --format openmetrics --max-series 7").expect(0).stdout;
+    says(&few, &[&format!("rsb_case_time_seconds{{case=\"{case}\""), "rsb_dropped_cases 12\n"]);
+    let refused = bench.run("export --max-series 7").expect(2);
+    says(&refused.stderr, &["--max-series", "--format openmetrics"]);
+}
+
+#[test]
+fn promtool_accepts_the_rules_and_every_query_of_the_dashboard() {
+    let rules = page("prometheus-rules.yml");
+    assert_accepted(&["check", "rules", rules.to_str().unwrap()], "");
+    let text = std::fs::read_to_string(page("grafana-dashboard.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+    let rules: Vec<Value> = targets
+        .enumerate()
+        .map(|(at, target)| {
+            serde_json::json!({ "record": format!("query_{at}"), "expr": target["expr"] })
+        })
+        .collect();
+    assert!(rules.len() >= panels.len());
+    let group = serde_json::json!({ "groups": [{ "name": "dashboard", "rules": rules }] });
+    let bench = Bench::new();
+    // JSON is YAML.
+    let file = bench.write("dashboard.yml", &group.to_string());
+    assert_accepted(&["check", "rules", file.to_str().unwrap()], "");
+}
+
+/// Every metric that rules and dashboard name is written, so that a renamed metric is noticed.
+#[test]
+fn rules_and_dashboard_name_only_existing_metrics() {
+    let (bench, _) = with_regressed_case();
+    let text = bench.run("export --format openmetrics").expect(0).stdout;
+    for name in ["prometheus-rules.yml", "grafana-dashboard.json", "metrics.md"] {
+        let page = std::fs::read_to_string(page(name)).unwrap();
+        let words = page.split(|at: char| !(at.is_ascii_alphanumeric() || at == '_'));
+        for metric in words.filter(|word| word.starts_with("rsb_")) {
+            assert!(text.contains(&format!("# TYPE {metric} gauge\n")), "{name}: {metric}");
+        }
+    }
+}
+
+#[cfg(feature = "serve")]
+mod scraped {
+    use std::net::TcpStream;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::alert_servers::{Server as ChildServer, free_port};
+    use crate::serve::{Server, TOKEN};
+
+    #[test]
+    fn metrics_need_the_token_and_follow_the_accept_header() {
+        let (bench, case) = with_regressed_case();
+        bench.write("token", TOKEN);
+        let server = Server::begin(&bench, &["serve", "--token-file", "token"]);
+        let refused = server.ask("GET /metrics HTTP/1.1");
+        assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+        assert!(!refused.contains("rsb_"), "{refused}");
+        for (accept, content_type, is_open) in [
+            ("text/plain", "text/plain; version=0.0.4", false),
+            ("application/openmetrics-text;version=1.0.0", "application/openmetrics-text", true),
+        ] {
+            let answer = server.ask(&format!(
+                "GET /metrics HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\nAccept: {accept}"
+            ));
+            let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+            says(head, &["200", &format!("content-type: {content_type}")]);
+            says(body, &[&format!("rsb_case_time_seconds{{case=\"{case}\"")]);
+            assert_eq!(body.ends_with("# EOF\n"), is_open, "{body}");
+            assert_accepted(&["check", "metrics"], body);
+        }
+    }
+
+    /// Starts Prometheus, which scrapes `target` with the token in `token` and evaluates the rules.
+    /// Returns it with its address; `None` if it is not installed.
+    fn start_prometheus(bench: &Bench, target: &str) -> Option<(ChildServer, String)> {
+        let config = serde_json::json!({
+            "global": { "scrape_interval": "1s", "evaluation_interval": "1s" },
+            "rule_files": [page("prometheus-rules.yml")],
+            "scrape_configs": [{
+                "job_name": "bench",
+                "authorization": { "credentials_file": bench.path("token") },
+                "static_configs": [{ "targets": [target] }],
+            }],
+        });
+        let config = bench.write("prometheus.yml", &config.to_string());
+        let address = format!("127.0.0.1:{}", free_port());
+        let child = Command::new("prometheus")
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!("--storage.tsdb.path={}", bench.path("tsdb").display()))
+            .arg(format!("--web.listen-address={address}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(child) = child else {
+            test_needs::missing("promtool", "prometheus is not installed; Debian: prometheus");
+            return None;
+        };
+        Some((ChildServer(child), address))
+    }
+
+    #[test]
+    fn prometheus_scrapes_with_the_token_and_a_rule_fires() {
+        let (bench, _) = with_regressed_case();
+        bench.write("token", TOKEN);
+        let server = Server::begin(&bench, &["serve", "--token-file", "token"]);
+        let Some((_prometheus, address)) = start_prometheus(&bench, &server.address) else {
+            return;
+        };
+        let mut last = String::new();
+        for _ in 0..300 {
+            if let Ok(stream) = TcpStream::connect(&address) {
+                last = Server::ask_at(stream, &address, "GET /api/v1/alerts HTTP/1.1");
+                if last.contains("BenchmarkCasesRegressed") && last.contains("firing") {
+                    return;
+                }
+            }
+            thread::sleep(Duration::from_millis(200));
+        }
+        panic!("no alert fires: {last}");
+    }
+}
