@@ -123,7 +123,10 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         // A pull request must not accept its own regressions.
         accept: named.accept.clone().filter(|_| args.base.is_none()),
         notify,
-        reference: args.baseline.join(", "),
+        reference: match (args.baseline.as_slice(), &args.base) {
+            ([], Some(base)) => base.clone(),
+            (named, _) => named.join(", "),
+        },
         ..named
     };
     Ok(verdict::conclude(&judge, &args.judge, &judgment, &request, style, without))

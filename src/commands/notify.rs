@@ -44,6 +44,7 @@ fn send(args: &NotifyArgs) -> Result<(), crate::exit::CliError> {
         return Ok(());
     }
     let alerts = notify::kept_alerts(&store, &paths)?;
-    notify::report(sections, &project.directories.results, &alerts, &mut console::tell);
+    let results = &project.directories.results;
+    notify::report_patiently(sections, results, &alerts, &mut console::tell);
     Ok(())
 }

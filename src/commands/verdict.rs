@@ -43,7 +43,7 @@ pub(super) fn conclude(
     let exit = deliver(args, result, sentence.as_deref(), style, exit);
     if matches!(judgment.basis, Basis::Figures { .. }) && exit != Exit::Interrupted {
         advise(result, &judgment.sides, request);
-        notify::after_verdict(request, &judge.store, result, &mut console::tell);
+        notify::after_verdict(request, &judge.store, judgment, &mut console::tell);
     }
     exit
 }

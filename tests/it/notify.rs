@@ -2,6 +2,8 @@
 //! `tracked_changes`.
 
 use crate::common::made_up::{again, scale, with_baseline};
+use crate::common::other_project::{commit, repository, write};
+use crate::common::revisions::git;
 use crate::common::{Bench, says};
 use serde_json::Value;
 
@@ -107,4 +109,35 @@ fn a_silence_is_listed_until_it_is_ended() {
     assert!(!bench.run("notify status").expect(0).stdout.contains("silenced"));
     let none = bench.run(&["notify", "silence", "gemm/*", "--end"]).expect(2);
     says(&none.stderr, &["no silence of `gemm/*`"]);
+}
+
+#[test]
+fn a_change_under_test_cannot_edit_what_sends_alerts() {
+    for table in [
+        "command = { run = ['./to-team.sh'] }",
+        "command = { run = ['sh', 'to-team.sh'] }",
+        "slack = { url = { file = 'to-team.sh' } }",
+    ] {
+        let bench = repository("");
+        write(&bench, "", &[("parsing", &[("fib", 1000.0)])]);
+        bench.write("to-team.sh", "true\n");
+        bench.write(CONFIG, &format!("[[notify]]\nname = 'team'\n{table}\n"));
+        commit(&bench, "fast");
+        let refused = bench.run("gate --against HEAD").expect(2);
+        says(&refused.stderr, &["`notify` \"team\":", "to-team.sh is inside the repository"]);
+    }
+}
+
+#[test]
+fn an_outbox_in_the_repository_sends_nothing() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", &[("fib", 1000.0)])]);
+    bench.write(CONFIG, &receiver("touch sent"));
+    bench.write("benchmark_results/notify.json", "{}");
+    commit(&bench, "fast");
+    git(&bench, &["add", "--force", "benchmark_results/notify.json"]);
+    write(&bench, "", &[("parsing", &[("fib", 1300.0)])]);
+    let failed = bench.run("gate --against HEAD").expect(3);
+    says(&failed.stderr, &["no alert is sent: git tracks"]);
+    assert!(!bench.path("sent").exists());
 }

@@ -341,6 +341,32 @@ impl ChartsSection {
     }
 }
 
+/// Describes `error` with its line of `text`. Within `[[notify]]`, which may contain secrets, only
+/// the number of the line and what is expected are given.
+fn describe(error: &toml::de::Error, text: &str) -> String {
+    let start = error.span().map_or(0, |span| span.start);
+    let before = text.get(..start).unwrap_or(text);
+    let rest = text.get(before.len()..).unwrap_or_default();
+    let line = rest.lines().next().unwrap_or_default();
+    let until = before.to_owned() + line;
+    let is_table = |line: &&str| {
+        let inner = line.trim_start_matches('[').trim_start();
+        line.starts_with('[') && inner.starts_with(|first: char| first.is_ascii_alphabetic())
+    };
+    let table = until.lines().map(str::trim_start).rfind(is_table);
+    let table = table.map(|line| line.trim_start_matches('[').trim_start());
+    let is_inline = until.lines().any(|line| line.trim_start().starts_with("notify"));
+    if !is_inline && !table.is_some_and(|table| table.starts_with("notify")) {
+        return error.to_string();
+    }
+    let message = error.message();
+    let expected = match message.split_once(", expected ") {
+        Some((found, expected)) if found.starts_with("invalid") => format!("expected {expected}"),
+        _ => message.to_owned(),
+    };
+    format!("line {}: `notify`: {expected}", before.matches('\n').count() + 1)
+}
+
 impl Config {
     /// Reads `path`.
     ///
@@ -383,7 +409,7 @@ impl Config {
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let config: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        let config: Self = toml::from_str(text).map_err(|error| describe(&error, text))?;
         config.check()?;
         Ok(config)
     }
@@ -671,5 +697,33 @@ mod tests {
             let message = Config::parse(text).unwrap_err();
             assert!(message.contains(expected), "{text}\n{message}");
         }
+    }
+
+    #[test]
+    fn an_error_in_notify_names_its_line_and_no_secret() {
+        struct Row {
+            table: &'static str,
+            expected: &'static str,
+        }
+        for Row { table, expected } in [
+            Row { table: "slack = 'https://hooks/SECRET'", expected: "line 3: `notify`" },
+            Row { table: "slack = { url = 'https://hooks/SECRET' ", expected: "line 3" },
+            Row { table: "slack = { uri = 'https://hooks/SECRET' }", expected: "unknown field" },
+            Row { table: "slack = { url = 'https://hooks/SECRET", expected: "line 3: `notify`" },
+            Row { table: "[notify.slack]\nurl = { value = 'SECRET' }", expected: "env = " },
+            Row {
+                table: "[notify.email]\nhost = 'm'\npassword = ['SECRET']",
+                expected: "line 5: `notify`: expected",
+            },
+        ] {
+            let text = format!("[[notify]]\nname = 'team'\n{table}\n");
+            let message = Config::parse(&text).unwrap_err();
+            assert!(message.contains(expected), "{table}\n{message}");
+            assert!(!message.contains("SECRET"), "{table}\n{message}");
+        }
+        let message = Config::parse("[[notify]]\nname = 1\n").unwrap_err();
+        assert_eq!(message, "line 2: `notify`: expected a string");
+        let other = "[run]\nrunz = 3\n[[notify]]\nname = 'x'\ncommand = { run = ['x'] }\n";
+        assert!(Config::parse(other).unwrap_err().contains("runz = 3"));
     }
 }

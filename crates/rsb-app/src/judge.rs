@@ -12,6 +12,7 @@ use rsb_gate::revisions::RevisionTree;
 use rsb_gate::suggest::shell_quote;
 use rsb_model::record::ThresholdCheck;
 use rsb_model::{ComparisonResult, Environment, Fingerprint, Run};
+use rsb_notify::NotifyBook;
 use rsb_stats::accept::AcceptList;
 use rsb_store::{Baseline, Baselines, output};
 
@@ -63,7 +64,9 @@ pub fn open_judge_at(
     listener: &mut Listener<'_>,
 ) -> Result<(ProjectAtRevision, Judge), AppError> {
     check_files(&options.files)?;
-    let at_revision = project::open_at(paths, revision, flag)?;
+    let mut at_revision = project::open_at(paths, revision, flag)?;
+    let tree = RevisionTree::open(revision, flag).map_err(AppError::usage)?;
+    check_receivers(&mut at_revision.project, &tree, listener)?;
     let judge = judge_of(&at_revision.project, options, listener)?;
     Ok((at_revision, judge))
 }
@@ -211,17 +214,47 @@ pub fn exit_of(result: &ComparisonResult) -> Exit {
 /// If it cannot be read, is invalid, or is in the repository.
 pub fn accept_list(path: &Path, revision: &str) -> Result<AcceptList, AppError> {
     let tree = RevisionTree::open(revision, "gate --against").map_err(AppError::usage)?;
+    refuse_inside(&tree, path, "--accept")?;
     let path_shown = path.display();
-    if tree.name_of(path).map_err(AppError::usage)?.is_some() {
-        return Err(AppError::usage(anyhow!(
-            "--accept: {path_shown} is inside the repository, where the change under test could \
-             edit it; use a file outside \
-             the repository"
-        )));
-    }
     let bytes = rsb_store::read_bytes(path).map_err(AppError::usage)?;
     toml::from_str(&String::from_utf8_lossy(&bytes))
         .map_err(|error| AppError::usage(anyhow!("--accept: {path_shown}: {error}")))
+}
+
+/// Refuses receivers that the change under test could edit, and removes all of them if it could
+/// write their outbox.
+fn check_receivers(
+    project: &mut ProjectContext,
+    tree: &RevisionTree,
+    listener: &mut Listener<'_>,
+) -> Result<(), AppError> {
+    for section in &project.config.notify {
+        for path in section.files() {
+            refuse_inside(tree, path, &format!("`notify` \"{}\"", section.name))?;
+        }
+    }
+    let outbox = NotifyBook::path(&project.directories.results);
+    if !project.config.notify.is_empty() && tree.is_tracked(&outbox) {
+        listener(&Event::warning(format!(
+            "no alert is sent: git tracks {}, so the change under test could edit it; remove it \
+             with `git rm --cached`",
+            outbox.display()
+        )));
+        project.config.notify.clear();
+    }
+    Ok(())
+}
+
+/// Refuses a `path` of `option` inside the repository.
+fn refuse_inside(tree: &RevisionTree, path: &Path, option: &str) -> Result<(), AppError> {
+    if tree.name_of(path).map_err(AppError::usage)?.is_none() {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(AppError::usage(anyhow!(
+        "{option}: {path} is inside the repository, where the change under test could edit it; \
+         use a file outside the repository"
+    )))
 }
 
 /// Returns every target that concerns `run`: those of the policy file, or if there is none, those

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use rsb_engine::{Event, Listener};
+use rsb_gate::gate::{JudgedSides, Judgment};
 use rsb_insight::health::HealthLimits;
 use rsb_insight::trends::SeriesPlaces;
 use rsb_model::record::{AlertState, TrackedAlert};
-use rsb_model::{ComparisonResult, Fingerprint, Timestamp};
+use rsb_model::{Fingerprint, Timestamp};
+use rsb_notify::outbox::SendFn;
 use rsb_notify::policy::AnnouncedPhase;
 use rsb_notify::{
     AnalysisContext, DeliveryReport, GateScope, LastMeasured, Notification, NotifyAlert,
@@ -55,7 +57,7 @@ pub fn trend_alerts(
     if is_whole {
         let cases = last_measured(&history.series);
         let days = HealthLimits::default().unmeasured_days;
-        alerts.extend(NotifyAlert::from_unmeasured(&machine(store), &cases, history.now, days));
+        alerts.push(NotifyAlert::from_unmeasured(&machine(store), &cases, history.now, days));
     }
     alerts
 }
@@ -104,38 +106,62 @@ fn machine(store: &Store) -> String {
 pub fn after_verdict(
     request: &VerdictRequest,
     store: &Store,
-    result: &ComparisonResult,
+    judgment: &Judgment,
     listener: &mut Listener<'_>,
 ) {
     if request.notify.is_empty() {
         return;
     }
-    let scope = scope(request, store);
-    if let Some(alert) = NotifyAlert::from_comparison(result, &scope) {
+    let scope = scope(request, &judgment.sides);
+    if let Some(alert) = NotifyAlert::from_comparison(&judgment.result, &scope) {
         report(&request.notify, store.results_dir(), &[alert], listener);
     }
 }
 
-fn scope(request: &VerdictRequest, store: &Store) -> GateScope {
-    let latest = store.latest().ok().flatten();
-    let suite = latest.as_ref().map_or("", |run| run.suite.as_str());
+fn scope(request: &VerdictRequest, sides: &JudgedSides) -> GateScope {
+    let suite = sides.suite.as_deref().unwrap_or_default();
     let reference = match request.reference.as_str() {
         "" => format!("the baseline {suite}"),
         named => named.to_owned(),
     };
-    let machine = latest.as_ref().map(|run| Fingerprint::of(&run.environment).slug());
-    let git = rsb_probe::git(Path::new("."));
-    let branch = git.map(|git| git.branch.unwrap_or(git.commit));
-    GateScope {
-        machine: machine.unwrap_or_default(),
-        reference,
-        branch: branch.unwrap_or_default(),
-    }
+    let machine = sides.machine.clone().unwrap_or_default();
+    GateScope { machine, reference, branch: branch(sides) }
 }
 
-/// Stores the messages that are due for `alerts`, and sends these and the waiting ones. Failures
-/// are warnings.
+/// Returns the branch here; without one, as in CI, that of the job, else the judged commit.
+fn branch(sides: &JudgedSides) -> String {
+    let variables = ["GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME"].into_iter();
+    let mut values = variables.filter_map(|name| std::env::var(name).ok());
+    rsb_probe::git(Path::new("."))
+        .and_then(|git| git.branch)
+        .or_else(|| values.find(|value| !value.is_empty()))
+        .or_else(|| sides.current.clone())
+        .unwrap_or_default()
+}
+
+/// Stores the messages that are due for `alerts`, and sends these and the waiting ones; each attempt
+/// takes at most 5 s. Failures are warnings.
 pub fn report(
+    sections: &[NotifySection],
+    results: &Path,
+    alerts: &[NotifyAlert],
+    listener: &mut Listener<'_>,
+) {
+    report_by(&mut rsb_notify::send_briefly, sections, results, alerts, listener);
+}
+
+/// Like [`report`], but each attempt takes as long as the receiver may.
+pub fn report_patiently(
+    sections: &[NotifySection],
+    results: &Path,
+    alerts: &[NotifyAlert],
+    listener: &mut Listener<'_>,
+) {
+    report_by(&mut rsb_notify::send, sections, results, alerts, listener);
+}
+
+fn report_by(
+    send: &mut SendFn<'_>,
     sections: &[NotifySection],
     results: &Path,
     alerts: &[NotifyAlert],
@@ -144,20 +170,21 @@ pub fn report(
     if sections.is_empty() {
         return;
     }
-    match store_and_send(sections, results, alerts) {
+    match store_and_send(send, sections, results, alerts) {
         Ok(report) => tell(&report, listener),
         Err(error) => listener(&Event::warning(format!("no alert was sent: {error}"))),
     }
 }
 
 fn store_and_send(
+    send: &mut SendFn<'_>,
     sections: &[NotifySection],
     results: &Path,
     alerts: &[NotifyAlert],
 ) -> Result<DeliveryReport, NotifyError> {
     let mut outbox = Outbox::open(results)?;
     outbox.add(sections, alerts, NotifyClock::read())?;
-    outbox.deliver(sections, BUDGET, &mut rsb_notify::send)
+    outbox.deliver(sections, BUDGET, send)
 }
 
 fn tell(report: &DeliveryReport, listener: &mut Listener<'_>) {

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rsb_catalog::custom;
-use rsb_engine::{Event, Listener};
+use rsb_engine::{Event, Listener, judged};
 use rsb_gate::PolicyPath;
 use rsb_gate::gate::{self, Judge};
 use rsb_gate::revisions::RevisionTree;
 use rsb_gate::suggest::shell_quote;
 use rsb_gate::{Directories, policy};
 use rsb_model::Run;
+use rsb_notify::NotifySection;
 use rsb_stats::Policy;
 use rsb_store::Store;
 use tempfile::NamedTempFile;
@@ -77,6 +78,7 @@ impl ProjectContext {
         let mut config = Config::find(paths.config.as_deref()).map_err(AppError::usage)?;
         UserConfig::find().map_err(AppError::usage)?.fill(&mut config.run);
         custom::configure(config.targets().collect());
+        hide_secrets(&config);
         let directories = directories(paths, &config);
         Ok(Self { config, directories })
     }
@@ -229,6 +231,7 @@ pub fn open_at(
     let mut config = Config::of_text(&text, path).map_err(AppError::usage)?;
     UserConfig::find().map_err(AppError::usage)?.fill(&mut config.run);
     custom::configure(config.targets().collect());
+    hide_secrets(&config);
     let mut directories = directories(paths, &config);
     let path = directories.policy.path().to_owned();
     if is_in_repository(&tree, &path)? {
@@ -243,6 +246,11 @@ pub fn open_at(
         config_file: write_temporary(&text)?,
         custom: at_revision,
     })
+}
+
+/// Hides the variables of `[[notify]]` from judged code.
+fn hide_secrets(config: &Config) {
+    judged::hide(config.notify.iter().flat_map(NotifySection::variables));
 }
 
 fn is_in_repository(tree: &RevisionTree, path: &Path) -> Result<bool, AppError> {

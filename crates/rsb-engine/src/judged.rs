@@ -1,7 +1,9 @@
 //! Isolation of untrusted code under test: its processes get no access to the CI system, and none
 //! outlives the measurement.
 
+use std::collections::BTreeSet;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// Variables that let a process influence a later step of GitHub Actions or the startup of a shell,
 /// and tokens; `BENCHMARKS_TOKEN` is that of the job which `init --ci gitlab` writes, and
@@ -22,9 +24,21 @@ const CHANNELS: [&str; 13] = [
     "ENV",
 ];
 
-/// Removes from `command` the environment variables that give access to the CI system.
+/// Variables that the configuration uses for secrets.
+static HIDDEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Hides the environment variables `names` from all judged code that starts from now on.
+pub fn hide(names: impl IntoIterator<Item = String>) {
+    HIDDEN.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
+}
+
+/// Removes from `command` the environment variables that give access to the CI system, and those
+/// of [`hide`].
 pub fn isolate(command: &mut Command) {
     for name in CHANNELS {
+        command.env_remove(name);
+    }
+    for name in HIDDEN.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         command.env_remove(name);
     }
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_ci(&name.to_string_lossy())) {
@@ -96,6 +110,15 @@ fn parent_of(pid: i32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hidden_variable_is_removed() {
+        hide(["RSB_TEST_SECRET_URL".to_owned()]);
+        let mut command = Command::new("true");
+        isolate(&mut command);
+        let removed: Vec<_> = command.get_envs().filter(|(_, value)| value.is_none()).collect();
+        assert!(removed.iter().any(|(name, _)| *name == "RSB_TEST_SECRET_URL"), "{removed:?}");
+    }
 
     #[test]
     fn variables_of_ci_systems_are_recognized() {

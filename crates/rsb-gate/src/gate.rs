@@ -15,7 +15,7 @@ mod stored;
 use std::time::Duration;
 
 use itertools::Itertools as _;
-use rsb_model::{ComparisonResult, Run};
+use rsb_model::{ComparisonResult, Fingerprint, Run};
 
 use crate::suggest::measure_again;
 
@@ -57,6 +57,11 @@ pub struct JudgedSides {
     pub baseline: Option<String>,
     /// Commit of the current side, if all its runs measured the same one.
     pub current: Option<String>,
+    /// Machine of the current side, as the directory name of its hardware, if all its runs are of
+    /// the same one.
+    pub machine: Option<String>,
+    /// Suite of the current side, if all its runs are of the same one.
+    pub suite: Option<String>,
     /// Whether the current side had uncommitted changes.
     pub is_dirty: bool,
     /// Load while the current side was measured, if higher than a benchmark itself causes: `load
@@ -70,7 +75,11 @@ impl JudgedSides {
     /// Reads the sides from the runs of both.
     pub fn of(baseline: &[Run], current: &[Run]) -> Self {
         let git = current.iter().filter_map(|run| run.environment.git.as_ref());
+        let slug = |run: &Run| Fingerprint::of(&run.environment).slug();
+        let machines: Vec<String> = current.iter().map(slug).collect();
         Self {
+            machine: only(machines.iter().map(|machine| Some(machine.as_str()))),
+            suite: only(current.iter().map(|run| Some(run.suite.as_str()))),
             baseline: only(baseline.iter().map(|run| run.environment.revision())),
             current: only(
                 current

@@ -1,13 +1,15 @@
 //! Alerts: a change of level, a failed gate, or cases that are no longer measured.
 
+use std::collections::BTreeMap;
+
 use rsb_model::record::{AlertState, Comparison, ComparisonNoteCode, Severity, TrackedAlert};
 use rsb_model::shown::{clean, short_hash, shorten};
 use rsb_model::{ComparisonResult, Timestamp, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of series that an alert names; [`NotifyAlert::series_count`] counts all.
-const MAX_SERIES: usize = 20;
+/// Maximum number of series that a message names; [`NotifyAlert::series_count`] counts all.
+pub(crate) const MAX_SERIES: usize = 20;
 
 /// Maximum number of commits and causes that an alert names.
 const MAX_LINES: usize = 10;
@@ -80,6 +82,11 @@ impl SeriesChange {
         Self { id: tidy(id), metric: tidy(metric), change_percent }
     }
 
+    /// Returns a hash of case and metric.
+    pub(crate) fn hash(&self) -> String {
+        short_hash(&[self.id.as_str(), &self.metric].join("\n"))
+    }
+
     /// Formats the change as a line: `gemm/… time_ms +23.4 %`.
     pub fn line(&self) -> String {
         let mut line = self.id.clone();
@@ -145,6 +152,12 @@ pub struct NotifyAlert {
     pub is_tentative: bool,
     /// The series that changed most, largest change first.
     pub series: Vec<SeriesChange>,
+    /// Basis for closing the alert, by hash of the case: of a gate, the threshold in percent of each
+    /// decided case; of cases that are not measured, when each was measured last, in seconds. Not
+    /// part of a message.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(skip)]
+    pub decided: BTreeMap<String, f64>,
     /// Number of all series that changed.
     pub series_count: usize,
     /// Number of series measured on the machine; 0 if unknown.
@@ -196,7 +209,7 @@ impl NotifyAlert {
             && alert.direction == "worse"
             && alert.moves.iter().any(|one| one.change_percent.abs() >= critical_percent);
         let first = &alert.range.first_after;
-        let moves = alert.moves.iter().take(MAX_SERIES);
+        let moves = alert.moves.iter();
         let causes = alert.environment_changes.iter().map(|difference| {
             format!("{} {} → {}", difference.field, difference.baseline, difference.current)
         });
@@ -223,8 +236,8 @@ impl NotifyAlert {
         }
     }
 
-    /// Converts a verdict of `gate`: open if something regressed, recovered if it passes. `None`
-    /// without a verdict, which neither opens nor closes an alert.
+    /// Converts a verdict of `gate`: open if something regressed, recovered if it passes and decides
+    /// all reported cases. `None` without a verdict, which neither opens nor closes an alert.
     pub fn from_comparison(result: &ComparisonResult, scope: &GateScope) -> Option<Self> {
         let state = match result.verdict {
             Verdict::Regressed => NotifyState::New,
@@ -235,6 +248,13 @@ impl NotifyAlert {
             result.comparisons.iter().filter(|row| row.verdict == Verdict::Regressed).collect();
         rows.sort_by(|a, b| size_of(b).total_cmp(&size_of(a)));
         let is_critical = rows.iter().any(|row| size_of(row) >= 2.0 * row.threshold_percent);
+        let of = |row: &Comparison| {
+            SeriesChange::new(row.id.as_str(), &row.metric, row.difference_percent)
+        };
+        let is_decided = |row: &&Comparison| {
+            matches!(row.verdict, Verdict::Regressed | Verdict::Improved | Verdict::Unchanged)
+        };
+        let decided = result.comparisons.iter().filter(is_decided);
         let causes = result.notes.iter().filter(|note| {
             matches!(
                 note.code,
@@ -252,11 +272,8 @@ impl NotifyAlert {
             run: Some(tidy(&result.current_run_id)),
             reference: Some(tidy(reference)),
             direction: "worse".to_owned(),
-            series: rows
-                .iter()
-                .take(MAX_SERIES)
-                .map(|row| SeriesChange::new(row.id.as_str(), &row.metric, row.difference_percent))
-                .collect(),
+            series: rows.iter().map(|row| of(row)).collect(),
+            decided: decided.map(|row| (of(row).hash(), row.threshold_percent)).collect(),
             series_count: rows.len(),
             measured: result.comparisons.len(),
             causes: causes.take(MAX_LINES).map(|note| tidy(&note.text)).collect(),
@@ -265,32 +282,35 @@ impl NotifyAlert {
     }
 
     /// Returns the alert of cases that were not measured for more than `days`: open if there is
-    /// one, else recovered. Cases without a value for two months do not count. `None` if no case is
-    /// left.
+    /// one, else recovered if the reported ones are measured again. Cases without a value for two
+    /// months do not count.
     pub fn from_unmeasured(
         machine: &str,
         cases: &[LastMeasured],
         now: Timestamp,
         days: f64,
-    ) -> Option<Self> {
+    ) -> Self {
         let current: Vec<&LastMeasured> =
             cases.iter().filter(|case| age_days(case, now) <= RETIRED_DAYS).collect();
-        let newest = current.iter().map(|case| case.at).max()?;
         let old: Vec<&LastMeasured> =
             current.iter().copied().filter(|case| age_days(case, now) > days).collect();
-        let series = old.iter().take(MAX_SERIES);
-        Some(Self {
+        let of = |case: &LastMeasured| SeriesChange::new(&case.id, "", None);
+        Self {
             key: format!("unmeasured-{}", short_hash(machine)),
             kind: AlertKind::NotMeasured,
             state: if old.is_empty() { NotifyState::Recovered } else { NotifyState::New },
             severity: Severity::Warning,
             machine: tidy(machine),
-            since: old.iter().map(|case| case.at).max().unwrap_or(newest),
-            series: series.map(|case| SeriesChange::new(&case.id, "", None)).collect(),
+            since: old.iter().map(|case| case.at).max().unwrap_or(now),
+            series: old.iter().map(|case| of(case)).collect(),
+            decided: current
+                .iter()
+                .map(|case| (of(case).hash(), case.at.as_second() as f64))
+                .collect(),
             series_count: old.len(),
             measured: current.len(),
             ..Self::test(now)
-        })
+        }
     }
 
     /// Returns the alert of a test message.
@@ -309,6 +329,7 @@ impl NotifyAlert {
             is_suspected: false,
             is_tentative: false,
             series: Vec::new(),
+            decided: BTreeMap::new(),
             series_count: 0,
             measured: 0,
             causes: Vec::new(),
@@ -316,6 +337,13 @@ impl NotifyAlert {
             because: None,
             next: Vec::new(),
         }
+    }
+
+    /// Returns the alert as it is in a message: with the largest series only.
+    pub(crate) fn for_message(mut self) -> Self {
+        self.series.truncate(MAX_SERIES);
+        self.decided.clear();
+        self
     }
 
     /// Returns the size of the largest change in percent.
@@ -339,6 +367,9 @@ impl NotifyAlert {
         match self.kind {
             AlertKind::Change => self.change_headline(&place),
             AlertKind::Gate => self.gate_headline(&place),
+            AlertKind::NotMeasured if self.state == NotifyState::Withdrawn => {
+                format!("cases{place} not measured for {RETIRED_DAYS} days; no longer expected")
+            }
             AlertKind::NotMeasured if self.state.is_closed() => {
                 format!("all {} cases{place} are measured again", self.measured)
             }
@@ -395,8 +426,9 @@ impl NotifyAlert {
             let (count, all) = (self.series_count, self.measured);
             causes.insert(0, format!("{count} of {all} series changed together: the machine?"));
         }
-        let mut series: Vec<String> = self.series.iter().map(SeriesChange::line).collect();
-        if let Some(more) = self.series_count.checked_sub(self.series.len()).filter(|n| *n > 0) {
+        let named = self.series.iter().take(MAX_SERIES);
+        let mut series: Vec<String> = named.map(SeriesChange::line).collect();
+        if let Some(more) = self.series_count.checked_sub(series.len()).filter(|n| *n > 0) {
             series.push(format!("and {more} more"));
         }
         let all = [

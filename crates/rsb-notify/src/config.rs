@@ -1,13 +1,15 @@
 //! `[[notify]]` of the configuration file: strict tables, one for each receiver.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use jiff::SignedDuration;
+use lettre::message::Mailbox;
 use rsb_model::record::Severity;
 use serde::Deserialize;
 
 use crate::policy::{QuietHours, ReceiverRule};
-use crate::secret::ValueSource;
+use crate::secret::{NamedSource, ValueSource};
 
 /// One receiver: its name, limits for its messages, and exactly one table with its address.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -232,6 +234,61 @@ impl NotifySection {
         }
     }
 
+    /// Returns the section with `recipient` as the only recipient of mails, if given.
+    pub(crate) fn for_recipient(&self, recipient: Option<&str>) -> Self {
+        let mut section = self.clone();
+        if let (Some(email), Some(recipient)) = (&mut section.email, recipient) {
+            email.to = vec![recipient.to_owned()];
+        }
+        section
+    }
+
+    /// Returns the files that are read or run to send a message: those of secrets, the program, and
+    /// its arguments that can be paths. A program without `/` is searched in `PATH`.
+    pub fn files(&self) -> Vec<&Path> {
+        let sources = self.sources().into_iter();
+        let mut files: Vec<&Path> = sources
+            .filter_map(|source| match source {
+                ValueSource::Named(NamedSource::File(path)) => Some(path.as_path()),
+                _ => None,
+            })
+            .collect();
+        let words = self.command.as_ref().map_or(&[][..], |command| command.run.as_slice());
+        for (at, word) in words.iter().enumerate() {
+            let is_path = word.contains('/') && !word.contains("://");
+            if is_path || at > 0 && Path::new(word).symlink_metadata().is_ok() {
+                files.push(Path::new(word));
+            }
+        }
+        files
+    }
+
+    /// Returns the names of the environment variables that contain secrets.
+    pub fn variables(&self) -> Vec<String> {
+        let sources = self.sources().into_iter();
+        sources
+            .filter_map(|source| match source {
+                ValueSource::Named(NamedSource::Env(name)) => Some(name.clone()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn sources(&self) -> Vec<&ValueSource> {
+        let manager = self.alertmanager.as_ref();
+        let webhook = self.webhook.as_ref();
+        let all = [
+            self.slack.as_ref().map(|slack| &slack.url),
+            self.email.as_ref().and_then(|email| email.password.as_ref()),
+            manager.map(|manager| &manager.url),
+            manager.and_then(|manager| manager.token.as_ref()),
+            webhook.map(|webhook| &webhook.url),
+            webhook.and_then(|webhook| webhook.secret.as_ref()),
+            self.github_issue.as_ref().map(|issue| &issue.token),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
     fn check(&self) -> Result<(), String> {
         let is_name = (1..=40).contains(&self.name.len()) && is_word(&self.name);
         if !is_name {
@@ -262,9 +319,14 @@ impl ReceiverSection<'_> {
                 if !(1..=365).contains(&manager.keep_firing_days) {
                     return Err("`alertmanager.keep_firing_days` must be 1 to 365".to_owned());
                 }
+                check_address("alertmanager.url", &manager.url)?;
+                check_labels(&manager.labels)?;
                 check_secret("alertmanager.token", manager.token.as_ref())
             }
-            Self::Webhook(webhook) => check_secret("webhook.secret", webhook.secret.as_ref()),
+            Self::Webhook(webhook) => {
+                check_address("webhook.url", &webhook.url)?;
+                check_secret("webhook.secret", webhook.secret.as_ref())
+            }
             Self::GithubIssue(issue) => {
                 let is_repository =
                     issue.repository.split_once('/').is_some_and(|(owner, name)| {
@@ -298,8 +360,11 @@ impl ReceiverSection<'_> {
 }
 
 fn check_email(email: &EmailSection) -> Result<(), String> {
+    if email.host.trim().is_empty() {
+        return Err("`email.host` must name the mail server".to_owned());
+    }
     let mut addresses = std::iter::once(&email.from).chain(&email.to);
-    if email.to.is_empty() || !addresses.all(|address| address.contains('@')) {
+    if email.to.is_empty() || !addresses.all(|address| address.parse::<Mailbox>().is_ok()) {
         return Err("`email.from` and `email.to` must be addresses, `to` at least one".to_owned());
     }
     let is_local = ["localhost", "127.0.0.1", "::1"].contains(&email.host.as_str());
@@ -310,6 +375,34 @@ fn check_email(email: &EmailSection) -> Result<(), String> {
         return Err("`email.user` and `email.password` need each other".to_owned());
     }
     check_secret("email.password", email.password.as_ref())
+}
+
+/// Checks an address that is in the configuration file.
+fn check_address(key: &str, source: &ValueSource) -> Result<(), String> {
+    match source {
+        ValueSource::Plain(address)
+            if !address.starts_with("https://") && !address.starts_with("http://") =>
+        {
+            Err(format!("`{key}` must begin with https:// or http://"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks the names of labels, which must not replace those of an alert.
+fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), String> {
+    for name in labels.keys() {
+        let is_valid = is_word(name)
+            && !name.contains('-')
+            && !name.starts_with(|first: char| first.is_ascii_digit());
+        if !is_valid || ["alertname", "alert", "severity", "machine"].contains(&name.as_str()) {
+            return Err(format!(
+                "`alertmanager.labels`: `{name}` must consist of letters, digits and `_`, and must \
+                 not be alertname, alert, severity or machine"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a secret in the configuration file, without repeating it.
@@ -402,6 +495,41 @@ mod tests {
     }
 
     #[test]
+    fn files_and_variables_of_a_receiver_are_listed() {
+        struct Row {
+            table: &'static str,
+            files: &'static [&'static str],
+            variables: &'static [&'static str],
+        }
+        for Row { table, files, variables } in [
+            Row { table: "slack = { url = { env = 'A' } }", files: &[], variables: &["A"] },
+            Row { table: "slack = { url = { file = 'a' } }", files: &["a"], variables: &[] },
+            Row {
+                table: "webhook = { url = { env = 'A' }, secret = { file = '/k' } }",
+                files: &["/k"],
+                variables: &["A"],
+            },
+            Row {
+                table: "command = { run = ['sh', './x.sh', '-v', 'https://a.example/b'] }",
+                files: &["./x.sh"],
+                variables: &[],
+            },
+            // It exists in the directory of the tests.
+            Row {
+                table: "command = { run = ['sh', 'Cargo.toml'] }",
+                files: &["Cargo.toml"],
+                variables: &[],
+            },
+        ] {
+            let text = format!("[[notify]]\nname = 'x'\n{table}\n");
+            let section = toml::from_str::<Whole>(&text).unwrap().notify.remove(0);
+            let expected: Vec<&Path> = files.iter().map(Path::new).collect();
+            assert_eq!(section.files(), expected, "{table}");
+            assert_eq!(section.variables(), variables, "{table}");
+        }
+    }
+
+    #[test]
     fn a_wrong_table_is_an_error_that_does_not_repeat_a_secret() {
         for (rest, expected) in [
             ("", "exactly one"),
@@ -424,6 +552,12 @@ mod tests {
             ),
             ("email = { host = 'm', from = 'a@b', to = [] }", "at least one"),
             ("webhook = { url = 'https://h', secret = 'SECRET' }", "is a secret"),
+            ("webhook = { url = 'h/SECRET' }", "`webhook.url` must begin with https://"),
+            ("alertmanager = { url = 'localhost:9093' }", "`alertmanager.url` must begin"),
+            ("alertmanager = { url = 'http://h', labels = { 'a-b' = 'x' } }", "`a-b` must"),
+            ("alertmanager = { url = 'http://h', labels = { severity = 'x' } }", "`severity`"),
+            ("email = { host = '', from = 'a@b', to = ['c@d'] }", "`email.host`"),
+            ("email = { host = 'm', from = 'a@b', to = ['c d@'] }", "must be addresses"),
         ] {
             let text = format!("[[notify]]\nname = 'x'\n{rest}\n");
             let found = problem(&text).unwrap();

@@ -69,17 +69,20 @@ pub(crate) struct HttpRequest<'a> {
 pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) retry_after: Option<SignedDuration>,
+    /// Whether no request is left until the limit of the receiver is reset.
+    pub(crate) is_exhausted: bool,
     pub(crate) body: String,
 }
 
 impl HttpAnswer {
-    /// Returns the body of a success. Answers 429 and 5xx may succeed later; all others are final.
-    pub(crate) fn into_result(self) -> Result<String, SendError> {
-        let text = shorten(&clean(self.body.trim()), 200);
+    /// Returns the body of a success, or an error that does not contain `url`. Answers 408, 425,
+    /// 429 and 5xx may succeed later; all others are final.
+    pub(crate) fn into_result(self, url: &str) -> Result<String, SendError> {
+        let text = shorten(&clean(&hide(url, self.body.trim())), 200);
         let why = format!("HTTP {}: {text}", self.status);
         match self.status {
             200..=299 => Ok(self.body),
-            429 | 500.. => Err(SendError::Later { why, after: self.retry_after }),
+            408 | 425 | 429 | 500.. => Err(SendError::Later { why, after: self.retry_after }),
             300..=399 => Err(SendError::permanent(format!(
                 "HTTP {}: the address redirects; configure its target",
                 self.status
@@ -89,11 +92,40 @@ impl HttpAnswer {
     }
 }
 
+/// Replaces `url`, its path and its query in `text`.
+fn hide(url: &str, text: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = rest.find(['/', '?']).map_or("", |at| rest.get(at..).unwrap_or_default());
+    let (only_path, query) = path.split_once('?').unwrap_or((path, ""));
+    let mut text = text.to_owned();
+    for part in [
+        url,
+        rest,
+        path,
+        path.trim_start_matches('/'),
+        only_path,
+        only_path.trim_start_matches('/'),
+        query,
+    ] {
+        // Shorter parts are no secrets, and would replace parts of words.
+        if part.len() >= 4 {
+            text = text.replace(part, "the address");
+        }
+    }
+    text
+}
+
 /// Sends `request` and reads the answer. Errors do not contain the address, which may be a secret.
 pub(crate) fn exchange(request: &HttpRequest<'_>) -> Result<HttpAnswer, SendError> {
     let url = request.url;
     if !url.starts_with("https://") && !url.starts_with("http://") {
         return Err(SendError::later("the address must begin with https://"));
+    }
+    let has_token = request.headers.iter().any(|(name, _)| *name == "authorization");
+    if has_token && !url.starts_with("https://") && !is_loopback(url) {
+        return Err(SendError::later(
+            "the token is not sent over http://; the address must begin with https://",
+        ));
     }
     let agent = agent(url);
     let mut builder = Request::builder().uri(url);
@@ -113,8 +145,7 @@ pub(crate) fn exchange(request: &HttpRequest<'_>) -> Result<HttpAnswer, SendErro
         let builder = builder.header("content-type", "application/json");
         agent.run(builder.body(request.body.as_str()).map_err(invalid)?)
     };
-    let answer =
-        answer.map_err(|error| SendError::later(error.to_string().replace(url, "the address")))?;
+    let answer = answer.map_err(|error| SendError::later(hide(url, &error.to_string())))?;
     read(answer)
 }
 
@@ -124,6 +155,8 @@ fn read(answer: Response<ureq::Body>) -> Result<HttpAnswer, SendError> {
         .headers
         .get("retry-after")
         .and_then(|value| parse_retry_after(value.to_str().ok()?, Timestamp::now()));
+    let remaining = parts.headers.get("x-ratelimit-remaining");
+    let is_exhausted = remaining.is_some_and(|value| value.as_bytes() == b"0");
     let mut bytes = Vec::new();
     // An answer that ends early has a status, which decides; its body is only a message.
     let read = body.into_reader().take(MAX_ANSWER).read_to_end(&mut bytes);
@@ -131,7 +164,12 @@ fn read(answer: Response<ureq::Body>) -> Result<HttpAnswer, SendError> {
     if let (Err(error), 200..=299) = (read, status) {
         return Err(SendError::later(format!("the answer ended early: {error}")));
     }
-    Ok(HttpAnswer { status, retry_after, body: String::from_utf8_lossy(&bytes).into_owned() })
+    Ok(HttpAnswer {
+        status,
+        retry_after,
+        is_exhausted,
+        body: String::from_utf8_lossy(&bytes).into_owned(),
+    })
 }
 
 fn agent(url: &str) -> Agent {
@@ -163,10 +201,12 @@ fn tls() -> TlsConfig {
 
 fn is_loopback(url: &str) -> bool {
     let host = url.split_once("://").map_or("", |(_, rest)| rest);
-    ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| {
-        host.strip_prefix(name)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/', '?']))
-    })
+    let authority = host.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    !authority.contains('@')
+        && ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| {
+            host.strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/', '?']))
+        })
 }
 
 /// Parses the header `Retry-After`: seconds, or a date.
@@ -199,10 +239,16 @@ mod tests {
     #[test]
     fn a_status_decides_whether_to_try_again() {
         let of = |status| {
-            HttpAnswer { status, retry_after: None, body: "no\nservice".to_owned() }.into_result()
+            HttpAnswer {
+                status,
+                retry_after: None,
+                is_exhausted: false,
+                body: "no\nservice".to_owned(),
+            }
+            .into_result("https://h.example/x")
         };
         assert!(of(200).is_ok() && of(204).is_ok());
-        for status in [429, 500, 503] {
+        for status in [408, 425, 429, 500, 503] {
             assert!(matches!(of(status), Err(SendError::Later { .. })), "{status}");
         }
         for status in [301, 400, 403, 404, 410] {
@@ -212,12 +258,49 @@ mod tests {
     }
 
     #[test]
+    fn a_body_that_repeats_the_address_is_printed_without_it() {
+        let url = "https://h.example/services/T0/SECRET?token=SECRET";
+        for body in [
+            "no https://h.example/services/T0/SECRET?token=SECRET",
+            "no /services/T0/SECRET",
+            "no services/T0/SECRET?token=SECRET",
+            "no h.example/services/T0/SECRET?token=SECRET here",
+            "no token=SECRET",
+        ] {
+            let answer = HttpAnswer {
+                status: 404,
+                retry_after: None,
+                is_exhausted: false,
+                body: body.to_owned(),
+            };
+            let why = answer.into_result(url).unwrap_err().to_string();
+            assert!(why.starts_with("HTTP 404: no the address"), "{body}: {why}");
+            assert!(!why.contains("SECRET"), "{body}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_sent_in_plain_text_to_this_machine_only() {
+        let request = |url| HttpRequest {
+            method: HttpMethod::Post,
+            url,
+            headers: vec![("authorization", "Bearer SECRET".to_owned())],
+            body: String::new(),
+        };
+        let refused = exchange(&request("http://h.example/")).unwrap_err().to_string();
+        assert!(refused.contains("not sent over http://"), "{refused}");
+        let closed = exchange(&request("http://127.0.0.1:1/")).unwrap_err().to_string();
+        assert!(!closed.contains("not sent over http://"), "{closed}");
+    }
+
+    #[test]
     fn only_loopback_addresses_bypass_a_proxy() {
         for (url, expected) in [
             ("http://127.0.0.1:9093/api", true),
             ("http://localhost", true),
             ("http://[::1]:1/", true),
             ("http://localhost.example/", false),
+            ("http://localhost:x@h.example/", false),
             ("https://hooks.slack.com/localhost", false),
         ] {
             assert_eq!(is_loopback(url), expected, "{url}");

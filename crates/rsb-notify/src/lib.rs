@@ -1,7 +1,7 @@
 //! Alerts: which messages are due, an outbox on disk, and the receivers.
 //!
 //! [`policy::decide`] is a pure function of the previous state, the time and the alerts.
-//! [`Outbox`] stores its messages before they are sent, and [`send`] hands one to its receiver.
+//! [`Outbox`] stores its messages before they are sent, and [`send`] sends one to its receiver.
 //!
 //! **Invariant:** an alert is closed by a verdict only, never by silence. Secrets are read when a
 //! message is sent, and never printed.
@@ -23,4 +23,4 @@ pub use http::SendError;
 pub use message::{Notification, NotificationDocument, NotifyEvent};
 pub use outbox::{DeliveryReport, NotifyBook, NotifyError, Outbox, Preview};
 pub use policy::{NotifyClock, Silence};
-pub use receivers::send;
+pub use receivers::{send, send_briefly};

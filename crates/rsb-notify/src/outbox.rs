@@ -3,11 +3,13 @@
 //!
 //! A message is on the disk before it is sent, and removed after its receiver accepted it. A crash
 //! in between sends it again, with the same id: at least once, at most one duplicate per crash.
+//! The file is locked while it changes, but not while a message is sent; a second lock, which ends
+//! with its process, lets one process send at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,10 +31,11 @@ use crate::policy::{
 
 const FILE: &str = "notify.json";
 const LOCK: &str = ".notify.lock";
+const SEND_LOCK: &str = ".notify.sending";
 const TEMPORARY: &str = ".notify.tmp";
 
-/// Time to wait for another process that sends.
-const LOCK_WAIT: Duration = Duration::from_mins(1);
+/// Time to wait for another process that changes the file.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// Interval between attempts to lock.
 const LOCK_INTERVAL: Duration = Duration::from_millis(100);
@@ -45,6 +48,9 @@ const MAX_BACKOFF: SignedDuration = SignedDuration::from_mins(10);
 
 /// Age from which a message is given up.
 const EXPIRED: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// Maximum size of the file in bytes.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Number of failed messages that are kept for `notify status`.
 const MAX_FAILED: usize = 20;
@@ -72,7 +78,7 @@ pub enum NotifyError {
         problem: String,
     },
     /// Another process holds the lock.
-    #[error("another process is still sending alerts from {}; try again later", path.display())]
+    #[error("another process keeps the alerts in {} locked; try again later", path.display())]
     Busy {
         /// The results directory.
         path: PathBuf,
@@ -115,6 +121,9 @@ impl Default for NotifyBook {
 pub struct OutboxEntry {
     /// Name of the receiver.
     pub receiver: String,
+    /// Recipient of a mail, which is sent to each one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipient: Option<String>,
     /// The message.
     pub notification: Notification,
     /// Number of failed attempts.
@@ -123,6 +132,13 @@ pub struct OutboxEntry {
     pub next_try: Timestamp,
     /// Last error.
     pub error: Option<String>,
+}
+
+impl OutboxEntry {
+    /// Returns whether `other` has the same receiver and recipient.
+    fn has_target_of(&self, other: &Self) -> bool {
+        self.receiver == other.receiver && self.recipient == other.recipient
+    }
 }
 
 /// Result of sending the waiting messages.
@@ -161,14 +177,19 @@ impl NotifyClock {
 }
 
 impl NotifyBook {
+    /// Returns the path of the file in `results`.
+    pub fn path(results: &Path) -> PathBuf {
+        results.join(FILE)
+    }
+
     /// Reads the file in `results`; empty if there is none yet.
     ///
     /// # Errors
     /// If the file cannot be read, or is of a newer program.
     pub fn read(results: &Path) -> Result<Self, NotifyError> {
-        let path = results.join(FILE);
+        let path = Self::path(results);
         let unreadable = |problem: String| NotifyError::Unreadable { path: path.clone(), problem };
-        let text = match fs::read_to_string(&path) {
+        let text = match read_private(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(unreadable(error.to_string())),
@@ -230,7 +251,7 @@ impl NotifyBook {
             let decision = self.decide(section, &alerts, clock);
             held.extend(decision.held.into_iter().map(|one| one.key));
             for notification in decision.notifications {
-                self.push(section, notification, clock.now);
+                self.push(section, &notification, clock.now);
             }
             self.receivers.insert(section.name.clone(), decision.state);
         }
@@ -238,45 +259,106 @@ impl NotifyBook {
         self.held = alerts;
     }
 
-    /// Adds a message. A receiver that keeps the state of alerts gets only one: the newest, with
-    /// the closings of the earlier ones.
-    fn push(&mut self, section: &NotifySection, mut notification: Notification, now: Timestamp) {
-        let is_former = |entry: &OutboxEntry| entry.receiver == section.name;
-        let former = self.pending.iter().filter(|entry| is_former(entry));
-        let next_try = former.map(|entry| entry.next_try).fold(now, Timestamp::max);
-        if section.rule().is_mirror {
-            for former in self.pending.iter().filter(|entry| is_former(entry)) {
-                for alert in &former.notification.alerts {
-                    let is_same = |other: &NotifyAlert| {
-                        other.key == alert.key && other.severity == alert.severity
-                    };
-                    if !notification.alerts.iter().any(is_same) {
-                        notification.alerts.push(alert.clone());
-                    }
+    /// Adds a message, to each recipient of a mail. A receiver that keeps the state of alerts gets
+    /// only one: the newest, with the closings of the earlier ones.
+    fn push(&mut self, section: &NotifySection, notification: &Notification, now: Timestamp) {
+        let recipients = match &section.email {
+            Some(email) => email.to.iter().cloned().map(Some).collect(),
+            None => vec![None],
+        };
+        for recipient in recipients {
+            let mut entry = OutboxEntry {
+                receiver: section.name.clone(),
+                recipient,
+                notification: notification.clone(),
+                attempts: 0,
+                next_try: now,
+                error: None,
+            };
+            let former = self.pending.iter().filter(|former| former.has_target_of(&entry));
+            entry.next_try = former.map(|former| former.next_try).fold(now, Timestamp::max);
+            if section.rule().is_mirror {
+                self.merge_former(&mut entry);
+            }
+            self.pending.push(entry);
+        }
+    }
+
+    /// Moves what waits for the receiver of `entry` into it.
+    fn merge_former(&mut self, entry: &mut OutboxEntry) {
+        let is_former = |former: &mut OutboxEntry| former.has_target_of(entry);
+        let former: Vec<OutboxEntry> = self.pending.extract_if(.., is_former).collect();
+        for former in former {
+            entry.attempts = entry.attempts.max(former.attempts);
+            entry.error = former.error;
+            for alert in former.notification.alerts {
+                let is_same = |other: &NotifyAlert| {
+                    other.key == alert.key && other.severity == alert.severity
+                };
+                if !entry.notification.alerts.iter().any(is_same) {
+                    entry.notification.alerts.push(alert);
                 }
             }
-            self.pending.retain(|entry| !is_former(entry));
         }
-        self.pending.push(OutboxEntry {
-            receiver: section.name.clone(),
-            notification,
-            attempts: 0,
-            next_try,
-            error: None,
-        });
     }
 
-    /// Returns the position of the message that is due first.
-    fn first_due(&self) -> Option<usize> {
-        let entries = self.pending.iter().enumerate();
-        entries.min_by_key(|(at, entry)| (entry.next_try, *at)).map(|(at, _)| at)
+    /// Returns the next message to a receiver among `sections`: first those to receivers without a
+    /// failed attempt.
+    fn first_due(&self, sections: &[NotifySection]) -> Option<&OutboxEntry> {
+        let is_known =
+            |entry: &&OutboxEntry| sections.iter().any(|section| section.name == entry.receiver);
+        let has_failed = |entry: &OutboxEntry| {
+            let mut failed = self.pending.iter().filter(|other| other.attempts > 0);
+            failed.any(|other| other.has_target_of(entry))
+        };
+        // The first of equal ones is the oldest.
+        self.pending.iter().filter(is_known).min_by_key(|entry| (has_failed(entry), entry.next_try))
     }
 
-    /// Delays all messages to `receiver` until `time`, so that their order is kept.
-    fn delay(&mut self, receiver: &str, time: Timestamp) {
-        for entry in self.pending.iter_mut().filter(|entry| entry.receiver == receiver) {
+    /// Delays all messages with the target of `sent` until `time`, so that their order is kept.
+    fn delay(&mut self, sent: &OutboxEntry, time: Timestamp) {
+        for entry in self.pending.iter_mut().filter(|entry| entry.has_target_of(sent)) {
             entry.next_try = entry.next_try.max(time);
         }
+    }
+
+    /// Records the `outcome` of sending `sent`. Another process may have merged it into a newer
+    /// message in the meantime.
+    fn record(
+        &mut self,
+        sent: &OutboxEntry,
+        outcome: Result<(), SendError>,
+        report: &mut DeliveryReport,
+    ) {
+        let now = Timestamp::now();
+        let id = &sent.notification.id;
+        let is_sent =
+            |entry: &OutboxEntry| entry.has_target_of(sent) && entry.notification.id == *id;
+        let at = self.pending.iter().position(is_sent);
+        let mut wait = INTERVAL;
+        match (outcome, at) {
+            (Ok(()), at) => {
+                report.accepted += 1;
+                if let Some(at) = at {
+                    self.pending.remove(at);
+                }
+            }
+            (Err(SendError::Final { why }), Some(at)) => self.give_up(at, &why, report),
+            (Err(SendError::Later { why, .. }), Some(at))
+                if now.duration_since(sent.notification.at) > EXPIRED =>
+            {
+                self.give_up(at, &format!("it could not be sent for 7 days: {why}"), report);
+            }
+            (Err(SendError::Later { why, after }), at) => {
+                wait = after.unwrap_or_else(|| backoff(sent.attempts)).max(INTERVAL);
+                if let Some(entry) = at.and_then(|at| self.pending.get_mut(at)) {
+                    entry.attempts = entry.attempts.saturating_add(1);
+                    entry.error = Some(why);
+                }
+            }
+            (Err(SendError::Final { .. }), None) => {}
+        }
+        self.delay(sent, later(now, wait));
     }
 
     /// Removes the message at `at`, and keeps it among those that were given up.
@@ -293,23 +375,12 @@ impl NotifyBook {
         self.failed.drain(..excess);
     }
 
-    /// Gives up messages that are too old, or whose receiver is not configured any more.
-    fn expire(&mut self, sections: &[NotifySection], now: Timestamp, report: &mut DeliveryReport) {
-        for at in (0..self.pending.len()).rev() {
-            let Some(entry) = self.pending.get(at) else { continue };
-            let is_known = sections.iter().any(|section| section.name == entry.receiver);
-            if !is_known {
-                self.give_up(at, "the receiver is not configured any more", report);
-            } else if now.duration_since(entry.notification.at) > EXPIRED {
-                self.give_up(at, "it could not be sent for 7 days", report);
-            }
-        }
-    }
-
-    /// Returns one line per receiver with waiting messages.
-    fn waiting_lines(&self) -> Vec<String> {
+    /// Returns one line per receiver among `sections` with waiting messages.
+    fn waiting_lines(&self, sections: &[NotifySection]) -> Vec<String> {
         let mut receivers: BTreeMap<&str, Vec<&OutboxEntry>> = BTreeMap::new();
-        for entry in &self.pending {
+        let is_known =
+            |entry: &&OutboxEntry| sections.iter().any(|section| section.name == entry.receiver);
+        for entry in self.pending.iter().filter(is_known) {
             receivers.entry(&entry.receiver).or_default().push(entry);
         }
         let mut lines = Vec::new();
@@ -324,49 +395,56 @@ impl NotifyBook {
     }
 }
 
-/// The outbox of a results directory, locked against other processes.
+/// The outbox of a results directory, which several processes may use at the same time.
 #[derive(Debug)]
 pub struct Outbox {
     results: PathBuf,
+    /// As of the last access.
     book: NotifyBook,
-    /// Held until the outbox is dropped.
-    _lock: File,
 }
 
 impl Outbox {
-    /// Locks and reads the outbox in `results`, which is created if it does not exist.
+    /// Reads the outbox in `results`, which is created if it does not exist.
     ///
     /// # Errors
-    /// If the directory cannot be written, the file cannot be read, or another process does not
-    /// release the lock.
+    /// If the directory cannot be written, or the file cannot be read.
     pub fn open(results: &Path) -> Result<Self, NotifyError> {
         let failed = |source| NotifyError::Io { path: results.to_owned(), source };
         fs::create_dir_all(results).map_err(failed)?;
-        // Nonblocking, so that a pipe at this path does not wait for a reader.
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .custom_flags(flags)
-            .open(results.join(LOCK))
-            .map_err(failed)?;
-        let deadline = Instant::now() + LOCK_WAIT;
+        Ok(Self { results: results.to_owned(), book: NotifyBook::read(results)? })
+    }
+
+    /// Changes the file while it is locked.
+    fn update<T>(&mut self, change: impl FnOnce(&mut NotifyBook) -> T) -> Result<T, NotifyError> {
+        let _lock = self.lock(LOCK, LOCK_WAIT)?;
+        self.book = NotifyBook::read(&self.results)?;
+        let result = change(&mut self.book);
+        self.write()?;
+        Ok(result)
+    }
+
+    /// Takes the lock called `name`; it ends when it is dropped or its process ends.
+    fn lock(&self, name: &str, wait: Duration) -> Result<File, NotifyError> {
+        let mut options = OpenOptions::new();
+        let lock = open_private(
+            options.create(true).truncate(false).write(true),
+            &self.results.join(name),
+        );
+        let failed = |source| NotifyError::Io { path: self.results.clone(), source };
+        let lock = lock.map_err(failed)?;
+        let deadline = Instant::now() + wait;
         loop {
             match lock.try_lock() {
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                     thread::sleep(LOCK_INTERVAL);
                 }
                 Err(TryLockError::WouldBlock) => {
-                    return Err(NotifyError::Busy { path: results.to_owned() });
+                    return Err(NotifyError::Busy { path: self.results.clone() });
                 }
                 // Without locks, as on some NFS: a duplicate is better than no alert.
-                Ok(()) | Err(TryLockError::Error(_)) => break,
+                Ok(()) | Err(TryLockError::Error(_)) => return Ok(lock),
             }
         }
-        let book = NotifyBook::read(results)?;
-        Ok(Self { results: results.to_owned(), book, _lock: lock })
     }
 
     /// Returns the contents.
@@ -384,8 +462,7 @@ impl Outbox {
         alerts: &[NotifyAlert],
         clock: NotifyClock,
     ) -> Result<(), NotifyError> {
-        self.book.add(sections, alerts, clock);
-        self.write()
+        self.update(|book| book.add(sections, alerts, clock))
     }
 
     /// Adds a silence, replacing those of the same pattern.
@@ -393,9 +470,10 @@ impl Outbox {
     /// # Errors
     /// If the file cannot be written.
     pub fn silence(&mut self, silence: Silence) -> Result<(), NotifyError> {
-        self.book.silences.retain(|other| other.pattern != silence.pattern);
-        self.book.silences.push(silence);
-        self.write()
+        self.update(|book| {
+            book.silences.retain(|other| other.pattern != silence.pattern);
+            book.silences.push(silence);
+        })
     }
 
     /// Ends the silences of `pattern`. Returns whether there were any.
@@ -403,16 +481,18 @@ impl Outbox {
     /// # Errors
     /// If the file cannot be written.
     pub fn end_silence(&mut self, pattern: &str) -> Result<bool, NotifyError> {
-        let before = self.book.silences.len();
-        self.book.silences.retain(|silence| silence.pattern != pattern);
-        self.write()?;
-        Ok(self.book.silences.len() < before)
+        self.update(|book| {
+            let before = book.silences.len();
+            book.silences.retain(|silence| silence.pattern != pattern);
+            book.silences.len() < before
+        })
     }
 
-    /// Sends the waiting messages for at most about `budget`, the oldest of each receiver first.
+    /// Sends the waiting messages for at most about `budget`, the oldest of each receiver first. If
+    /// another process sends until then, they wait.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// If the file cannot be read or written.
     pub fn deliver(
         &mut self,
         sections: &[NotifySection],
@@ -421,12 +501,15 @@ impl Outbox {
     ) -> Result<DeliveryReport, NotifyError> {
         let deadline = Instant::now() + budget;
         let mut report = DeliveryReport::default();
-        self.book.expire(sections, Timestamp::now(), &mut report);
-        if !report.given_up.is_empty() {
-            self.write()?;
-        }
-        while let Some(at) = self.book.first_due() {
-            let Some(entry) = self.book.pending.get(at) else { break };
+        let sending = match self.lock(SEND_LOCK, budget) {
+            Err(NotifyError::Busy { .. }) => None,
+            lock => Some(lock?),
+        };
+        self.book = NotifyBook::read(&self.results)?;
+        while sending.is_some()
+            && let Some(entry) = self.book.first_due(sections).cloned()
+            && let Some(section) = sections.iter().find(|section| section.name == entry.receiver)
+        {
             let wait = entry.next_try.duration_since(Timestamp::now());
             let wait = Duration::try_from(wait).unwrap_or_default();
             let left = deadline.saturating_duration_since(Instant::now());
@@ -434,53 +517,44 @@ impl Outbox {
                 break;
             }
             thread::sleep(wait);
-            self.attempt(at, sections, send, &mut report)?;
+            let recipient = entry.recipient.as_deref();
+            let outcome = send(&section.for_recipient(recipient), &entry.notification);
+            self.update(|book| book.record(&entry, outcome, &mut report))?;
         }
-        report.waiting = self.book.waiting_lines();
+        report.waiting = self.book.waiting_lines(sections);
         Ok(report)
-    }
-
-    /// Tries to send the message at `at`.
-    fn attempt(
-        &mut self,
-        at: usize,
-        sections: &[NotifySection],
-        send: &mut SendFn<'_>,
-        report: &mut DeliveryReport,
-    ) -> Result<(), NotifyError> {
-        let Some(entry) = self.book.pending.get_mut(at) else { return Ok(()) };
-        let Some(section) = sections.iter().find(|section| section.name == entry.receiver) else {
-            self.book.give_up(at, "the receiver is not configured any more", report);
-            return self.write();
-        };
-        let outcome = send(section, &entry.notification);
-        let now = Timestamp::now();
-        match outcome {
-            Ok(()) => {
-                self.book.pending.remove(at);
-                report.accepted += 1;
-                self.book.delay(&section.name, later(now, INTERVAL));
-            }
-            Err(SendError::Final { why }) => {
-                self.book.give_up(at, &why, report);
-                self.book.delay(&section.name, later(now, INTERVAL));
-            }
-            Err(SendError::Later { why, after }) => {
-                let wait = after.unwrap_or_else(|| backoff(entry.attempts)).max(INTERVAL);
-                entry.attempts = entry.attempts.saturating_add(1);
-                entry.error = Some(why);
-                self.book.delay(&section.name, later(now, wait));
-            }
-        }
-        self.write()
     }
 
     /// Replaces the file.
     fn write(&self) -> Result<(), NotifyError> {
-        let path = self.results.join(FILE);
+        let path = NotifyBook::path(&self.results);
         let written = write_private(&self.results, &path, &self.book);
         written.map_err(|source| NotifyError::Io { path, source })
     }
+}
+
+/// Opens `path` without following a link, and without waiting for the other end of a pipe.
+fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    options.mode(0o600).custom_flags(flags).open(path)
+}
+
+/// Reads a regular file of this user.
+fn read_private(path: &Path) -> io::Result<String> {
+    let file = open_private(OpenOptions::new().read(true), path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    if metadata.len() > MAX_BYTES {
+        return Err(io::Error::other("it is larger than 16 MiB"));
+    }
+    let mut text = String::new();
+    file.take(MAX_BYTES).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Writes `book` to a temporary file, which only its owner can read, and renames it to `path`. The

@@ -1,10 +1,11 @@
 //! Decides which messages are due. Pure: the caller reads the clock and stores the state.
 //!
-//! An alert is sent once, when at least two runs show it or a gate judged it; again after [`ReceiverRule::repeat`] only while no user has acknowledged
-//! it; when its size class changes; and when a verdict closes it. An alert that is missing from the
-//! input, for example because an analysis did not cover it, keeps its state.
+//! An alert is sent once, when at least two runs show it or a gate judged it; again after
+//! [`ReceiverRule::repeat`] only while no user has acknowledged it; when its size class changes; and
+//! when a verdict closes it. An alert that is missing from the input, for example because an
+//! analysis did not cover it, keeps its state, and so does one whose cases were not all judged.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use rsb_model::Timestamp;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::alert::{AlertKind, NotifyAlert, NotifyState};
 use crate::message::{Notification, NotifyEvent};
 
-/// Age from which an alert is not reported to a new receiver.
+/// Age from which a change is not reported to a new receiver.
 const STALE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Time after the last message after which a closed alert is forgotten.
@@ -134,6 +135,8 @@ pub struct Announced {
     pub phase: AnnouncedPhase,
     /// Number of times that it was opened.
     pub occurrence: u32,
+    /// Time of the first message since it was opened.
+    pub opened: Timestamp,
     /// Number of messages since it was opened.
     pub messages: u32,
     /// Size class of the change.
@@ -144,9 +147,9 @@ pub struct Announced {
     pub last: Timestamp,
     /// Last headline.
     pub headline: String,
-    /// Hashes of the cases that were named, for a gate.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub cases: BTreeSet<String>,
+    /// Cases that were reported, with their values in [`NotifyAlert::decided`] at that time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cases: BTreeMap<String, f64>,
 }
 
 /// Alerts that were reported to one receiver.
@@ -212,9 +215,12 @@ pub fn decide(previous: &ReceiverState, input: &PolicyInput<'_>) -> Decision {
     decision.state.forget(now);
     let since = *decision.state.since.get_or_insert(now);
     let mut due = Vec::new();
-    for alert in input.alerts {
+    let judged = |alert: &NotifyAlert| judged_alert(previous.alerts.get(&alert.key), alert);
+    let alerts: Vec<NotifyAlert> = input.alerts.iter().filter_map(judged).collect();
+    for alert in &alerts {
         let known = decision.state.alerts.get(&alert.key);
-        if known.is_none() && since.duration_since(alert.first_seen) > STALE {
+        let is_old = since.duration_since(alert.since) > STALE;
+        if known.is_none() && alert.kind == AlertKind::Change && is_old {
             continue;
         }
         let Some(event) = due_event(known, alert, input) else { continue };
@@ -240,6 +246,31 @@ pub fn decide(previous: &ReceiverState, input: &PolicyInput<'_>) -> Decision {
     decision
 }
 
+/// Returns `alert` as it follows from what was reported, `known`: a gate closes an alert only if it
+/// decided every reported case by the same or a stricter threshold, and measurements close one only
+/// if every reported case has a newer value. `None` if it stays as it is.
+fn judged_alert(known: Option<&Announced>, alert: &NotifyAlert) -> Option<NotifyAlert> {
+    let is_checked = matches!(alert.kind, AlertKind::Gate | AlertKind::NotMeasured)
+        && alert.state == NotifyState::Recovered;
+    let open = known.filter(|known| is_checked && known.phase == AnnouncedPhase::Open);
+    let is_settled = |case: &String, reported: f64| {
+        let now = alert.decided.get(case).copied();
+        now.is_some_and(|now| match alert.kind {
+            AlertKind::Gate => now <= reported,
+            _ => now > reported,
+        })
+    };
+    let is_closed =
+        open.is_none_or(|open| open.cases.iter().all(|(case, value)| is_settled(case, *value)));
+    match alert.kind {
+        _ if is_closed => Some(alert.clone()),
+        AlertKind::NotMeasured => {
+            Some(NotifyAlert { state: NotifyState::Withdrawn, ..alert.clone() })
+        }
+        _ => None,
+    }
+}
+
 /// Returns what is due for `alert`, of which `known` was reported.
 fn due_event(
     known: Option<&Announced>,
@@ -257,6 +288,8 @@ fn due_event(
         NotifyState::Withdrawn => Some(NotifyEvent::Withdrawn),
         _ if rule.is_mirror => Some(NotifyEvent::Refresh),
         NotifyState::New if is_update(open, alert) => Some(NotifyEvent::Update),
+        // No user can acknowledge it.
+        NotifyState::New if alert.kind == AlertKind::NotMeasured => None,
         NotifyState::New if input.clock.now.duration_since(open.last) >= rule.repeat => {
             Some(NotifyEvent::Reminder)
         }
@@ -267,7 +300,8 @@ fn due_event(
 /// Returns whether `alert` changed its size class or affects another case.
 fn is_update(open: &Announced, alert: &NotifyAlert) -> bool {
     size_class(alert.largest_percent(), Some(open.size_class)) != open.size_class
-        || cases_of(alert).iter().any(|case| !open.cases.contains(case))
+        || alert.kind == AlertKind::Gate
+            && alert.series.iter().any(|one| !open.cases.contains_key(&one.hash()))
 }
 
 /// Returns why `alert` is not sent now, if so.
@@ -304,14 +338,6 @@ fn size_class(percent: f64, previous: Option<u8>) -> u8 {
         Some(known) if class(1.0) > known => class(1.0 + MARGIN).max(known),
         Some(known) => class(1.0 - MARGIN).min(known),
     }
-}
-
-/// Returns hashes of the cases of a gate. Those of other alerts may change with every run.
-fn cases_of(alert: &NotifyAlert) -> BTreeSet<String> {
-    if alert.kind != AlertKind::Gate {
-        return BTreeSet::new();
-    }
-    alert.series.iter().map(|one| short_hash(&[one.id.as_str(), &one.metric].join("\n"))).collect()
 }
 
 /// Joins all alerts into one group.
@@ -400,10 +426,13 @@ impl ReceiverState {
                 sent.severity = former;
             }
             self.record(&sent, now);
-            alerts.push(sent);
+            let sent = sent.for_message();
             if input.rule.is_mirror && is_raised {
                 let state = NotifyState::Withdrawn;
-                alerts.push(NotifyAlert { severity: former, state, ..(*alert).clone() });
+                let former = NotifyAlert { severity: former, state, ..sent.clone() };
+                alerts.extend([sent, former]);
+            } else {
+                alerts.push(sent);
             }
         }
         if !input.rule.is_mirror {
@@ -412,7 +441,10 @@ impl ReceiverState {
         let first = group.alerts.first().and_then(|alert| self.alerts.get(&alert.key));
         let key = group.alerts.first().map_or("", |alert| alert.key.as_str());
         let (occurrence, messages) = first.map_or((1, 1), |one| (one.occurrence, one.messages));
-        let thread = format!("{}-{occurrence}", short_hash(&[input.receiver, key].join("\n")));
+        // Without the time, ids would repeat after the file of the outbox is lost.
+        let opened = first.map_or(now, |one| one.opened).as_second();
+        let receiver = short_hash(&[input.receiver, key].join("\n"));
+        let thread = format!("{receiver}-{opened}-{occurrence}");
         let reply_to = if messages > 1 { Some(format!("{thread}-1")) } else { None };
         Notification {
             id: format!("{thread}-{messages}"),
@@ -428,7 +460,13 @@ impl ReceiverState {
         let known = self.alerts.get(&alert.key);
         let open = known.filter(|known| known.phase == AnnouncedPhase::Open);
         let mut cases = open.map(|open| open.cases.clone()).unwrap_or_default();
-        cases.extend(cases_of(alert));
+        for change in &alert.series {
+            let hash = change.hash();
+            if let Some(value) = alert.decided.get(&hash) {
+                let reported = cases.entry(hash).or_insert(*value);
+                *reported = reported.min(*value);
+            }
+        }
         let before = known.map_or(0, |known| known.occurrence);
         let announced = Announced {
             phase: if alert.state.is_closed() {
@@ -437,6 +475,7 @@ impl ReceiverState {
                 AnnouncedPhase::Open
             },
             occurrence: open.map_or(before + 1, |open| open.occurrence),
+            opened: open.map_or(now, |open| open.opened),
             messages: open.map_or(1, |open| open.messages.saturating_add(1)),
             size_class: size_class(alert.largest_percent(), open.map(|open| open.size_class)),
             severity: alert.severity,

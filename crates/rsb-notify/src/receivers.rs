@@ -7,10 +7,36 @@ mod github_issue;
 mod slack;
 mod webhook;
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 use crate::config::{NotifySection, ReceiverSection};
 use crate::http::{HttpMethod, HttpRequest, SendError, exchange};
 use crate::message::Notification;
 use crate::secret::{Secret, ValueSource};
+
+/// Time limit of [`send_briefly`].
+const BRIEF: Duration = Duration::from_secs(5);
+
+/// Sends like [`send`], but waits at most 5 s in all: an answer that takes longer is an error, after
+/// which the message is sent again.
+///
+/// # Errors
+/// As for [`send`], and if there is no answer in time.
+pub fn send_briefly(section: &NotifySection, notification: &Notification) -> Result<(), SendError> {
+    let (mut section, notification) = (section.clone(), notification.clone());
+    if let Some(command) = &mut section.command {
+        // Its process is ended in time.
+        command.timeout_seconds = command.timeout_seconds.min(BRIEF.as_secs());
+        return send(&section, &notification);
+    }
+    let (answer, answered) = mpsc::channel();
+    thread::spawn(move || drop(answer.send(send(&section, &notification))));
+    answered.recv_timeout(BRIEF).unwrap_or_else(|_| {
+        Err(SendError::later(format!("no answer within {} s", BRIEF.as_secs())))
+    })
+}
 
 /// Sends `notification` to the receiver of `section`.
 ///
@@ -41,7 +67,7 @@ fn post(
     headers: Vec<(&'static str, String)>,
     body: String,
 ) -> Result<String, SendError> {
-    exchange(&HttpRequest { method: HttpMethod::Post, url, headers, body })?.into_result()
+    exchange(&HttpRequest { method: HttpMethod::Post, url, headers, body })?.into_result(url)
 }
 
 /// Shortens `text` to at most `most` UTF-16 units, which receivers count.

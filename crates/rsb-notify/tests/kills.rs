@@ -5,17 +5,15 @@ mod common;
 
 use std::sync::mpsc::Receiver;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::servers::{Reaction, answer, serve};
 use common::{alert, be_sender, start_sender};
 use rsb_model::random::Generator;
+use rsb_notify::NotifyBook;
 
 const RECEIVERS: usize = 4;
 const KILLS: u64 = 20;
-
-/// Longest time from the start of a process to its end by a kill.
-const LONGEST: Duration = Duration::from_millis(150);
 
 #[test]
 #[ignore = "what the other tests start"]
@@ -57,14 +55,17 @@ fn duplicates(requests: &Receiver<String>) -> usize {
 #[test]
 fn a_kill_at_a_random_moment_loses_no_alert_and_sends_at_most_one_twice() {
     let mut random = Generator::new(51);
+    let longest = time_of_a_sender();
+    let mut interrupted = 0;
     for kill in 0..KILLS {
         let dir = tempfile::tempdir().unwrap();
         let (address, requests) = serve(vec![accepted()]);
         let mut sender = start_sender(dir.path(), &webhooks(&address), &[alert("a-1", 30.0)]);
         let mut killed = sender.spawn().unwrap();
-        thread::sleep(LONGEST.mul_f64(random.unit()));
+        thread::sleep(longest.mul_f64(random.unit()));
         killed.kill().unwrap();
         killed.wait().unwrap();
+        interrupted += usize::from(!NotifyBook::read(dir.path()).unwrap().pending.is_empty());
         assert!(sender.status().unwrap().success(), "after kill {kill}");
         let duplicates = duplicates(&requests);
         assert!(duplicates <= 1, "{duplicates} after kill {kill}");
@@ -72,6 +73,17 @@ fn a_kill_at_a_random_moment_loses_no_alert_and_sends_at_most_one_twice() {
         assert!(sender.status().unwrap().success());
         assert_eq!(requests.try_iter().count(), 0, "after kill {kill}");
     }
+    assert!(interrupted > 0, "no kill was between storing and sending");
+}
+
+/// Returns how long a process takes that is not killed.
+fn time_of_a_sender() -> Duration {
+    let dir = tempfile::tempdir().unwrap();
+    let (address, _requests) = serve(vec![accepted()]);
+    let mut sender = start_sender(dir.path(), &webhooks(&address), &[alert("a-1", 30.0)]);
+    let start = Instant::now();
+    assert!(sender.status().unwrap().success());
+    start.elapsed()
 }
 
 #[test]

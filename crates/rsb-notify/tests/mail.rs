@@ -110,6 +110,17 @@ fn a_refused_recipient_is_given_up_and_a_full_mailbox_is_tried_again() {
 }
 
 #[test]
+fn a_wrong_password_is_tried_again() {
+    let Some(server) = MailServer::start() else { return };
+    let to = "team@lab.example";
+    let sender = Sender::new("starttls", &server.starttls, to, server.certificate());
+    fs::write(sender.dir.path().join("password"), "wrong\n").unwrap();
+    let error = sender.send(&alert("a-1", 30.0)).unwrap_err();
+    assert!(error.contains("1 message waits for `mail`"), "{error}");
+    assert!(server.mails().is_empty());
+}
+
+#[test]
 fn a_server_with_an_untrusted_certificate_gets_no_mail_and_no_password() {
     let Some(server) = MailServer::start() else { return };
     let other = tempfile::tempdir().unwrap();

@@ -3,12 +3,16 @@
 
 mod common;
 
+use std::io::Write as _;
+use std::net::TcpListener;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use common::servers::{Reaction, answer, serve};
 use common::{alert, message, section, with_state};
 use jiff::{SignedDuration, Timestamp};
-use rsb_notify::{NotifySection, NotifyState, SendError, send};
+use rsb_notify::{NotifySection, NotifyState, SendError, send, send_briefly};
 
 fn slack(address: &str) -> NotifySection {
     section(&format!("slack = {{ url = '{address}/services/T0SECRET' }}"))
@@ -140,6 +144,41 @@ fn a_github_issue_is_found_commented_and_closed() {
     assert!(lines[1].starts_with("GET /repos/o/r/issues/7/comments?since=20"), "{lines:?}");
     assert_eq!(lines[2], "POST /repos/o/r/issues/7/comments");
     assert_eq!(lines[3], "PATCH /repos/o/r/issues/7");
+}
+
+#[test]
+fn an_exhausted_limit_of_github_is_tried_again() {
+    let reaction = answer("403 Forbidden", "x-ratelimit-remaining: 0\r\n", "");
+    let (address, _requests) = serve(vec![reaction]);
+    let dir = tempfile::tempdir().unwrap();
+    let error = send(&github(&address, dir.path()), &message()).unwrap_err();
+    assert!(matches!(error, SendError::Later { .. }), "{error}");
+}
+
+#[test]
+fn an_attempt_ends_after_5_s_however_slow_the_receiver_is() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // Each line of the greeting is in time; the greeting never ends.
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        while stream.write_all(b"220-wait\r\n").is_ok() {
+            thread::sleep(Duration::from_millis(500));
+        }
+    });
+    let mail = format!(
+        "email = {{ host = 'localhost', port = {port}, tls = 'none', from = 'a@b.example', to = \
+         ['c@d.example'] }}"
+    );
+    for (table, expected) in [
+        (mail.as_str(), "no answer within 5 s"),
+        ("command = { run = ['sleep', '60'] }", "did not end within 5 s"),
+    ] {
+        let start = Instant::now();
+        let error = send_briefly(&section(table), &message()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    }
 }
 
 #[test]

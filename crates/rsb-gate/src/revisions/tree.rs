@@ -77,6 +77,22 @@ impl RevisionTree {
             .with_context(|| format!("{} is not UTF-8", path.display()))
     }
 
+    /// Returns whether git tracks `path`, or a symbolic link that leads to it, in the working tree.
+    pub fn is_tracked(&self, path: &Path) -> bool {
+        let is_candidate = |part: &&Path| *part == path || part.is_symlink();
+        path.ancestors().filter(is_candidate).any(|part| {
+            let Ok(Some(name)) = self.name_of(part.parent().unwrap_or(part)) else { return false };
+            let name = name.join(part.file_name().unwrap_or_default());
+            let listed = self.repository.git(&[
+                "--literal-pathspecs",
+                "ls-files",
+                "--",
+                &name.to_string_lossy(),
+            ]);
+            listed.is_ok_and(|files| !files.is_empty())
+        })
+    }
+
     /// Writes the files below the directory `name` into `into`; nothing if the revision has no such
     /// directory. Links are replaced by their targets.
     ///

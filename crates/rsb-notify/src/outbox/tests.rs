@@ -5,7 +5,8 @@ use crate::alert::NotifyState;
 use crate::alert::tests::change;
 use crate::message::NotifyEvent;
 
-const BUDGET: Duration = Duration::from_millis(50);
+/// Less than [`INTERVAL`], and longer than several writes.
+const BUDGET: Duration = Duration::from_millis(800);
 
 fn sections() -> Vec<NotifySection> {
     #[derive(Deserialize)]
@@ -22,9 +23,10 @@ fn sections() -> Vec<NotifySection> {
     toml::from_str::<Whole>(text).unwrap().notify
 }
 
-/// Returns an alert that was first seen now.
+/// Returns an alert that began and was first seen now.
 fn fresh(key: &str) -> NotifyAlert {
-    NotifyAlert { first_seen: Timestamp::now(), ..change(key, 15.0) }
+    let now = Timestamp::now();
+    NotifyAlert { first_seen: now, since: now, ..change(key, 15.0) }
 }
 
 fn clock() -> NotifyClock {
@@ -168,17 +170,71 @@ fn a_gate_that_failed_in_quiet_hours_is_reported_when_they_end() {
 }
 
 #[test]
-fn messages_to_a_removed_receiver_and_old_ones_are_given_up() {
+fn a_message_to_an_unknown_receiver_waits_and_an_old_one_is_tried_before_it_is_given_up() {
     let dir = tempfile::tempdir().unwrap();
     let mut outbox = filled(dir.path(), 2);
     let mut send = |_: &NotifySection, _: &Notification| Ok(());
     let report = outbox.deliver(&sections()[1..], BUDGET, &mut send).unwrap();
-    assert!(report.given_up[0].contains("not configured"), "{report:?}");
-    assert_eq!(report.accepted, 1);
-    let mut outbox = filled(&dir.path().join("other"), 1);
-    outbox.book.pending[0].notification.at = Timestamp::UNIX_EPOCH;
+    assert!(report.given_up.is_empty() && report.waiting.is_empty(), "{report:?}");
+    assert_eq!((report.accepted, outbox.book().pending.len()), (1, 1));
+    outbox.update(|book| book.pending[0].notification.at = Timestamp::UNIX_EPOCH).unwrap();
+    let mut down = |_: &NotifySection, _: &Notification| Err(SendError::later("down"));
+    let report = outbox.deliver(&sections(), BUDGET, &mut down).unwrap();
+    assert!(report.given_up[0].contains("7 days: down"), "{report:?}");
+}
+
+#[test]
+fn a_receiver_that_failed_comes_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut outbox = filled(dir.path(), 2);
+    outbox.update(|book| book.pending[0].attempts = 3).unwrap();
+    let mut tried = Vec::new();
+    let mut send = |section: &NotifySection, _: &Notification| {
+        tried.push(section.name.clone());
+        Ok(())
+    };
+    outbox.deliver(&sections(), BUDGET, &mut send).unwrap();
+    assert_eq!(tried, ["am", "team"]);
+}
+
+#[test]
+fn a_message_is_stored_while_another_process_sends_and_sent_by_one_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut outbox = filled(dir.path(), 1);
+    let mut tried = 0;
+    let mut send = |_: &NotifySection, _: &Notification| {
+        tried += 1;
+        let mut other = Outbox::open(dir.path()).unwrap();
+        other.add(&sections()[1..], &[fresh("a-2")], clock()).unwrap();
+        let mut never = |_: &NotifySection, _: &Notification| panic!("one process sends");
+        let report = other.deliver(&sections(), Duration::ZERO, &mut never).unwrap();
+        assert_eq!(report.waiting.len(), if tried == 1 { 2 } else { 1 }, "{report:?}");
+        Ok(())
+    };
     let report = outbox.deliver(&sections(), BUDGET, &mut send).unwrap();
-    assert!(report.given_up[0].contains("7 days"), "{report:?}");
+    assert_eq!(report.accepted, 2);
+}
+
+#[test]
+fn a_mail_waits_only_for_the_recipient_that_failed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut mail = sections().remove(0);
+    mail.command = None;
+    let email = "host = 'h'\nfrom = 'a@b'\nto = ['full@b', 'ok@b']";
+    mail.email = Some(toml::from_str(email).unwrap());
+    let mail = [mail];
+    let mut outbox = Outbox::open(dir.path()).unwrap();
+    outbox.add(&mail, &[fresh("a-1")], clock()).unwrap();
+    let mut ids = Vec::new();
+    let mut send = |section: &NotifySection, message: &Notification| {
+        ids.push(message.id.clone());
+        let to = &section.email.as_ref().unwrap().to;
+        if to == &["full@b"] { Err(SendError::later("452")) } else { Ok(()) }
+    };
+    let report = outbox.deliver(&mail, BUDGET, &mut send).unwrap();
+    assert_eq!((report.accepted, report.waiting.len()), (1, 1), "{report:?}");
+    assert_eq!(outbox.book().pending[0].recipient.as_deref(), Some("full@b"));
+    assert!(ids.len() == 2 && ids[0] == ids[1], "{ids:?}");
 }
 
 #[test]
@@ -191,6 +247,26 @@ fn a_damaged_or_newer_file_is_refused() {
     fs::write(&path, serde_json::to_string(&newer).unwrap()).unwrap();
     let error = NotifyBook::read(dir.path()).unwrap_err().to_string();
     assert!(error.contains("newer program"), "{error}");
+}
+
+#[test]
+fn a_pipe_a_link_a_directory_and_a_huge_file_are_refused_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| {
+        let results = dir.path().join(name);
+        fs::create_dir(&results).unwrap();
+        NotifyBook::path(&results)
+    };
+    let (directory, link, pipe, huge) = (at("directory"), at("link"), at("pipe"), at("huge"));
+    fs::create_dir(directory).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", link).unwrap();
+    let status = std::process::Command::new("mkfifo").arg(pipe).status().unwrap();
+    assert!(status.success());
+    File::create(huge).unwrap().set_len(MAX_BYTES + 1).unwrap();
+    for name in ["directory", "link", "pipe", "huge"] {
+        let read = NotifyBook::read(&dir.path().join(name));
+        assert!(matches!(read, Err(NotifyError::Unreadable { .. })), "{name}: {read:?}");
+    }
 }
 
 #[test]

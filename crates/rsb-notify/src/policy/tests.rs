@@ -1,4 +1,5 @@
 use super::*;
+use crate::alert::LastMeasured;
 use crate::alert::tests::change;
 
 fn rule() -> ReceiverRule {
@@ -104,9 +105,11 @@ fn an_unreported_alert_is_not_closed_and_an_old_change_is_not_reported() {
     // However late it is severe enough or no longer held.
     assert_eq!(receiver.events(24 * 8, std::slice::from_ref(&alert)), [NotifyEvent::New]);
     let mut new = Receiver::new(rule());
-    assert!(new.events(24 * 8, std::slice::from_ref(&alert)).is_empty(), "it is a week old");
+    // A first analysis finds changes that are years old.
+    let found = NotifyAlert { first_seen: at(24 * 8), ..alert.clone() };
+    assert!(new.events(24 * 8, &[found]).is_empty(), "it is a week old");
     assert!(new.events(24 * 9, &[with_state(&alert, NotifyState::Recovered)]).is_empty());
-    let again = NotifyAlert { first_seen: at(24 * 9), ..alert };
+    let again = NotifyAlert { since: at(24 * 9), ..alert };
     assert_eq!(new.events(24 * 9, &[again]), [NotifyEvent::New]);
 }
 
@@ -251,15 +254,91 @@ fn a_mirror_gets_all_open_alerts_each_time_and_each_closing_once() {
     }
 }
 
+/// Returns a verdict of a gate in which `regressed` are the cases that regressed, and `decided` are
+/// all decided cases with their threshold.
+fn gate(regressed: &[&str], decided: &[&str], threshold: f64) -> NotifyAlert {
+    let series = |case: &&str| change(case, 15.0).series.remove(0);
+    NotifyAlert {
+        key: "gate-1".to_owned(),
+        kind: AlertKind::Gate,
+        state: if regressed.is_empty() { NotifyState::Recovered } else { NotifyState::New },
+        series: regressed.iter().map(series).collect(),
+        decided: decided.iter().map(|case| (series(case).hash(), threshold)).collect(),
+        ..change("x", 15.0)
+    }
+}
+
 #[test]
 fn a_gate_is_reported_again_when_another_case_regresses() {
     let mut receiver = Receiver::new(rule());
-    let gate = |case: &str| NotifyAlert { kind: AlertKind::Gate, ..change(case, 15.0) };
-    let one = NotifyAlert { key: "gate-1".to_owned(), ..gate("x") };
-    let other = NotifyAlert { key: "gate-1".to_owned(), ..gate("y") };
+    let [one, other] = ["x", "y"].map(|case| gate(&[case], &[case], 5.0));
     assert_eq!(receiver.events(0, std::slice::from_ref(&one)), [NotifyEvent::New]);
     assert!(receiver.events(1, &[one]).is_empty());
     assert_eq!(receiver.events(2, &[other]), [NotifyEvent::Update]);
+}
+
+#[test]
+fn a_gate_recovers_only_by_a_verdict_on_all_reported_cases() {
+    struct Row {
+        decided: &'static [&'static str],
+        threshold: f64,
+        expected: &'static [NotifyEvent],
+    }
+    for Row { decided, threshold, expected } in [
+        Row { decided: &["x", "y"], threshold: 5.0, expected: &[NotifyEvent::Recovered] },
+        Row { decided: &["x", "y"], threshold: 3.0, expected: &[NotifyEvent::Recovered] },
+        Row { decided: &["x", "y"], threshold: 50.0, expected: &[] },
+        Row { decided: &["x", "z"], threshold: 5.0, expected: &[] },
+        Row { decided: &[], threshold: 5.0, expected: &[] },
+    ] {
+        let mut receiver = Receiver::new(rule());
+        assert_eq!(receiver.events(0, &[gate(&["x", "y"], &["x", "y"], 5.0)]), [NotifyEvent::New]);
+        let passed = gate(&[], decided, threshold);
+        assert_eq!(receiver.events(1, &[passed]), expected, "{decided:?} {threshold}");
+    }
+}
+
+#[test]
+fn the_21st_case_counts_but_is_not_named() {
+    let cases: Vec<String> = (0..30).map(|at| format!("c{at}")).collect();
+    let cases: Vec<&str> = cases.iter().map(String::as_str).collect();
+    let mut receiver = Receiver::new(rule());
+    let message = receiver.decide(0, &[gate(&cases, &cases, 5.0)]).notifications.remove(0);
+    assert_eq!(message.alerts[0].series.len(), crate::alert::MAX_SERIES);
+    assert!(message.alerts[0].decided.is_empty());
+    assert!(receiver.events(1, &[gate(&[], &cases[..25], 5.0)]).is_empty());
+    assert_eq!(receiver.events(2, &[gate(&[], &cases, 5.0)]), [NotifyEvent::Recovered]);
+}
+
+#[test]
+fn unmeasured_cases_are_reported_once_and_closed_by_new_values_or_after_60_days() {
+    let case = |id: &str, days: i64| LastMeasured { id: id.to_owned(), at: at(24 * days) };
+    let of = |cases: &[LastMeasured], days: i64| {
+        NotifyAlert::from_unmeasured("epyc", cases, at(24 * days), 14.0)
+    };
+    let missing = of(&[case("a", 20), case("b", 1)], 20);
+    let mut receiver = Receiver::new(rule());
+    assert_eq!(receiver.events(24 * 20, std::slice::from_ref(&missing)), [NotifyEvent::New]);
+    assert!(receiver.events(24 * 22, &[missing]).is_empty(), "no reminder");
+    let mut other = Receiver { state: receiver.state.clone(), ..Receiver::new(rule()) };
+    let measured = of(&[case("a", 23), case("b", 23)], 23);
+    assert_eq!(receiver.events(24 * 23, &[measured]), [NotifyEvent::Recovered]);
+    let retired = of(&[case("a", 62), case("b", 1)], 62);
+    let message = other.decide(24 * 62, &[retired]).notifications.remove(0);
+    assert_eq!(
+        message.title(),
+        "withdrawn: cases on epyc not measured for 60 days; no longer expected"
+    );
+}
+
+#[test]
+fn ids_do_not_repeat_after_the_state_is_lost() {
+    let alert = change("a-1", 15.0);
+    let of = |hours| {
+        let mut receiver = Receiver::new(rule());
+        receiver.decide(hours, std::slice::from_ref(&alert)).notifications.remove(0).id
+    };
+    assert_ne!(of(0), of(1));
 }
 
 #[test]

@@ -18,6 +18,9 @@ const MAX_SUBJECT: usize = 200;
 /// Time limit of one command.
 const LIMIT: Duration = Duration::from_secs(5);
 
+/// Answers about encryption and the password, not about the mail.
+const AUTHENTICATION: [u16; 4] = [530, 534, 535, 538];
+
 /// Sends the mail.
 pub(super) fn send(
     section: &EmailSection,
@@ -25,9 +28,12 @@ pub(super) fn send(
     dashboard: Option<&str>,
 ) -> Result<(), SendError> {
     let mail = mail(section, notification, dashboard).map_err(SendError::later)?;
-    let sent = transport(section)?.send(&mail);
-    sent.map(drop).map_err(|error| {
-        if error.is_permanent() {
+    let transport = transport(section)?;
+    // A server that refuses the connection or the password may accept the mail after a correction.
+    transport.test_connection().map_err(|error| SendError::later(error.to_string()))?;
+    transport.send(&mail).map(drop).map_err(|error| {
+        let code = error.status().map(u16::from);
+        if error.is_permanent() && !code.is_some_and(|code| AUTHENTICATION.contains(&code)) {
             SendError::permanent(error.to_string())
         } else {
             SendError::later(error.to_string())

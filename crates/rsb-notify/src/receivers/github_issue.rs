@@ -102,11 +102,11 @@ fn request(method: HttpMethod, url: &str, token: &str, body: &Value) -> Result<S
         ("x-github-api-version", "2022-11-28".to_owned()),
     ];
     let answer = exchange(&HttpRequest { method, url, headers, body: body.to_string() })?;
-    if answer.status == 403 && answer.retry_after.is_some() {
+    if answer.status == 403 && (answer.retry_after.is_some() || answer.is_exhausted) {
         let why = "HTTP 403: too many requests".to_owned();
         return Err(SendError::Later { why, after: answer.retry_after });
     }
-    answer.into_result()
+    answer.into_result(url)
 }
 
 fn parse(text: &str) -> Result<Vec<Value>, SendError> {
