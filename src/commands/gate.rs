@@ -144,8 +144,10 @@ fn again_against(args: &GateArgs, revision: &str) -> String {
     again.push_str(&flags("--benchmark", &args.benchmark));
     again.push_str(&flags("--case", &args.case));
     for (flag, metrics) in [("--metric", &args.metric), ("--decide-by", &args.decide_by)] {
-        let names: Vec<String> = metrics.iter().map(|metric| metric.as_str().to_owned()).collect();
-        again.push_str(&flags(flag, &names));
+        if !metrics.is_empty() {
+            let names: Vec<&str> = metrics.iter().map(|metric| metric.as_str()).collect();
+            again.extend([" ", flag, " ", &names.join(",")]);
+        }
     }
     if args.benches_from.is_some() {
         again.push_str(" --benches-from this");

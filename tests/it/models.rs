@@ -44,7 +44,7 @@ fn models_that_are_none_are_named_with_what_is_near() {
             &["models", "--model", "gpt2", "--rate", "2", "--workload", "forward"],
             "only to the workload `load`",
         ),
-        (&["models", "--backend", "cpu,auto"], "name only backends"),
+        (&["models", "--backend", "cpu,auto"], "name several backends"),
         (&["models", "results"], "no run"),
         // Mistakes are reported before missing requirements.
         (

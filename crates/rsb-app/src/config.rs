@@ -341,8 +341,8 @@ impl ChartsSection {
     }
 }
 
-/// Describes `error` with its line of `text`. Within `[[notify]]`, which may contain secrets, only
-/// the number of the line and what is expected are given.
+/// Describes `error` with its line of `text`. Within `[[notify]]`, which may contain secrets, gives
+/// only the line number and the expected keys.
 fn describe(error: &toml::de::Error, text: &str) -> String {
     let start = error.span().map_or(0, |span| span.start);
     let before = text.get(..start).unwrap_or(text);
@@ -518,7 +518,7 @@ pub fn parse_backends(text: &str) -> Result<Vec<BackendId>, String> {
     for name in text.split(',').map(str::trim) {
         if name == "auto" {
             return Err(
-                "`auto` cannot be combined with other backends; name only backends".to_owned()
+                "`auto` cannot be combined with other backends: name several backends".to_owned()
             );
         }
         let of_models = rsb_catalog::suites::RUNTIMES_OF_MODELS;
@@ -630,7 +630,7 @@ mod tests {
             ("[run]\nbackend = \"toaster\"\n", "rocm, cuda, vulkan"),
             ("[run]\nbackend = \"mps\"\n", "models --backend mps"),
             ("[run]\nbackend = \"cpu,toaster\"\n", "rocm, cuda, vulkan"),
-            ("[run]\nbackend = \"auto,cpu\"\n", "name only backends"),
+            ("[run]\nbackend = \"auto,cpu\"\n", "name several backends"),
             ("[time_limits]\nsuite_seconds = 0\n", "at least 1 second"),
             ("[thresholds]\ngem = 5.0\n", "did you mean `gemm`?"),
             ("[thresholds]\ngemm = -1.0\n", "above 0"),

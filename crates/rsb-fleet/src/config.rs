@@ -111,7 +111,7 @@ pub struct SlurmSection {
     pub nice: Option<u32>,
 }
 
-/// `[[suite]]`: what is measured on which hardware.
+/// `[[suite]]`: a suite and the hardware classes to measure it on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteSection {

@@ -130,7 +130,7 @@ pub struct NodeTrouble {
     pub why: String,
 }
 
-/// A node and what was measured on it.
+/// A node and its measured values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredNode {
     /// Name.

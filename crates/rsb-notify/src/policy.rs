@@ -246,9 +246,9 @@ pub fn decide(previous: &ReceiverState, input: &PolicyInput<'_>) -> Decision {
     decision
 }
 
-/// Returns `alert` as it follows from what was reported, `known`: a gate closes an alert only if it
-/// decided every reported case by the same or a stricter threshold, and measurements close one only
-/// if every reported case has a newer value. `None` if it stays as it is.
+/// Returns the state of `alert` after the report `known`; `None` if it is unchanged. A gate closes an
+/// alert only if it decided every reported case by the same or a stricter threshold. Measurements
+/// close one only if every reported case has a newer value.
 fn judged_alert(known: Option<&Announced>, alert: &NotifyAlert) -> Option<NotifyAlert> {
     let is_checked = matches!(alert.kind, AlertKind::Gate | AlertKind::NotMeasured)
         && alert.state == NotifyState::Recovered;

@@ -17,7 +17,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 #[test]
-#[ignore = "what the other tests start"]
+#[ignore = "the child process that the other tests of this file start"]
 fn sender() {
     be_sender();
 }

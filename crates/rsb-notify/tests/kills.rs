@@ -16,7 +16,7 @@ const RECEIVERS: usize = 4;
 const KILLS: u64 = 20;
 
 #[test]
-#[ignore = "what the other tests start"]
+#[ignore = "the child process that the other tests of this file start"]
 fn sender() {
     be_sender();
 }

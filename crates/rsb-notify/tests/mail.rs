@@ -11,7 +11,7 @@ use common::{alert, be_sender, start_sender, with_state};
 use rsb_notify::{NotifyAlert, NotifyState};
 
 #[test]
-#[ignore = "what the other tests start"]
+#[ignore = "the child process that the other tests of this file start"]
 fn sender() {
     be_sender();
 }

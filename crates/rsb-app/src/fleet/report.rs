@@ -17,7 +17,7 @@ use super::pairs;
 use super::progress::status;
 use crate::AppError;
 
-/// Verdicts on the nodes of a campaign, with what they are based on.
+/// Verdicts on the nodes of a campaign, with their evidence.
 #[derive(Debug, Serialize)]
 pub struct FleetDocument {
     /// Version of the document format.

@@ -20,13 +20,13 @@ const LIMIT: Duration = Duration::from_mins(1);
 const CURES: &[(&str, &str)] = &[
     ("Invalid partition", "set `slurm.partition` to one that `sinfo -s` lists"),
     ("Invalid feature", "set `slurm.constraint` to features that `sinfo -o %f` lists"),
-    ("node configuration", "set `slurm.gres` and `slurm.constraint` to what the nodes have"),
+    ("node configuration", "set `slurm.gres` and `slurm.constraint` to values that the nodes have"),
     ("Invalid generic resource", "set `slurm.gres` to what `sinfo -o %G` lists"),
     ("Invalid account", "set `slurm.account` to one that `sacctmgr show associations` lists"),
     ("Invalid qos", "set `slurm.qos` to one that `sacctmgr show associations` lists"),
     ("ermission denied", "ask the administrator of the cluster for access"),
     ("not permitted", "ask the administrator of the cluster for access"),
-    ("time limit", "lower `time_limit_minutes` to what the partition allows"),
+    ("time limit", "lower `time_limit_minutes` to the limit of the partition"),
 ];
 
 /// Runs a command of Slurm and returns its standard output.

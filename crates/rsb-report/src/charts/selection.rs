@@ -1,5 +1,5 @@
-//! The charts of a report, chosen by what its run contains: of each benchmark one chart of its
-//! values, and one of what they mean, such as a speedup or the contents of the memory.
+//! The charts of a report, chosen by what its run contains: for each benchmark one chart of its
+//! values, and one that interprets them, such as a speedup or the contents of the memory.
 
 use rsb_model::Run;
 
