@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_gate_is_suggested_again_with_its_arguments() {
         let line = "gate --against main --suite full --benchmark gemm --case f32 --metric \
-                    instructions --metric peak-memory --benches-from this --measure-equal \
+                    instructions,peak-memory --benches-from this --measure-equal \
                     --fail-fast --layouts 8 --accept list.toml --wait-for-quiet 600s --threshold 2.5 --across rocm";
         assert_eq!(again_against(&parse(line), "main"), line);
         for line in ["gate", "gate --current day-1 --base main --threshold 5 --across rocm"] {
