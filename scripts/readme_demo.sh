@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Regenerates the samples of README.md and docs/guide.md: the picture docs/images/gate.svg (the gate
-# on a copy of tests/small-crate in which one function does 20 % more work), and the sample runs of
-# both. Builds the program first, then waits until the load average is below 0.5, which the samples
-# show; --any-load does not wait. Check the results before committing.
+# Regenerates the picture of README.md, docs/images/gate.svg (the gate on a copy of tests/small-crate
+# in which one function does 20 % more work), and the sample run of docs/guide.md. Builds the program
+# first, then waits until the load average is below 0.5, which the sample shows; --any-load does not
+# wait. Check the results before committing.
 #
 # Usage: scripts/readme_demo.sh [--any-load] [picture|samples]    both by default
 set -euo pipefail
@@ -49,19 +49,6 @@ take_samples() {
     local load
     until_quiet
     load=$(cat /proc/loadavg)
-    "$program" run gemm --axis dtype=f32 --color never --results-dir "$work/results" 2>/dev/null >"$work/gemm.txt"
-    {
-        echo '```'
-        echo '$ cat /proc/loadavg && rusty-stack-bench run gemm --axis dtype=f32'
-        echo "$load"
-        sed -n '/^m[ie][st]/d; /^benchmark /p; /\/512x512x512 /p; /\/1024x1024x1024 /p; /\/32x768x768 /p' "$work/gemm.txt"
-        echo '```'
-        echo
-        echo "$(sed -n 2p "$work/gemm.txt"). Three of the cases."
-    } | put_between sample README.md
-
-    until_quiet
-    load=$(cat /proc/loadavg)
     "$program" run --color never --results-dir "$work/results" 2>/dev/null >"$work/run.txt"
     {
         echo '```'
@@ -72,8 +59,8 @@ take_samples() {
         awk '
             /^benchmark / || /^        target/ { rows = 0 }
             /^(Skipped|Targets)/ || /^[0-9]+ measured/ || /^[0-9]+ of [0-9]+ targets/ { print; rows = 0; next }
-            NR < 6 || rows++ < 12 { print; next }
-            rows == 13 { print "…" }' "$work/run.txt"
+            NR < 6 || rows++ < 6 { print; next }
+            rows == 7 { print "…" }' "$work/run.txt"
         echo '```'
     } | put_between 'sample of a run' docs/guide.md
 }
@@ -106,4 +93,4 @@ take_picture() {
 
 [ "$part" = picture ] || take_samples
 [ "$part" = samples ] || take_picture
-echo "regenerated: $part of README.md, docs/guide.md and docs/images/gate.svg; check them" >&2
+echo "regenerated: $part of docs/guide.md and docs/images/gate.svg; check them" >&2

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use rsb_model::field::{FIELDS, FieldRole};
+use rsb_model::{Better, Unit};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
@@ -93,18 +94,38 @@ fn the_first_day_shows_its_checks_and_expected_ranges() {
 
 #[test]
 fn the_glossary_holds_every_field() {
-    let mut table = String::from("| field | unit | better | meaning |\n|---|---|---|---|\n");
-    for field in FIELDS {
-        let better = match field.role {
-            FieldRole::Metric(rsb_model::Better::Higher) => "higher",
-            FieldRole::Metric(rsb_model::Better::Lower) => "lower",
-            FieldRole::Parameter => "parameter",
-            FieldRole::Fact => "fact",
-        };
-        let about = field.about.replace('|', "\\|");
-        writeln!(table, "| `{}` | {} | {better} | {about} |", field.name, field.unit).unwrap();
+    let groups = [
+        ("Parameters", FieldRole::Parameter),
+        ("Metrics, lower is better", FieldRole::Metric(Better::Lower)),
+        ("Metrics, higher is better", FieldRole::Metric(Better::Higher)),
+        ("Facts, recorded but not judged", FieldRole::Fact),
+    ];
+    // Ends of names that give the unit.
+    let endings = "_ms _us _ns _seconds _gb_s flops _per_second _percent _gb _mb _bytes _mhz _c _w";
+    let mut text = String::new();
+    for (heading, role) in groups {
+        // Fields with the same unit and meaning share a line.
+        let mut lines: Vec<(Vec<String>, String, &str)> = Vec::new();
+        for field in FIELDS.iter().filter(|field| field.role == role) {
+            let is_clear = endings.split(' ').any(|ending| field.name.ends_with(ending));
+            let unit = match field.unit {
+                Unit::One => String::new(),
+                _ if is_clear => String::new(),
+                unit => format!(" ({unit})"),
+            };
+            let name = format!("`{}`", field.name);
+            match lines.iter_mut().find(|line| line.1 == unit && line.2 == field.about) {
+                Some(line) => line.0.push(name),
+                None => lines.push((vec![name], unit, field.about)),
+            }
+        }
+        write!(text, "### {heading}\n\n").unwrap();
+        for (names, unit, about) in lines {
+            writeln!(text, "- {}{unit}: {about}", names.join(", ")).unwrap();
+        }
+        text.push('\n');
     }
-    check_section(&root().join("docs/glossary.md"), "fields", &table);
+    check_section(&root().join("docs/glossary.md"), "fields", &format!("{}\n", text.trim_end()));
 }
 
 #[test]

@@ -18,7 +18,7 @@ mod residency;
 mod table;
 
 pub use rated::{ClockSource, PeakClock, RatedGpu};
-pub use releases::{Releases, ToolkitRelease, known_targets, releases, toolkit, unknown};
+pub use releases::{Releases, ToolkitRelease, known_targets, releases, unknown};
 pub use residency::{Needs, Residency, residency};
 pub use table::{ARCHITECTURES, INTEL};
 

@@ -168,46 +168,44 @@ fields! {
     operation One Parameter, "operation: copy, triad, relu, sum …";
     dtype One Parameter, "type of an element: f64 f32 tf32 f16 bf16 fp8 bf8 i8 fp6 fp4 i4";
     size_bytes Bytes Parameter, "bytes in one buffer";
-    m One Parameter, "rows of the result of a matrix product";
-    n One Parameter, "columns of the result of a matrix product";
-    k One Parameter, "inner dimension of a matrix product";
+    m One Parameter, "shape of a matrix product: m × k times k × n";
+    n One Parameter, "shape of a matrix product: m × k times k × n";
+    k One Parameter, "shape of a matrix product: m × k times k × n";
     batch_size One Parameter, "items processed together";
     transpose One Parameter, "for each operand of a matrix product, n as stored or t transposed: \
                               nn, tn, nt, tt";
-    alpha One Parameter, "factor of the product in alpha·A·B + beta·C";
-    beta One Parameter, "factor of C in alpha·A·B + beta·C";
-    epilogue One Parameter, "operation on each element of a product before it is stored: none, \
-                             bias, gelu (of the sum with a bias)";
+    alpha One Parameter, "factor in alpha·A·B + beta·C";
+    beta One Parameter, "factor in alpha·A·B + beta·C";
+    epilogue One Parameter, "operation on a product before it is stored: none, bias, gelu (of \
+                             the sum with a bias)";
     provider One Parameter, "library that computed the result";
     threads One Parameter, "CPU threads used";
-    cache One Parameter, "hot: inputs were accessed just before; cold: caches were flushed before \
-                          every iteration";
-    numa One Parameter, "memory of a CPU: near, of the NUMA node that its threads run on; far, of \
-                         the most distant node";
+    cache One Parameter, "hot: inputs were accessed just before; cold: caches were flushed \
+                          before every iteration";
+    numa One Parameter, "near: memory of the threads' own NUMA node; far: of the most distant node";
     stores One Parameter, "temporal: through the caches; non-temporal: bypassing the caches";
-    rotating_buffers One Parameter, "sets of buffers used in turn by successive iterations";
+    rotating_buffers One Parameter, "sets of buffers used in turn";
     output_dtype One Fact, "type of an element of the result";
-    ld_a One Parameter, "elements from one row of A to the next, as stored, if requested";
-    ld_b One Parameter, "elements from one row of B to the next, as stored, if requested";
-    ld_c One Parameter, "elements from one row of C to the next, if requested";
-    stride_a One Parameter, "elements from one matrix of A to the next, if requested";
-    stride_b One Parameter, "elements from one matrix of B to the next, if requested";
-    stride_c One Parameter, "elements from one matrix of C to the next, if requested";
-    strides_a One Fact, "distances between matrices, rows and columns of op(A), in elements";
-    strides_b One Fact, "distances between matrices, rows and columns of op(B), in elements";
-    strides_c One Fact, "distances between matrices, rows and columns of C, in elements";
-    algorithm_index One Fact, "index of the algorithm among those that the library offers; 0 is \
-                               its first choice";
-    algorithms_tried One Fact, "algorithms of the library that were timed to choose one; 1 if its \
+    ld_a One Parameter, "elements from one stored row of A, B or C to the next, if requested";
+    ld_b One Parameter, "elements from one stored row of A, B or C to the next, if requested";
+    ld_c One Parameter, "elements from one stored row of A, B or C to the next, if requested";
+    stride_a One Parameter, "elements from one matrix of a batch to the next, if requested";
+    stride_b One Parameter, "elements from one matrix of a batch to the next, if requested";
+    stride_c One Parameter, "elements from one matrix of a batch to the next, if requested";
+    strides_a One Fact, "elements between matrices, rows and columns of op(A), op(B) or C";
+    strides_b One Fact, "elements between matrices, rows and columns of op(A), op(B) or C";
+    strides_c One Fact, "elements between matrices, rows and columns of op(A), op(B) or C";
+    algorithm_index One Fact, "index of the library's algorithm; 0 is its first choice";
+    algorithms_tried One Fact, "algorithms of the library that were timed to choose one; 1: its \
                                 first choice was used";
-    accumulation One Parameter, "accumulation of fp8 products: full, regularly promoted to f32; \
-                                 fast, only in the matrix unit";
-    init One Parameter, "kind of input: uniformly random in [-1, 1), from a fixed seed, unless \
-                         stated otherwise";
-    input_shape One Parameter, "sizes of the input, outermost first";
-    output_shape One Parameter, "sizes of the output, outermost first";
-    weight_shape One Parameter, "sizes of the weights, outermost first";
-    weight_dtype One Parameter, "type of the weights of products if it differs from dtype: i8, i4";
+    accumulation One Parameter, "fp8 products: full, regularly promoted to f32; fast, only in the \
+                                 matrix unit";
+    init One Parameter, "input: uniformly random in [-1, 1), from a fixed seed, unless stated \
+                         otherwise";
+    input_shape One Parameter, "sizes, outermost first";
+    output_shape One Parameter, "sizes, outermost first";
+    weight_shape One Parameter, "sizes, outermost first";
+    weight_dtype One Parameter, "type of the weights if it differs from dtype: i8, i4";
     group_size One Parameter, "weights of a row that share one scale";
     stride One Parameter, "step between output points of a convolution or strided access";
     padding One Parameter, "zeros assumed around the input of a convolution";
@@ -217,77 +215,72 @@ fields! {
     num_heads One Parameter, "attention heads";
     head_dim One Parameter, "length of one attention head";
     num_kv_heads One Parameter, "heads of keys and values; each serves several query heads";
-    vocabulary_size One Parameter, "tokens in the vocabulary of a model";
+    vocabulary_size One Parameter, "tokens in the model's vocabulary";
     prompt_length One Parameter, "tokens in a prompt";
     output_length One Parameter, "tokens generated";
     num_prompts One Parameter, "prompts sent";
     num_requests One Parameter, "requests sent";
-    max_tokens One Parameter, "maximum number of tokens generated for a request";
+    max_tokens One Parameter, "maximum tokens generated for a request";
     num_gpus One Parameter, "GPUs used";
-    communication_backend One Parameter, "communication between GPUs: rccl, nccl, or ring (this \
+    communication_backend One Parameter, "communication between GPUs: rccl, nccl, ring (this \
                                           program's own copies)";
     algorithm One Parameter, "algorithm of a collective: ring, tree, auto (the library's choice)";
     overlap One Parameter, "whether gradients are summed during the backward pass: on, off";
-    launcher One Parameter, "threads that call the collectives library: one-thread (for all GPUs) \
-                             or threads (one for each GPU)";
+    launcher One Parameter, "threads that call the collectives library: one-thread for all GPUs, \
+                             or threads, one for each";
     placement One Parameter, "whether a result overwrites its input: in-place, out-of-place";
     grid_size One Parameter, "blocks in a launch";
     block_size One Parameter, "threads in a block";
-    host_memory One Parameter, "host memory in a transfer: pinned, or pageable as allocated by \
-                                default";
-    memory_tier One Parameter, "memory, or link between two memories: device, host, \
-                                host-to-device, device-to-host, or bidirectional (both directions \
-                                at once)";
+    host_memory One Parameter, "host memory in a transfer: pinned, pageable (the default of \
+                                allocations)";
+    memory_tier One Parameter, "memory or link: device, host, host-to-device, device-to-host, \
+                                bidirectional";
     kernels One Parameter, "kernels launched in one iteration";
     source_file One Parameter, "file of kernel sources";
-    optimization One Parameter, "optimization level requested from the compiler: O0 to O3";
-    engine One Parameter, "part of a compute unit that computes the result: matrix, vector";
-    sparsity One Parameter, "dense, or 2:4: two of four elements of A are zero and are skipped by \
-                             the unit, but counted";
+    optimization One Parameter, "optimization level of the compiler: O0 to O3";
+    engine One Parameter, "unit that computes the result: matrix, vector";
+    sparsity One Parameter, "dense, or 2:4: two of four elements of A are zero, skipped by the \
+                             unit, but counted";
     scaling One Parameter, "strong: fixed total size, shared by all GPUs; weak: fixed size for \
                             each GPU";
     peer One Parameter, "GPU at the other end";
     attention One Parameter, "staged: products, mask and softmax write every score; fused: one \
                               kernel writes none";
-    launch_mode One Parameter, "how the kernels of a pass are launched: stream, one call for each; \
-                                graph, one call for all";
-    mlp One Parameter, "hidden layer of a block: gelu, or swiglu (gated)";
-    profiler One Parameter, "profiler that counted while the kernels ran: none, rocprofv3, ncu";
-    norm One Parameter, "normalization of rows before each half of a block: layer, rms";
+    launch_mode One Parameter, "launches of a pass: stream, one call for each kernel; graph, one \
+                                call for all";
+    mlp One Parameter, "hidden layer of a block: gelu, swiglu (gated)";
+    profiler One Parameter, "profiler that counted: none, rocprofv3, ncu";
+    norm One Parameter, "normalization before each half of a block: layer, rms";
     positions One Parameter, "position encoding in a block: none, rotary";
     num_layers One Parameter, "consecutive blocks of a model";
-    load One Parameter, "load of the GPU during the measurement: idle, memory, compute";
+    load One Parameter, "load of the GPU while it is measured: idle, memory, compute";
     model_size_gb Gigabytes Parameter, "size of the model's weights";
     model One Parameter, "name of the model in the catalogue";
     model_class One Parameter, "class of the model in its package";
     model_name One Parameter, "name of the model in its configuration, or of its directory";
     network One Parameter, "type of an exported network: mlp, encoder, convolutional, decoder-step";
-    architecture_type One Parameter, "type of the model: its family for `models` (encoder-only), \
-                                      else the name in its configuration: llama, gpt2, or mlp for \
-                                      linear layers only";
+    architecture_type One Parameter, "family for `models` (encoder-only), else the name in the \
+                                      configuration (llama, gpt2), or mlp for linear layers only";
     parameter_count One Parameter, "weights of the model, each counted once";
     workload One Parameter, "measured workload of a framework: matmul, attention …";
-    causal One Parameter, "whether a position of an attention attends only to earlier ones";
+    causal One Parameter, "whether a position attends only to earlier ones";
     compilation One Parameter, "cold: compiled from scratch in each iteration; warm: compiled \
                                 before, and run or loaded";
     zero_stage One Parameter, "state that ZeRO partitions across ranks: 0 none, 1 optimizer, 2 \
                                also gradients, 3 also weights";
     num_ranks One Parameter, "processes that work together";
     use_cache One Parameter, "whether keys and values of earlier positions are kept";
-    prefix_cache One Parameter, "whether keys and values of a repeated prefix are reused: off, on";
+    prefix_cache One Parameter, "reuse of keys and values of a repeated prefix: off, on";
     shared_prefix One Parameter, "tokens at the start of all prompts";
-    graph_optimization One Parameter, "level of graph optimization before a graph runs: disabled, \
-                                       basic, extended, all";
-    optimization_level One Parameter, "the runtime's own name for the level of graph optimization: \
-                                       ORT_ENABLE_ALL";
-    request_rate One Parameter, "requests sent per second at random times; 0 for all at once";
+    graph_optimization One Parameter, "level of graph optimization: disabled, basic, extended, all";
+    optimization_level One Parameter, "the runtime's own name of graph_optimization: ORT_ENABLE_ALL";
+    request_rate One Parameter, "requests sent per second at random times; 0: all at once";
     concurrency One Parameter, "requests processed at the same time";
-    performance_hint One Parameter, "goal that a runtime is tuned for: latency, throughput";
-    ttft_limit_ms Milliseconds Parameter, "maximum time to the first token of a good response";
-    tpot_limit_ms Milliseconds Parameter, "maximum time for each token after the first of a good \
-                                           response";
-    execution One Parameter, "how a model runs: operation by operation (eager), compiled, or as a \
-                              captured graph of a GPU (graph)";
+    performance_hint One Parameter, "goal of a runtime: latency, throughput";
+    ttft_limit_ms Milliseconds Parameter, "longest ttft_ms or tpot_ms of a good response";
+    tpot_limit_ms Milliseconds Parameter, "longest ttft_ms or tpot_ms of a good response";
+    execution One Parameter, "eager (operation by operation), compiled, or graph (captured on a \
+                              GPU)";
     optimizer One Parameter, "library whose optimizer updates the weights: torch, deepspeed";
     num_stages One Parameter, "stages of a software pipeline";
     num_warps One Parameter, "warps or waves of a block";
@@ -295,43 +288,42 @@ fields! {
     time_ms Milliseconds Metric(Lower), "time of one iteration";
     time_us Microseconds Metric(Lower), "time of one iteration";
     latency_us Microseconds Metric(Lower), "time until a result is available";
-    host_latency_us Microseconds Fact, "time by the host's clock from the call that launches a \
-                                        kernel until the wait for its end returns";
-    launch_time_us Microseconds Fact, "time by the host's clock to submit the launches of one \
-                                       iteration; the longest of several GPUs";
+    host_latency_us Microseconds Fact, "host time from the launch call until the wait for the \
+                                        kernel's end returns";
+    launch_time_us Microseconds Fact, "host time to submit the launches of one iteration; the \
+                                       longest of several GPUs";
     latency_ns Nanoseconds Metric(Lower), "time of one dependent access";
     time_per_step_ms Milliseconds Metric(Lower), "time of one step of training";
     forward_time_ms Milliseconds Metric(Lower), "time of one pass through the model";
-    latency_p50_ms Milliseconds Metric(Lower), "median latency";
-    latency_p99_ms Milliseconds Metric(Lower), "99th percentile of the latency";
-    p50_latency_ms Milliseconds Metric(Lower), "median latency of a request, under vLLM's name";
-    p99_latency_ms Milliseconds Metric(Lower), "99th percentile of the latency of a request, under \
-                                                vLLM's name";
+    latency_p50_ms Milliseconds Metric(Lower), "percentile of the latency";
+    latency_p99_ms Milliseconds Metric(Lower), "percentile of the latency";
+    p50_latency_ms Milliseconds Metric(Lower), "percentile of a request's latency, under vLLM's \
+                                                name";
+    p99_latency_ms Milliseconds Metric(Lower), "percentile of a request's latency, under vLLM's \
+                                                name";
     execution_time_ms Milliseconds Metric(Lower), "time of one run of a graph";
     inference_time_ms Milliseconds Metric(Lower), "time of one inference";
-    time_p50_ms Milliseconds Metric(Lower), "median of the sample times; compared if the policy \
-                                             requests it";
-    time_p90_ms Milliseconds Metric(Lower), "90th percentile of the sample times; compared if the \
+    time_p50_ms Milliseconds Metric(Lower), "percentile of the sample times; compared if the \
                                              policy requests it";
-    time_p99_ms Milliseconds Metric(Lower), "99th percentile of the sample times; compared if the \
+    time_p90_ms Milliseconds Metric(Lower), "percentile of the sample times; compared if the \
+                                             policy requests it";
+    time_p99_ms Milliseconds Metric(Lower), "percentile of the sample times; compared if the \
                                              policy requests it";
     total_latency_ms Milliseconds Metric(Lower), "latency of the whole request";
     ttft_ms Milliseconds Metric(Lower), "time to the first token";
     tpot_ms Milliseconds Metric(Lower), "time for each token after the first";
     itl_ms Milliseconds Metric(Lower), "time between two tokens";
-    latency_p90_ms Milliseconds Metric(Lower), "90th percentile of the latency";
+    latency_p90_ms Milliseconds Metric(Lower), "percentile of the latency";
     queue_time_ms Milliseconds Metric(Lower), "mean time from a request's arrival to its start";
-    ttft_p90_ms Milliseconds Metric(Lower), "90th percentile of the time to the first token";
-    ttft_p99_ms Milliseconds Metric(Lower), "99th percentile of the time to the first token";
-    tpot_p90_ms Milliseconds Metric(Lower), "90th percentile of the time for each token after the \
-                                             first";
-    tpot_p99_ms Milliseconds Metric(Lower), "99th percentile of the time for each token after the \
-                                             first";
-    itl_p90_ms Milliseconds Metric(Lower), "90th percentile of the time between two tokens";
-    itl_p99_ms Milliseconds Metric(Lower), "99th percentile of the time between two tokens";
+    ttft_p90_ms Milliseconds Metric(Lower), "percentile of ttft_ms, tpot_ms or itl_ms";
+    ttft_p99_ms Milliseconds Metric(Lower), "percentile of ttft_ms, tpot_ms or itl_ms";
+    tpot_p90_ms Milliseconds Metric(Lower), "percentile of ttft_ms, tpot_ms or itl_ms";
+    tpot_p99_ms Milliseconds Metric(Lower), "percentile of ttft_ms, tpot_ms or itl_ms";
+    itl_p90_ms Milliseconds Metric(Lower), "percentile of ttft_ms, tpot_ms or itl_ms";
+    itl_p99_ms Milliseconds Metric(Lower), "percentile of ttft_ms, tpot_ms or itl_ms";
     compile_time_ms Milliseconds Metric(Lower), "time to compile";
-    compilation_time_ms Milliseconds Metric(Lower), "time to compile a graph into a program, the \
-                                                     median of several";
+    compilation_time_ms Milliseconds Metric(Lower),
+        "time to compile a graph into a program, median of several";
     backward_time_ms Milliseconds Metric(Lower), "time to compute the gradients";
     optimizer_step_time_ms Milliseconds Metric(Lower), "time to update the weights once";
     optimization_time_ms Milliseconds Metric(Lower), "time to optimize a graph";
@@ -339,12 +331,12 @@ fields! {
     time_total_seconds Seconds Metric(Lower), "total time of all requested work";
     alternative_time_ms Milliseconds Fact, "time of the fastest alternative, measured together \
                                             with the case";
-    communication_overhead_ms Milliseconds Metric(Lower), "time of an iteration spent on \
-                                                           communication between ranks, including \
-                                                           waiting";
+    communication_overhead_ms Milliseconds Metric(Lower),
+        "time of an iteration spent on communication between ranks, with waiting";
     // Rate.
     bandwidth_gb_s GigabytesPerSecond Metric(Higher), "bytes read and written, over time";
-    memory_bandwidth_gb_s GigabytesPerSecond Metric(Higher), "bytes of all operands, each read or written once, over time";
+    memory_bandwidth_gb_s GigabytesPerSecond Metric(Higher),
+        "bytes of all operands, each read or written once, over time";
     throughput_gb_s GigabytesPerSecond Metric(Higher), "bytes of input and output processed, over \
                                                         time";
     tflops Teraflops Metric(Higher), "operations over time";
@@ -358,8 +350,8 @@ fields! {
     steps_per_second PerSecond Metric(Higher), "steps of denoising over time, each of a whole \
                                                 batch";
     real_time_factor One Metric(Lower), "time over the length of the audio processed in it";
-    expert_balance_percent Percent Fact, "how evenly tokens are distributed over experts: entropy \
-                                          of the shares over its maximum";
+    expert_balance_percent Percent Fact, "how evenly tokens reach experts: entropy of the shares \
+                                          over its maximum";
     // Relative to a limit or a reference.
     utilization_percent Percent Metric(Higher), "share of the device's peak that was reached; of \
                                                  memory or of a server, share that was in use";
@@ -371,26 +363,25 @@ fields! {
     peak_bandwidth_gb_s GigabytesPerSecond Fact, "maximum bandwidth of the hardware";
     peak_tflops Teraflops Fact, "maximum rate of a GPU: compute units × operations of a unit per \
                                  clock × peak_clock_mhz";
-    peak_clock_mhz Megahertz Fact, "clock used for the GPU's peaks: the highest of those from the \
-                                    driver, the data sheet and (RDNA) pp_dpm_sclk";
+    peak_clock_mhz Megahertz Fact, "clock used for the GPU's peaks: the highest of driver, data \
+                                    sheet and (RDNA) pp_dpm_sclk";
     peak_clock_source One Fact, "source of peak_clock_mhz: driver, data sheet or pp_dpm_sclk";
-    numa_distance One Fact, "distance from the threads' NUMA node to that of the memory, as \
-                             reported by the firmware; 10 is the same node";
-    lies_in One Fact, "memory that contains the data, judged by its size: a cache (L1, L2, L3), \
-                       memory, or memory with a part in a cache";
-    timed_by One Fact, "host, if the host's clock timed the device after a wait at each mark, \
-                        because the driver has no clock or one that disagrees with the host's";
+    numa_distance One Fact, "distance from the threads' NUMA node to the memory's, by the \
+                             firmware; 10: the same node";
+    lies_in One Fact, "memory that holds the data, judged by size: L1, L2, L3, memory, or memory \
+                       with a part in a cache";
+    timed_by One Fact, "host, if the host's clock timed the device, because the driver has no \
+                        clock or one that disagrees";
     memory_roof_gb_s GigabytesPerSecond Fact, "maximum rate of reading memory: the hardware's \
-                                               peak, or on a CPU the rate of reading an array, \
-                                               measured together with the case";
-    peak_note One Fact, "note on the peak: why it is missing, halved or disputed, or that the \
-                         result exceeds it";
+                                               peak, or on a CPU that of an array, measured \
+                                               together with the case";
+    peak_note One Fact, "why the peak is missing, halved or disputed, or that the result exceeds \
+                         it";
     gemm_tflops Teraflops Fact, "rate of a large matrix product of the same type, measured \
                                  together with the case";
     link_gb_s GigabytesPerSecond Fact, "maximum rate of the link between host and GPU in one \
                                         direction, after line encoding";
-    link_percent Percent Metric(Higher), "share of the maximum rate of the link between host and \
-                                          GPU, of both directions if both are used";
+    link_percent Percent Metric(Higher), "share of link_gb_s, of both directions if both are used";
     occupancy_percent Percent Metric(Higher), "resident waves over the maximum";
     speedup One Metric(Higher), "how many times faster than the reference";
     speedup_over One Fact, "data type of the reference";
@@ -406,138 +397,133 @@ fields! {
                                                            communication between ranks";
     original_nodes One Fact, "nodes of a graph as provided";
     optimized_nodes One Fact, "nodes of a graph as executed";
-    optimized_graph_nodes One Fact, "nodes of a graph as executed, after every requested level";
+    optimized_graph_nodes One Fact, "nodes as executed, after every requested level";
     prefix_cache_hit_percent Percent Fact, "share of prompt tokens whose keys and values were in \
                                             the cache";
     total_tokens One Fact, "tokens generated in one iteration";
-    cache_hit_percent Percent Metric(Higher), "share of reads of the first-level data cache that \
-                                               hit, from hardware counters";
+    cache_hit_percent Percent Metric(Higher), "share of reads that hit the first-level data \
+                                               cache, from hardware counters";
     cache_references One Fact, "reads of the first-level data cache counted";
     // Memory.
     memory_used_mb Megabytes Metric(Lower), "memory in use during the work";
     gpu_memory_peak_mb Megabytes Metric(Lower), "maximum device memory in use";
-    memory_footprint_mb Megabytes Metric(Lower), "memory that a network needs to run: weights and \
+    memory_footprint_mb Megabytes Metric(Lower), "memory that a network needs: weights and \
                                                   activations";
     memory_savings_mb Megabytes Metric(Higher), "memory saved compared with the graph as provided";
-    standard_memory_mb Megabytes Fact, "maximum memory that the standard implementation allocates \
-                                        in one pass";
-    flash_memory_mb Megabytes Metric(Lower), "maximum memory that flash attention allocates in one \
-                                              pass";
+    standard_memory_mb Megabytes Fact, "most that the standard implementation allocates in one \
+                                        pass";
+    flash_memory_mb Megabytes Metric(Lower), "most that flash attention allocates in one pass";
     model_memory_mb Megabytes Fact, "weights, at the memory peak of a step";
     gradients_memory_mb Megabytes Fact, "gradients, at the memory peak of a step";
     optimizer_memory_mb Megabytes Fact, "state of the optimizer, at the memory peak of a step";
-    activations_memory_mb Megabytes Fact, "activations that the backward pass still needs, at the \
-                                           memory peak of a step; for inference, the most that a \
-                                           pass allocates: activations, keys and values";
+    activations_memory_mb Megabytes Fact, "activations that the backward pass still needs, at \
+                                           the memory peak of a step; for inference, the most \
+                                           that a pass allocates: activations, keys and values";
     other_memory_mb Megabytes Fact, "everything else, at the memory peak of a step: inputs, \
                                      temporary memory";
     memory_timeline One Fact, "memory in use during one step: MB of each kind over the time in ms";
     memory_allocated_mb Megabytes Metric(Lower), "memory that a framework has allocated";
-    savings_percent Percent Metric(Higher), "share of the standard implementation's memory that is \
-                                             saved";
+    savings_percent Percent Metric(Higher), "share of the standard implementation's memory that \
+                                             is saved";
     memory_saved_gb Gigabytes Metric(Higher), "memory saved by partitioning across ranks";
     memory_read_gb Gigabytes Fact, "bytes of the inputs";
     memory_write_gb Gigabytes Fact, "bytes of the output";
-    memory_utilization_percent Percent Fact, "memory in use by a case on one GPU, over the memory \
-                                              that a benchmark may use there";
+    memory_utilization_percent Percent Fact, "memory of a case on one GPU, over what a benchmark \
+                                              may use there";
     memory_average_mb Megabytes Metric(Lower), "mean memory in use";
-    memory_fragmentation_percent Percent Metric(Lower), "memory reserved from the system but not \
-                                                         in use, over memory reserved";
-    allocation_overhead_percent Percent Metric(Lower), "time to allocate and free, over the time \
-                                                        to allocate, write every page and free";
-    memory_leaked_bytes Bytes Metric(Lower), "bytes allocated during the timed iterations and not \
-                                              freed after them";
-    native_memory_leaked_bytes Bytes Metric(Lower), "bytes allocated by malloc outside Rust's heap \
-                                                     (libraries, drivers) during the timed \
-                                                     iterations and not freed after them";
-    device_memory_leaked_bytes Bytes Metric(Lower), "decrease of the device's free memory over the \
+    memory_fragmentation_percent Percent Metric(Lower),
+        "memory reserved from the system but not in use, over memory reserved";
+    allocation_overhead_percent Percent Metric(Lower),
+        "time to allocate and free, over the time to allocate, write every page and free";
+    memory_leaked_bytes Bytes Metric(Lower), "heap bytes allocated during the timed iterations \
+                                              and not freed after them";
+    native_memory_leaked_bytes Bytes Metric(Lower),
+        "bytes of malloc outside Rust's heap \
+                                                     (libraries, drivers), not freed after the \
                                                      timed iterations";
+    device_memory_leaked_bytes Bytes Metric(Lower),
+        "decrease of the device's free memory over the timed iterations";
     allocations_per_iteration One Metric(Lower), "heap allocations in one iteration";
-    allocated_bytes_per_iteration Bytes Metric(Lower), "bytes of the heap allocations in one \
+    allocated_bytes_per_iteration Bytes Metric(Lower),
+        "bytes of heap allocations in one \
                                                         iteration (`--metric allocations`)";
-    peak_heap_bytes Bytes Metric(Lower), "bytes by which one iteration makes the heap grow at its \
-                                          peak (`--metric peak-memory`)";
+    peak_heap_bytes Bytes Metric(Lower), "growth of the heap at the peak of one iteration \
+                                          (`--metric peak-memory`)";
     // Work.
-    instructions One Metric(Lower), "instructions that the CPU executes in one iteration, counted \
-                                     once and not timed (`--metric instructions`)";
-    estimated_cycles One Metric(Lower), "cycles of one iteration, estimated from its instructions \
-                                         and simulated cache misses (`--metric estimated-cycles`)";
+    instructions One Metric(Lower), "CPU instructions of one iteration, counted once, not timed \
+                                     (`--metric instructions`)";
+    estimated_cycles One Metric(Lower), "cycles estimated from instructions and simulated cache \
+                                         misses (`--metric estimated-cycles`)";
     code_size_bytes Bytes Metric(Lower), "machine code of an executable, its section `.text` \
                                           (`--metric code-size`)";
-    instructions_source One Fact, "counter of the instructions: perf (the CPU's counters), callgrind \
-                                   or cachegrind (Valgrind's emulated CPU, without AVX-512)";
+    instructions_source One Fact, "perf (the CPU's counters), callgrind or cachegrind \
+                                   (Valgrind's emulated CPU, without AVX-512)";
     // Accuracy and spread.
-    failed_runs_percent Percent Metric(Lower), "share of the runs of a command with a nonzero exit \
-                                                code";
+    failed_runs_percent Percent Metric(Lower), "share of the runs of a command with a nonzero \
+                                                exit code";
     failed_requests One Metric(Lower), "requests that were not answered";
     accuracy_error One Metric(Lower), "max|x − ref| / max|ref| against a reference in higher \
                                        precision";
     accuracy_limit One Fact, "largest accuracy_error that passes verification";
-    sums_in One Fact, "type in which the provider sums products before their sums are added in \
-                       f32, if it is narrower than f32";
+    sums_in One Fact, "type in which the provider sums products, if narrower than f32";
     reference_accuracy_error One Fact, "accuracy_error of the reference of speedup";
-    input_error One Fact, "rounding error of the inputs in this type, before anything is computed: \
-                           max|rounded − exact| / max|exact|";
+    input_error One Fact, "rounding error of the inputs, before computing: max|rounded − exact| \
+                           / max|exact|";
     gradient_norm One Fact, "norm of the gradient of all weights";
     std_dev Milliseconds Fact, "standard deviation of the time of an iteration";
-    cv One Fact, "coefficient of variation: standard deviation of the time of an iteration over \
-                  its mean";
+    cv One Fact, "coefficient of variation: std_dev over the mean";
     num_runs One Fact, "samples taken";
     warmup_runs One Fact, "iterations before sampling";
     // GPU.
     gfx_target One Fact, "instruction set of the GPU: gfx1100, sm_90";
     compute_units One Fact, "compute units or streaming multiprocessors of the GPU";
     component_version One Fact, "version of the framework that ran";
-    device_metrics One Fact, "metrics of the backend in addition to times, in its own schema \
-                              (docs/models.md)";
+    device_metrics One Fact, "further metrics of the backend, in its own schema (docs/models.md)";
     quantized_layers One Fact, "layers whose weights are integers";
     node_profile One Fact, "slowest operations of a graph, with their time in one run";
     kernel_used One Fact, "kernel that computed the result, as observed";
     spills One Fact, "registers of a thread spilled to memory";
     shared_mem_bytes Bytes Fact, "shared memory of a block";
-    measured_occupancy_percent Percent Fact, "resident waves over the maximum, as counted by \
+    measured_occupancy_percent Percent Fact, "resident waves over the maximum, counted by \
                                               rocprofv3 or ncu";
-    wave_efficiency_percent Percent Fact, "share of the threads of a wave that were active, as \
-                                           counted by rocprofv3 or ncu";
-    memory_busy_percent Percent Fact, "share of the time in which the memory unit was active, as \
+    wave_efficiency_percent Percent Fact, "share of active threads in a wave, counted by \
+                                           rocprofv3 or ncu";
+    memory_busy_percent Percent Fact, "share of time in which the memory unit was active, \
                                        counted by rocprofv3 or ncu";
-    recommended_block_size One Fact, "threads of the block with which most waves are resident; the \
-                                      largest of equals";
+    recommended_block_size One Fact, "threads of the block with most resident waves; the largest \
+                                      of equals";
     recommended_speedup One Fact, "time with this block size over that with the recommended one, \
                                    measured together";
-    sm_efficiency_percent Percent Fact, "share of the cycles of a kernel in which the GPU was \
-                                         active (GRBM_GUI_ACTIVE over GRBM_COUNT); null if it was \
-                                         not counted";
-    warp_efficiency_percent Percent Fact, "share of the threads of a wave that were active; null \
-                                           if it was not counted";
-    global_memory_efficiency_percent Percent Fact, "bytes requested over bytes moved; null if they \
-                                                    were not counted";
-    counters_note One Fact, "source of the values from a profiler, and why others are null";
+    sm_efficiency_percent Percent Fact, "share of cycles in which the GPU was active \
+                                         (GRBM_GUI_ACTIVE over GRBM_COUNT); null if not counted";
+    warp_efficiency_percent Percent Fact, "share of active threads in a wave; null if not counted";
+    global_memory_efficiency_percent Percent Fact,
+        "bytes requested over bytes moved; null if not counted";
+    counters_note One Fact, "source of a profiler's values, and why others are null";
     registers One Fact, "vector registers of a thread";
     shared_bytes Bytes Fact, "shared memory of a block";
     code_object_bytes Bytes Fact, "size of the compiled code";
     available One Fact, "whether the GPU has a matrix unit; null if its architecture is unknown";
     architecture One Fact, "instruction set of the GPU, without features: gfx942, sm_90";
     matrix_size One Fact, "tiles m x n x k of the matrix instructions for f16";
-    wmma_version One Fact, "generation of the WMMA unit; null if the GPU has none";
-    peak_tflops_fp16 Teraflops Fact, "maximum rate of the matrix unit in f16, from the table of \
-                                      architectures at peak_clock_mhz";
-    peak_tflops_bf16 Teraflops Fact, "maximum rate of the matrix unit in bf16, from the table of \
-                                      architectures at peak_clock_mhz";
-    peak_tflops_tf32 Teraflops Fact, "maximum rate of the matrix unit in tf32, from the table of \
-                                      architectures at peak_clock_mhz";
-    matrix_unit One Fact, "kind and generation of the GPU's matrix unit: MFMA 3, WMMA 1, none";
+    wmma_version One Fact, "generation of the WMMA unit; null without one";
+    peak_tflops_fp16 Teraflops Fact, "matrix unit's maximum rate by the table of architectures \
+                                      at peak_clock_mhz";
+    peak_tflops_bf16 Teraflops Fact, "matrix unit's maximum rate by the table of architectures \
+                                      at peak_clock_mhz";
+    peak_tflops_tf32 Teraflops Fact, "matrix unit's maximum rate by the table of architectures \
+                                      at peak_clock_mhz";
+    matrix_unit One Fact, "kind and generation of the matrix unit: MFMA 3, WMMA 1, none";
     tile_sizes One Fact, "tiles m x n x k of the matrix instructions for the type";
-    supported_dtypes One Fact, "data types that the GPU's engine has instructions for";
-    pci_address One Fact, "PCI address of the GPU that ran the case, as reported by its runtime";
-    numa_node One Fact, "NUMA node of the GPU, on whose CPUs the process of the case ran";
-    gpu_max_clock_mhz Megahertz Fact, "highest clock of the GPU's compute units listed by the \
-                                       driver";
+    supported_dtypes One Fact, "types that the GPU has instructions for";
+    pci_address One Fact, "PCI address of the GPU that ran the case, by its runtime";
+    numa_node One Fact, "NUMA node of the GPU, on whose CPUs the case ran";
+    gpu_max_clock_mhz Megahertz Fact, "highest clock of the compute units in the driver's list";
     // State.
     gpu_temperature_c Celsius Fact, "temperature of the GPU";
     gpu_power_w Watts Fact, "power drawn by the GPU";
-    cpu_power_w Watts Fact, "power drawn by CPUs and their memory, from RAPL, including other work \
-                             on the machine";
+    cpu_power_w Watts Fact, "power of CPUs and their memory, from RAPL, with other work on the \
+                             machine";
     gpu_memory_used_mb Megabytes Fact, "memory of the GPU in use by all processes";
     gpu_memory_total_mb Megabytes Fact, "memory of the GPU";
     gpu_utilization_percent Percent Fact, "share of time that the GPU was busy";
@@ -548,7 +534,7 @@ fields! {
     duration_seconds Seconds Parameter, "time for which a GPU's sensors are sampled";
     sample_interval_ms Milliseconds Parameter, "time between two readings of the sensors";
     sensor_reading_us Microseconds Fact, "time of one reading of all sensors";
-    snapshots One Fact, "time series of the sensors: a timestamp and the values of each snapshot";
+    snapshots One Fact, "time series of the sensors: a timestamp and values for each";
     sensor_readings One Fact, "readings of the GPU's sensors";
 }
 

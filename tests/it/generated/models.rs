@@ -25,39 +25,60 @@ fn seen() -> ModelsDocument {
     document(&run(SEEN), Outliers::Marked)
 }
 
+/// Returns the head of a table with `first` and `others` as columns.
+fn head(first: &str, others: &[&str]) -> String {
+    let titles: String = others.iter().map(|title| format!(" {title} |")).collect();
+    format!("| {first} |{titles}\n|---|{}\n", "---|".repeat(others.len()))
+}
+
 #[test]
 fn the_page_of_models_lists_the_catalogue() {
-    let mut table =
-        String::from("| family | size | model | parameters | published |\n|---|---|---|--:|---|\n");
-    for row in catalogue() {
-        let published = match (&row.published, &row.source) {
-            (Some(said), Some(source)) => format!("[{said}]({source})"),
-            _ => "no: a small model of the family's architecture".to_owned(),
-        };
-        let (family, size, name, count) = (row.family, row.size(), &row.name, row.parameters);
-        writeln!(table, "| {family} | {size} | {name} | {count} | {published} |").unwrap();
+    let mut table = head("family", &SizeClass::NAMES);
+    for family in Family::ALL {
+        write!(table, "| {family} |").unwrap();
+        for size in SizeClass::ALL {
+            let rows = catalogue().iter().filter(|row| row.family == family && row.size() == size);
+            let models: Vec<String> = rows
+                .map(|row| match &row.source {
+                    Some(source) => format!("[{}]({source}) {}", row.name, row.parameters),
+                    None => format!("{} {}", row.name, row.parameters),
+                })
+                .collect();
+            write!(table, " {} |", models.join(", ")).unwrap();
+        }
+        table.push('\n');
     }
     check_section(&root().join(PAGE), "catalogue", &table);
 }
 
 #[test]
 fn the_page_of_models_shows_the_stored_run() {
-    let mut table = String::from(
-        "| model | family | parameters | runtime | batch | ms | items/s | error \
-         |\n|---|---|--:|---|---|--:|--:|--:|\n",
-    );
-    for record in seen().models {
+    let models = seen().models;
+    let mut runtimes: Vec<&str> = Vec::new();
+    let mut rows: Vec<(String, Vec<(&str, String)>)> = Vec::new();
+    for record in &models {
+        if !runtimes.contains(&record.backend.as_str()) {
+            runtimes.push(&record.backend);
+        }
         for (key, figures) in &record.batch_results {
             let Some(time) = figures.inference_time_ms else { continue };
-            let (model, backend) = (&record.model_id, &record.backend);
-            let (family, count) =
-                (record.architecture_type.as_deref().unwrap(), record.parameter_count.unwrap());
-            let (rate, error) =
-                (figures.throughput_samples_per_second.unwrap(), figures.accuracy_error.unwrap());
-            let said = format!("{time:.1} | {rate:.2} | {error:.0e}");
-            writeln!(table, "| {model} | {family} | {count} | {backend} | {key} | {said} |")
-                .unwrap();
+            let name = format!("{} | {key}", record.model_id);
+            let cell = format!("{time:.1} ({:.0e})", figures.accuracy_error.unwrap());
+            let cell = (record.backend.as_str(), cell);
+            match rows.iter_mut().find(|row| row.0 == name) {
+                Some(row) => row.1.push(cell),
+                None => rows.push((name, vec![cell])),
+            }
         }
+    }
+    let mut table = head("model | batch", &runtimes).replacen("|---|", "|---|---|", 1);
+    for (name, cells) in rows {
+        write!(table, "| {name} |").unwrap();
+        for runtime in &runtimes {
+            let cell = cells.iter().find(|cell| cell.0 == *runtime);
+            write!(table, " {} |", cell.map_or("", |cell| cell.1.as_str())).unwrap();
+        }
+        table.push('\n');
     }
     check_section(&root().join(PAGE), "results", &table);
 }
@@ -66,20 +87,32 @@ fn the_page_of_models_shows_the_stored_run() {
 fn the_page_of_models_says_what_runs_where() {
     let runs: Vec<Run> = OTHERS.into_iter().chain([SEEN]).map(run).collect();
     let map = compatibility(&runs);
-    let mut table = String::from("| runtime | backend | families |");
-    for dtype in PRECISIONS {
-        write!(table, " {dtype} |").unwrap();
-    }
-    writeln!(table, "\n|---|---|---|{}", "---|".repeat(PRECISIONS.len())).unwrap();
+    let mut cures: Vec<String> = Vec::new();
     // Families with the same cells share a row.
     let mut rows: Vec<(String, Vec<String>, String)> = Vec::new();
     for row in map.chunks(PRECISIONS.len()) {
         let place = format!("| {} | {} |", row[0].runtime, row[0].backend);
         let mut cells = String::new();
         for one in row {
-            let reason = one.reason.as_ref();
-            let cure = reason.map(|reason| format!(": {}", reason.cure)).unwrap_or_default();
-            write!(cells, " {}{cure} |", one.standing.as_str()).unwrap();
+            let standing = match one.standing.as_str() {
+                "not possible" => "no",
+                other => other,
+            };
+            let Some(reason) = &one.reason else {
+                write!(cells, " {standing} |").unwrap();
+                continue;
+            };
+            // One entry for all precisions.
+            let cure = match reason.cure.strip_prefix(&one.dtype) {
+                Some(rest) => format!("the precision{rest}"),
+                None => reason.cure.clone(),
+            };
+            let known = cures.iter().position(|known| *known == cure);
+            let number = known.unwrap_or_else(|| {
+                cures.push(cure);
+                cures.len() - 1
+            });
+            write!(cells, " {standing} ({}) |", number + 1).unwrap();
         }
         let family = row[0].family.clone();
         match rows.iter_mut().find(|known| known.0 == place && known.2 == cells) {
@@ -87,9 +120,23 @@ fn the_page_of_models_says_what_runs_where() {
             None => rows.push((place, vec![family], cells)),
         }
     }
-    rows.sort_by(|a, b| a.0.cmp(&b.0));
-    for (place, families, cells) in rows {
-        writeln!(table, "{place} {} |{cells}", families.join(", ")).unwrap();
+    // The largest row of a place comes last and does not list its families.
+    rows.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.len().cmp(&b.1.len())));
+    let mut table = head("runtime | backend | families", &PRECISIONS.map(|dtype| dtype.as_str()))
+        .replacen("|---|", "|---|---|---|", 1);
+    for (index, (place, families, cells)) in rows.iter().enumerate() {
+        let is_last = rows.get(index + 1).is_none_or(|next| next.0 != *place);
+        let is_first = index == 0 || rows[index - 1].0 != *place;
+        let families = match (is_last, is_first) {
+            (true, true) => "all".to_owned(),
+            (true, false) => "others".to_owned(),
+            (false, _) => families.join(", "),
+        };
+        writeln!(table, "{place} {families} |{cells}").unwrap();
+    }
+    table.push('\n');
+    for (index, cure) in cures.iter().enumerate() {
+        writeln!(table, "{}. {cure}", index + 1).unwrap();
     }
     check_section(&root().join(PAGE), "compatibility", &table);
 }
@@ -101,36 +148,41 @@ fn the_page_of_models_has_the_matrix_of_what_is_best() {
         &[run(SEEN)],
         RecommendRequest { is_predicting: true, ..RecommendRequest::LATENCY },
     );
-    let mut table =
-        format!("| family |{}\n|---|", SizeClass::NAMES.map(|size| format!(" {size} |")).concat());
-    writeln!(table, "{}", "---|".repeat(SizeClass::ALL.len())).unwrap();
+    let cell = |family: Family, size: SizeClass| {
+        let row = representative(family, size)?;
+        let advice = advised.models.iter().find(|advice| advice.model_id == row.name)?;
+        best(advice)
+    };
+    // Sizes without any time have no column.
+    let sizes = SizeClass::ALL.into_iter().zip(SizeClass::NAMES);
+    let sizes: Vec<(SizeClass, &str)> = sizes
+        .filter(|(size, _)| Family::ALL.into_iter().any(|family| cell(family, *size).is_some()))
+        .collect();
+    let mut table = head("family", &sizes.iter().map(|(_, name)| *name).collect::<Vec<_>>());
     for family in Family::ALL {
         write!(table, "| {family} |").unwrap();
-        for size in SizeClass::ALL {
-            let row = representative(family, size);
-            let advice = row
-                .and_then(|row| advised.models.iter().find(|advice| advice.model_id == row.name));
-            write!(table, " {} |", advice.map_or_else(|| "no model".to_owned(), best)).unwrap();
+        for (size, _) in &sizes {
+            write!(table, " {} |", cell(family, *size).unwrap_or_default()).unwrap();
         }
         table.push('\n');
     }
     check_section(&root().join(PAGE), "matrix", &table);
 }
 
-/// Returns a cell of the matrix.
-fn best(advice: &ModelAdvice) -> String {
-    let name = &advice.model_id;
-    let Some(one) = advice.candidates.first() else { return format!("{name}: unknown") };
-    let basis = if one.basis == ModelBasis::Predicted { ", predicted" } else { "" };
+/// Returns a cell of the matrix; `None` without a time.
+fn best(advice: &ModelAdvice) -> Option<String> {
+    let one = advice.candidates.first()?;
+    let predicted = if one.basis == ModelBasis::Predicted { "~" } else { "" };
     let time = match one.time_per_item_ms {
         long if long >= 1e3 => format!("{:.1} s", long / 1e3),
         short => format!("{short:.0} ms"),
     };
-    let place = format!("{} {}", one.place.backend, one.place.dtype);
-    match advice.choice {
-        ModelChoice::NoClearWinner => format!("{name}: no clear winner, {place} {time}{basis}"),
-        ModelChoice::OnlyOne => format!("{name}: {place} {time}{basis}, the only candidate"),
-        ModelChoice::Winner => format!("{name}: {place} {time}{basis}"),
-        ModelChoice::Unknown => format!("{name}: unknown"),
-    }
+    let unclear = match advice.choice {
+        ModelChoice::NoClearWinner => "?",
+        ModelChoice::OnlyOne => ", only candidate",
+        ModelChoice::Winner => "",
+        ModelChoice::Unknown => return None,
+    };
+    assert_eq!(one.place.dtype, "f32", "the page says so of all cells");
+    Some(format!("{}: {} {predicted}{time}{unclear}", advice.model_id, one.place.backend))
 }

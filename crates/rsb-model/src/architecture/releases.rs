@@ -58,7 +58,7 @@ impl Releases {
 }
 
 /// Returns the toolkit that the releases for `target` refer to.
-pub fn toolkit(target: &str) -> &'static str {
+fn toolkit(target: &str) -> &'static str {
     if target.starts_with("sm_") { "CUDA" } else { "ROCm" }
 }
 
