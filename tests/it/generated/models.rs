@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use rsb_catalog::models::{Family, PRECISIONS, SizeClass, catalogue, representative};
 use rsb_insight::model_results::{Outliers, RecommendRequest, compatibility, document, recommend};
-use rsb_model::Run;
 use rsb_model::record::{ModelAdvice, ModelBasis, ModelChoice, ModelsDocument};
+use rsb_model::{Dtype, Run};
 
 use super::{check_section, root};
 
@@ -27,8 +27,7 @@ fn seen() -> ModelsDocument {
 
 /// Returns the head of a table with `first` and `others` as columns.
 fn head(first: &str, others: &[&str]) -> String {
-    let titles: String = others.iter().map(|title| format!(" {title} |")).collect();
-    format!("| {first} |{titles}\n|---|{}\n", "---|".repeat(others.len()))
+    format!("| {first} | {} |\n|---|{}\n", others.join(" | "), "---|".repeat(others.len()))
 }
 
 #[test]
@@ -122,8 +121,11 @@ fn the_page_of_models_says_what_runs_where() {
     }
     // The largest row of a place comes last and does not list its families.
     rows.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.len().cmp(&b.1.len())));
-    let mut table = head("runtime | backend | families", &PRECISIONS.map(|dtype| dtype.as_str()))
-        .replacen("|---|", "|---|---|---|", 1);
+    let mut table = head("runtime | backend | families", &PRECISIONS.map(Dtype::as_str)).replacen(
+        "|---|",
+        "|---|---|---|",
+        1,
+    );
     for (index, (place, families, cells)) in rows.iter().enumerate() {
         let is_last = rows.get(index + 1).is_none_or(|next| next.0 != *place);
         let is_first = index == 0 || rows[index - 1].0 != *place;
