@@ -20,6 +20,7 @@ Usage: cargo xtask <CHORE>
   test     run every test, and check that generated files are up to date; ARGUMENTS go to the test runner, as in
            `test -- gate::`; --slow runs the tests that are too slow for every change, and `test reliability`
            those of docs/reliability.md
+  fuzz     feed every reader with mutated inputs; `fuzz --help` shows its flags
   codegen  rewrite generated files: schemas/, docs/glossary.md, docs/benchmarks.md, the Vulkan shaders
   shaders  rewrite only the Vulkan shaders
   speed    measure the values of docs/speed.md here; with WORDS, only the lines that contain them
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
             reliability::test()
         }
         Some("test") => steps::test(&arguments[1..]),
+        Some("fuzz") => steps::fuzz(&arguments[1..]),
         Some("codegen") => steps::study(&["shaders".to_owned()]).and_then(|()| steps::codegen()),
         Some(
             "shaders" | "speed" | "gate-study" | "store-study" | "trend-study" | "fleet-study",

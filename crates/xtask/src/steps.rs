@@ -111,6 +111,30 @@ pub(crate) fn test(chosen: &[String]) -> Result<()> {
     run("cargo", &[runner, crates, &["--lib", "--features", &profiled, "memory_profile"]].concat())
 }
 
+/// Feeds every reader with mutated inputs, in a build that counts the code that each input reaches.
+pub(crate) fn fuzz(arguments: &[String]) -> Result<()> {
+    // Flags of LLVM that every stable rustc takes. With `--target`, they do not reach build scripts
+    // and procedural macros, which do not define the function that the counters need.
+    const COUNTERS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 \
+                            -Cllvm-args=-sanitizer-coverage-inline-8bit-counters";
+    let host = host()?;
+    let mut command = Command::new("cargo");
+    command
+        .args(["run", "--quiet", "--profile", "fuzz", "--package", "fuzz", "--target", &host, "--"])
+        .args(arguments)
+        .env("RUSTFLAGS", COUNTERS)
+        .current_dir(root());
+    finish(command, "cargo xtask fuzz")
+}
+
+/// Returns the name of this machine's target, such as `x86_64-unknown-linux-gnu`.
+fn host() -> Result<String> {
+    let output = Command::new("rustc").arg("-vV").output().context("cannot run rustc")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("`rustc -vV` names no host")?.to_owned())
+}
+
 /// Prints the missing requirements of tests, each once. With `RSB_REQUIRE`, tests fail instead.
 fn say_what_was_missing(lines: &str) {
     let lines: std::collections::BTreeSet<&str> = lines.lines().collect();

@@ -1,0 +1,65 @@
+//! Coverage counters of LLVM's `SanitizerCoverage`, which stable rustc can insert with
+//! `-Cpasses=sancov-module`. Without them every input counts as covering nothing new.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+static LENGTH: AtomicUsize = AtomicUsize::new(0);
+
+/// Receives the section of counters before `main`; the instrumented code calls it.
+///
+/// # Safety
+/// `start` and `stop` delimit one section of bytes that lives as long as the process.
+// SAFETY: the name belongs to `SanitizerCoverage`, and no other library here defines it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop: *mut u8) {
+    START.store(start, Ordering::Relaxed);
+    LENGTH.store((stop as usize).saturating_sub(start as usize), Ordering::Relaxed);
+}
+
+/// Edges that any input reached until now, with the size class of their hit count.
+#[derive(Debug, Default)]
+pub struct Coverage {
+    seen: Vec<u8>,
+}
+
+impl Coverage {
+    /// Sets all counters to zero.
+    pub fn reset(&self) {
+        counters().fill(0);
+    }
+
+    /// Adds the counters of the last input. Returns whether an edge was reached for the first time,
+    /// or twice as often as before.
+    pub fn add(&mut self) -> bool {
+        let counters = counters();
+        self.seen.resize(counters.len(), 0);
+        let mut is_new = false;
+        for (seen, counter) in self.seen.iter_mut().zip(counters.iter()) {
+            if *counter != 0 {
+                let class = 1_u8 << counter.ilog2();
+                is_new |= *seen & class == 0;
+                *seen |= class;
+            }
+        }
+        is_new
+    }
+
+    /// Returns the number of edges reached, and of all edges in the program.
+    pub fn edges(&self) -> (usize, usize) {
+        (self.seen.iter().filter(|seen| **seen != 0).count(), LENGTH.load(Ordering::Relaxed))
+    }
+}
+
+#[allow(clippy::mut_from_ref, reason = "the memory belongs to the instrumented program")]
+fn counters() -> &'static mut [u8] {
+    let start = START.load(Ordering::Relaxed);
+    if start.is_null() {
+        return &mut [];
+    }
+    // SAFETY: `__sanitizer_cov_8bit_counters_init` got a section of this length that lives as long
+    // as the process. Instrumented code increments the bytes without synchronization, as the tool
+    // intends; only the thread that runs inputs reads and clears them.
+    unsafe { std::slice::from_raw_parts_mut(start, LENGTH.load(Ordering::Relaxed)) }
+}
