@@ -59,7 +59,7 @@ fn options(words: &[&str]) -> Result<Options> {
         let mut value = || words.next().with_context(|| format!("{word} needs a value"));
         match *word {
             "--minutes" => {
-                options.minutes = value()?.parse().context("--minutes takes a number")?
+                options.minutes = value()?.parse().context("--minutes takes a number")?;
             }
             "--seed" => options.seed = value()?.parse().context("--seed takes a whole number")?,
             "--keep" => options.keep = true,
