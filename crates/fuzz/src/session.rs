@@ -83,6 +83,7 @@ pub fn run(target: &Target, seed: u64, end: End, current: Option<&Path>) -> Resu
     let mut summary = Summary::default();
     let mut inputs = corpus::read(target.name)?;
     let mut pending: Vec<Vec<u8>> = inputs.clone();
+    coverage.add(); // What ran until now belongs to no input.
     let began = Instant::now();
     loop {
         let is_over = match end {
@@ -101,7 +102,6 @@ pub fn run(target: &Target, seed: u64, end: End, current: Option<&Path>) -> Resu
         if let Some(current) = current {
             std::fs::write(current, &input)?;
         }
-        coverage.reset();
         let read = read(target, &input, scratch.path());
         let is_new = coverage.add();
         summary.inputs += 1;
