@@ -13,7 +13,9 @@ mod hyperfine;
 mod json;
 mod log_text;
 mod nccl_log;
+mod nccl_splice;
 mod nccl_tests;
+mod nearest;
 mod not_imported;
 mod nvbandwidth;
 mod nvbandwidth_matrix;
@@ -52,6 +54,8 @@ struct Importer {
     device_type: Option<DeviceType>,
     /// Returns whether a JSON document looks like one of this tool.
     is_document: fn(&Value) -> bool,
+    /// JSON pointers that all exist in its documents, to explain why another document is not one.
+    keys: &'static [&'static str],
     /// Words, in lower case, that all occur in its output; empty if the output is always JSON.
     marks: &'static [&'static str],
     /// Adds the cases of an output to the run.
@@ -162,7 +166,7 @@ fn by_name(path: &Path) -> Option<Format> {
 
 /// Detects the tool as [`detect`] does, with an error if that fails.
 fn detect_or_error(path: &Path, text: &str) -> Result<Format, ImportError> {
-    let document = json::first(text);
+    let document = json::first(text).or_else(|| json::cut_document(text));
     if let Some(format) = by_content(document.as_ref(), text) {
         return Ok(format);
     }
@@ -172,6 +176,7 @@ fn detect_or_error(path: &Path, text: &str) -> Result<Format, ImportError> {
     by_name(path).ok_or_else(|| ImportError::Undetected {
         path: path.to_owned(),
         syntax: json::cut_off(text),
+        nearest: nearest::guess(document.as_ref(), text),
     })
 }
 
@@ -292,6 +297,12 @@ mod tests {
             ("any.txt", "hello", &["nvbench", "vllm", "--format"]),
             ("cut.json", "{\n\"results\": [", &["line 2", "cut off", "hyperfine"]),
             ("hyperfine.json", "{\n\"results\": [", &["hyperfine", "line 2", "cut off"]),
+            (
+                "rows.json",
+                "{\"context\": {},\n\"benchmarks\": [{\"name\": \"a\"},\n{\"name\": \"",
+                &["output of google-benchmark", "line 3", "cut off"],
+            ),
+            ("near.json", "{\"benchmarks\": [{\"time_unit\": \"ns\"}]}", &["lacks `context`"]),
             ("vllm.json", "{\n\"duration\": 1e}", &["vllm", "line 2", "correct the file"]),
             ("nvbench.json", "{\"meta\": {}}", &["nvbench", "benchmarks"]),
             ("nccl-tests.log", "nothing to see", &["nccl-tests", "no result"]),

@@ -27,14 +27,17 @@ pub enum ImportError {
     },
     /// The tool that wrote the file is unknown.
     #[error(
-        "`{}` is not the output of a supported tool{}; name the tool with `import --format`: {}",
-        path.display(), cut_off(syntax.as_deref()), format_names()
+        "`{}` is not the output of a supported tool{}{}; name the tool with `import --format`: {}",
+        path.display(), cut_off(syntax.as_deref()), nearest.as_deref().unwrap_or_default(),
+        format_names()
     )]
     Undetected {
         /// The file.
         path: PathBuf,
         /// The JSON error, if the file begins like JSON.
         syntax: Option<String>,
+        /// The most similar format and what it lacks, as the end of the sentence.
+        nearest: Option<String>,
     },
     /// Not valid JSON, or cut off.
     #[error("`{}`, line {line}, column {column}: {problem} in the output of {format}; {cure}", path.display())]

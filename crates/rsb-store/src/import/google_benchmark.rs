@@ -28,6 +28,7 @@ pub(super) const IMPORTER: Importer = Importer {
     benchmark_type: BenchmarkType::CpuPerformance,
     device_type: Some(DeviceType::Cpu),
     is_document: |document| json::has_keys(document, &["context", "benchmarks"]),
+    keys: &["/context", "/benchmarks", "/benchmarks/0/time_unit"],
     marks: &[],
     read,
 };

@@ -50,6 +50,7 @@ pub(super) const IMPORTER: Importer = Importer {
     benchmark_type: BenchmarkType::GpuPerformance,
     device_type: Some(DeviceType::Gpu),
     is_document: |_| false,
+    keys: &[],
     marks: &["hipblaslt-gflops"],
     read: |input, sink| {
         blas::read(TOOL, input.text, sink);

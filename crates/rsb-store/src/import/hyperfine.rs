@@ -14,6 +14,7 @@ pub(super) const IMPORTER: Importer = Importer {
     benchmark_type: BenchmarkType::CpuPerformance,
     device_type: Some(DeviceType::Cpu),
     is_document: |document| document.pointer("/results/0/command").is_some(),
+    keys: &["/results", "/results/0/command", "/results/0/median"],
     marks: &[],
     read,
 };
@@ -22,13 +23,9 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     for result in json::list(&document, "results")? {
         let name = &name(result);
-        if was_killed(result) {
-            sink.put_failed(
-                name,
-                "a run of the command was ended by a signal, so its time does not count",
-            );
-        } else {
-            sink.put(name, command(result));
+        match reported_failure(result) {
+            Some(why) => sink.put_failed(name, why),
+            None => sink.put(name, command(result)),
         }
     }
     Ok(())
@@ -51,12 +48,17 @@ fn name(result: &Value) -> String {
     std::iter::once(command).chain(parameters).collect::<Vec<_>>().join("/")
 }
 
-/// Returns whether a run was killed, which hyperfine records as an exit code of null.
-fn was_killed(result: &Value) -> bool {
-    result
-        .get("exit_codes")
-        .and_then(Value::as_array)
-        .is_some_and(|codes| codes.iter().any(Value::is_null))
+/// Returns why the times of a command do not count. hyperfine records a killed run as an exit code
+/// of null, and a run that was not longer than the start of the shell as 0 s.
+fn reported_failure(result: &Value) -> Option<&'static str> {
+    let list = |key| result.get(key).and_then(Value::as_array).into_iter().flatten();
+    if list("exit_codes").any(Value::is_null) {
+        return Some("a run of the command was ended by a signal, so its time does not count");
+    }
+    list("times").any(|time| time.as_f64() == Some(0.0)).then_some(
+        "a run took 0 s after hyperfine subtracted the start of the shell; measure with \
+         `hyperfine -N`, or a longer command",
+    )
 }
 
 fn command(result: &Value) -> Result<ImportedCase, String> {
@@ -132,10 +134,13 @@ mod tests {
         let text = r#"{"results": [
             {"command": "a", "times": [0.1], "exit_codes": [null]}, {"command": "b", "times": [0.1, -0.2]},
             {"command": "c", "times": ["x"]}, {"command": "d"}, 7,
-            {"command": "e", "times": [0.1], "exit_codes": [1]}, {"command": "e", "times": [0.2]}]}"#;
+            {"command": "e", "times": [0.1], "exit_codes": [1]}, {"command": "e", "times": [0.2]},
+            {"command": "f", "times": [1e-6, 0.0]}]}"#;
         let run = read(Format::Hyperfine, text).unwrap();
         let failed = run.benchmarks.iter().filter(|case| case.outcome == Outcome::Failed).count();
-        assert_eq!((failed, run.benchmarks.len()), (5, 7));
+        assert_eq!((failed, run.benchmarks.len()), (6, 8));
+        let zero = run.benchmarks[7].reason.as_ref().unwrap().to_string();
+        assert!(zero.contains("0 s") && zero.contains("hyperfine -N"), "{zero}");
         assert_eq!(run.benchmarks[5].fields().unwrap().number("failed_runs_percent"), Some(100.0));
         assert_eq!(run.benchmarks[6].fields().unwrap().number("failed_runs_percent"), None);
         assert_eq!(run.benchmarks[6].benchmark_id.as_str(), "cpu_performance/hyperfine/e#2");

@@ -77,6 +77,42 @@ pub(super) fn numbers(document: &Value, key: &str) -> Result<Option<Vec<f64>>, S
     }
 }
 
+/// Returns the beginning of a document that was cut off, up to its last complete value, to tell
+/// which tool wrote it.
+pub(super) fn cut_document(text: &str) -> Option<Value> {
+    let text = text.trim_start();
+    if !text.starts_with(['{', '[']) {
+        return None;
+    }
+    let mut closing = Vec::new();
+    let mut end = 0;
+    let mut is_string = false;
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        if is_string {
+            is_string = is_escaped || byte != b'"';
+            is_escaped = byte == b'\\' && !is_escaped;
+            continue;
+        }
+        match byte {
+            b'"' => is_string = true,
+            b',' => end = at,
+            b'{' | b'[' => {
+                closing.push(if byte == b'{' { '}' } else { ']' });
+                end = at + 1;
+            }
+            b'}' | b']' => {
+                closing.pop();
+                end = at + 1;
+            }
+            _ => {}
+        }
+    }
+    let mut document = text.get(..end)?.to_owned();
+    document.extend(closing.iter().rev());
+    serde_json::from_str(&document).ok()
+}
+
 /// Returns the line and cause of the error in a text that begins like JSON but is not valid.
 pub(super) fn cut_off(text: &str) -> Option<String> {
     if !text.trim_start().starts_with(['{', '[']) {

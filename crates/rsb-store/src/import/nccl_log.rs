@@ -1,11 +1,14 @@
 //! Splits a log of nccl-tests or rccl-tests into sections: one per program that ran, with its ranks
 //! and its table.
 //!
-//! Lines may have a tag from `mpirun --tag-output`, hydra or `srun --label`, and log lines of NCCL
-//! may be in between.
+//! Lines may have a tag from `mpirun --tag-output`, hydra or `srun --label`, and messages of NCCL
+//! may be between the lines of a table, or split its rows.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
+
+use super::nccl_splice::{Messages, SplitRow, is_measured};
 
 /// Collectives that the programs measure. A program's name is that of its collective plus `_perf`.
 const COLLECTIVES: [&str; 11] = [
@@ -36,7 +39,7 @@ pub(super) struct Section<'a> {
     ranks_each: usize,
     pub(super) columns: Option<Columns<'a>>,
     /// Rows of its table, with their line numbers.
-    pub(super) rows: Vec<(usize, &'a str)>,
+    pub(super) rows: Vec<(usize, Cow<'a, str>)>,
     /// Number of wrong values over all rows.
     pub(super) wrong: u64,
     /// Whether the average at the end was printed.
@@ -154,6 +157,22 @@ impl<'a> Columns<'a> {
     fn figures(&self) -> usize {
         self.parts.iter().map(|(_, names)| names.len()).sum()
     }
+
+    /// Returns whether a row whose pieces end after these numbers of words is complete, and split
+    /// only between its parameters and its parts.
+    pub(super) fn have_pieces_at(&self, ends: &[usize]) -> bool {
+        // `redop` may be blank.
+        [self.parameters.len(), self.parameters.len().saturating_sub(1)].iter().any(|parameters| {
+            let mut end = *parameters;
+            let mut allowed = vec![end];
+            for (_, names) in &self.parts {
+                end += names.len();
+                allowed.push(end);
+            }
+            allowed.push(end + self.rest);
+            ends.last() == allowed.last() && ends.iter().all(|end| allowed.contains(end))
+        })
+    }
 }
 
 fn is_figure(name: &str) -> bool {
@@ -212,17 +231,29 @@ struct Reader<'a> {
     programs: Vec<&'a str>,
     /// The previous comment.
     title: &'a str,
+    messages: Messages<'a>,
+    /// The row that a message split, until its last piece is read.
+    split: Option<SplitRow<'a>>,
 }
 
 impl<'a> Reader<'a> {
     fn close(&mut self) {
+        self.close_row();
         let section = std::mem::take(&mut self.section);
         if section.name.is_some() || section.columns.is_some() {
             self.closed.push(section);
         }
     }
 
+    /// Adds the row that a message split.
+    fn close_row(&mut self) {
+        if let (Some(row), Some(columns)) = (self.split.take(), &self.section.columns) {
+            self.section.rows.push((row.line, row.join(columns)));
+        }
+    }
+
     fn comment(&mut self, comment: &'a str, line: usize) {
+        self.close_row();
         let words: Vec<&str> = comment.split_whitespace().collect();
         if let Some((_, name)) = comment.split_once("Collective test starting:") {
             let is_another = self.section.name.is_some_and(|own| own != name.trim());
@@ -257,6 +288,28 @@ impl<'a> Reader<'a> {
         self.title = comment;
     }
 
+    /// Reads `text` in a table, before a message if the row `is_split`. Other lines than rows are
+    /// log lines.
+    fn row(&mut self, text: &'a str, is_split: bool, number: usize) {
+        let begins = begins_with_size(text);
+        match &mut self.split {
+            Some(row) if !begins || is_measured(text) => row.push(text),
+            _ => {
+                self.close_row();
+                if begins && is_split {
+                    self.split = Some(SplitRow::new(number, text));
+                } else if begins {
+                    self.section.rows.push((number, Cow::Borrowed(text)));
+                }
+            }
+        }
+        if let (Some(row), Some(columns)) = (&self.split, &self.section.columns)
+            && row.is_complete(columns)
+        {
+            self.close_row();
+        }
+    }
+
     fn header(&mut self, columns: Columns<'a>) {
         if self.section.is_ended {
             self.close();
@@ -269,13 +322,11 @@ impl<'a> Reader<'a> {
     }
 
     fn other(&mut self, line: &'a str, number: usize) {
+        let message = self.messages.text_before(line);
         let is_open = self.section.columns.is_some() && !self.section.is_ended;
-        if is_open
-            && line.split_whitespace().next().is_some_and(|first| first.parse::<u64>().is_ok())
-        {
-            // Rows begin with the size in bytes; other lines in between are log lines.
-            self.section.rows.push((number, line));
-        } else if !is_open {
+        if is_open {
+            self.row(message.unwrap_or(line), message.is_some(), number);
+        } else {
             for program in programs(line) {
                 if !self.programs.contains(&program) {
                     self.programs.push(program);
@@ -283,6 +334,11 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// Returns whether `text` begins like a row, with the size in bytes.
+fn begins_with_size(text: &str) -> bool {
+    text.split_whitespace().next().is_some_and(|first| first.parse::<u64>().is_ok())
 }
 
 /// Returns the number of ranks per process, from the words of `nThread 1 nGpus 8 …`.

@@ -17,6 +17,7 @@ pub(super) const IMPORTER: Importer = Importer {
     benchmark_type: BenchmarkType::GpuPerformance,
     device_type: Some(DeviceType::Gpu),
     is_document: rccl_table::is_document,
+    keys: &["/size", "/algBw", "/busBw"],
     marks: &["algbw", "busbw"],
     read,
 };
@@ -253,6 +254,40 @@ mod tests {
         );
         assert_eq!((large.number("num_gpus"), large.text("dtype")), (Some(2.0), Some("f32")));
         assert_eq!(run.benchmarks[3].outcome, Outcome::Skipped);
+    }
+
+    /// Returns the sample with messages of NCCL inside the rows, as with `NCCL_DEBUG=INFO`.
+    fn with_messages(pieces: &[&str]) -> String {
+        let whole = "8         2  float    sum    -1    13.50    0.00    0.00      0    13.10    0.00    0.00      0\n";
+        let message = "0host:7:9 [1] NCCL INFO AllReduce: opCount 0 count 2\n";
+        let text = sample(Format::NcclTests).replace("host:7:7 [0] NCCL", "0host:7:7 [0] NCCL");
+        assert!(text.contains(whole));
+        text.replace(whole, &format!("{}\n", pieces.join(&format!("{message}{message}"))))
+    }
+
+    #[test]
+    fn rows_that_messages_split_are_read_unless_a_value_was_split() {
+        let whole = read(Format::NcclTests, sample(Format::NcclTests)).unwrap();
+        for pieces in [
+            &["  8  2  float  sum  -1", "  13.50  0.00  0.00  0", "  13.10  0.00  0.00  0"][..],
+            &["  8  2  float  sum  -1", "  13.50  0.00  0.00  0  13.10  0.00  0.00  0"],
+            &["  8  2  float  sum  -1  13.50  0.00  0.00  0", "  13.10  0.00  0.00  0"],
+        ] {
+            let run = read(Format::NcclTests, &with_messages(pieces)).unwrap();
+            assert_eq!(ids(&run), ids(&whole), "{pieces:?}");
+            for (one, other) in run.benchmarks.iter().zip(&whole.benchmarks) {
+                assert_eq!(one.fields(), other.fields(), "{pieces:?}");
+            }
+        }
+        for pieces in [
+            &["  8  2  float  sum  -1", "  1", "3.50  0.00  0.00  0  13.10  0.00  0.00  0"][..],
+            &["  8  2  float  -1", "  1", "3.50  0.00  0.00  0  13.10  0.00  0.00  0"],
+            &["  8  2  float  sum  -1", "  13.50  0.00  0.00  0", ""],
+        ] {
+            let run = read(Format::NcclTests, &with_messages(pieces)).unwrap();
+            assert_eq!((run.counts().measured, run.counts().failed), (1, 1), "{pieces:?}");
+            assert!(ids(&run)[1].contains("size=1048576"), "{:?}", ids(&run));
+        }
     }
 
     #[test]

@@ -26,6 +26,11 @@ const ALL: &[NotImported] = &[
         cure: "import the JSON of `vllm bench serve --save-result`",
     },
     NotImported {
+        is: is_sweep,
+        name: "the summary of a sweep (`vllm bench sweep`)",
+        cure: "import the `run=….json` files next to it, one for each run",
+    },
+    NotImported {
         is: is_sglang,
         name: "the JSON of SGLang's `bench_serving`",
         cure: "measure with `vllm bench serve --save-result`, which can send requests to any server of \
@@ -48,6 +53,63 @@ const ALL: &[NotImported] = &[
     },
 ];
 
+/// A text that is not imported, recognized by one of its lines.
+struct TextNotImported {
+    /// Words, in lower case, that all occur in that line.
+    marks: &'static [&'static str],
+    name: &'static str,
+    cure: &'static str,
+}
+
+const TEXTS: &[TextNotImported] = &[
+    TextNotImported {
+        marks: &["num_prompts,", "completed,", "duration,"],
+        name: "the CSV summary of a sweep (`vllm bench sweep`)",
+        cure: "import the `run=….json` files next to it, one for each run",
+    },
+    TextNotImported {
+        marks: &["serving benchmark result"],
+        name: "the printed result of `vllm bench serve`",
+        cure: "import the JSON of `--save-result`",
+    },
+    TextNotImported {
+        marks: &["name,iterations,real_time,cpu_time"],
+        name: "the CSV of Google Benchmark",
+        cure: "import the JSON of `--benchmark_out=FILE`",
+    },
+    TextNotImported {
+        marks: &["benchmark  ", " time ", " cpu ", " iterations"],
+        name: "the printed table of Google Benchmark",
+        cure: "import the JSON of `--benchmark_out=FILE`",
+    },
+    TextNotImported {
+        marks: &["time (mean ± σ)"],
+        name: "the printed result of hyperfine",
+        cure: "import the JSON of `--export-json FILE`",
+    },
+    TextNotImported {
+        marks: &["| command | mean ["],
+        name: "the Markdown table of hyperfine",
+        cure: "import the JSON of `--export-json FILE`",
+    },
+    TextNotImported {
+        marks: &["name (time in "],
+        name: "the printed table of pytest-benchmark",
+        cure: "import the JSON of `--benchmark-json FILE`",
+    },
+    TextNotImported {
+        marks: &["| samples |", "| gpu time "],
+        name: "the printed table of nvbench",
+        cure: "import the JSON of `--json FILE`",
+    },
+    TextNotImported { marks: &["nccl info"], name: PART_OF_NCCL, cure: NCCL_CURE },
+    TextNotImported { marks: &["# avg bus bandwidth"], name: PART_OF_NCCL, cure: NCCL_CURE },
+];
+
+const PART_OF_NCCL: &str =
+    "a part of a log of NCCL or RCCL without the head of the table (`size`, `time`, `algbw` …)";
+const NCCL_CURE: &str = "import the whole output of the program";
+
 const HISTORY: &str = "the history of github-action-benchmark, with many runs";
 const HISTORY_CURE: &str = "show it with `trend --input FILE`";
 
@@ -64,17 +126,25 @@ fn text_reason(text: &str) -> Option<(&'static str, &'static str)> {
     if text.trim_start().starts_with("window.BENCHMARK_DATA") {
         return Some((HISTORY, HISTORY_CURE));
     }
-    let is_nccl = ["NCCL INFO", "# Avg bus bandwidth"];
-    is_nccl.iter().any(|mark| text.contains(mark)).then_some((
-        "a part of a log of NCCL or RCCL without the head of the table (`size`, `time`, `algbw` …)",
-        "import the whole output of the program",
-    ))
+    let text = text.to_ascii_lowercase();
+    let is_known = |known: &&TextNotImported| {
+        text.lines().any(|line| known.marks.iter().all(|mark| line.contains(mark)))
+    };
+    TEXTS.iter().find(is_known).map(|known| (known.name, known.cure))
 }
 
 /// Returns whether `document` is of `SGLang`, whose other keys are those of vLLM. A `backend` called
 /// `sglang` would not show it, because vLLM's client can send requests to that server too.
 pub(super) fn is_sglang(document: &Value) -> bool {
     has(document, &["total_output_tokens_retokenized"])
+}
+
+/// Returns whether `document` lists all runs of a sweep, which have the same keys as one run.
+fn is_sweep(document: &Value) -> bool {
+    document.as_array().is_some_and(|runs| {
+        !runs.is_empty()
+            && runs.iter().all(|run| has(run, &["num_prompts", "completed", "duration"]))
+    })
 }
 
 fn has(document: &Value, keys: &[&str]) -> bool {
@@ -154,6 +224,23 @@ mod tests {
                 "github-action-benchmark",
                 "trend --input",
             ),
+            (
+                r#"[{"num_prompts": 8, "completed": 8, "duration": 2.0, "run_number": 0}]"#,
+                "vllm bench sweep",
+                "run=",
+            ),
+            (
+                "run_number,num_prompts,completed,duration,x\n0,8,8,2.0,1",
+                "vllm bench sweep",
+                "run=",
+            ),
+            ("==== Serving Benchmark Result ====", "vllm bench serve", "--save-result"),
+            ("name,iterations,real_time,cpu_time,time_unit\n", "Google", "--benchmark_out"),
+            ("Benchmark     Time     CPU   Iterations\n", "Google", "--benchmark_out"),
+            ("  Time (mean ± σ):  1.0 ms", "hyperfine", "--export-json"),
+            ("| Command | Mean [ms] | Min [ms] |", "hyperfine", "--export-json"),
+            ("Name (time in us)   Min", "pytest-benchmark", "--benchmark-json"),
+            ("| Size | Samples | CPU Time | Noise | GPU Time |", "nvbench", "--json"),
             ("node:7:9 [0] NCCL INFO comm destroyed", "NCCL", "whole output"),
             ("# Out of bounds values : 0 OK\n# Avg bus bandwidth : 336", "NCCL", "whole output"),
         ] {

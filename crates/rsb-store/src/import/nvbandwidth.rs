@@ -16,7 +16,8 @@ pub(super) const IMPORTER: Importer = Importer {
     benchmark_type: BenchmarkType::GpuPerformance,
     device_type: Some(DeviceType::Gpu),
     is_document: |document| json::has_keys(document, &["nvbandwidth"]),
-    marks: &["running ", "(column)"],
+    keys: &["/nvbandwidth"],
+    marks: &["gpu(column)"],
     read,
 };
 
@@ -39,8 +40,10 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
                 Some(test) => sink.put_skipped(test.name, CANNOT_RUN),
                 None => waived += 1,
             }
-        } else if let Some(test) = test.as_mut() {
-            test.take(line);
+        } else if test.is_some() || line.contains("(column)") {
+            // Excerpts may lack the line that names the test; its sum names it, too.
+            let unnamed = || Test { name: "unnamed", ..Test::default() };
+            test.get_or_insert_with(unnamed).take(line);
         }
     }
     close(test, sink);
@@ -95,10 +98,11 @@ fn close(test: Option<Test<'_>>, sink: &mut Sink) {
 impl<'a> Test<'a> {
     fn take(&mut self, line: &'a str) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        if let Some((part, sum)) = self.sum(&words) {
+        if let Some((name, sum)) = sum(&words) {
             // Lines after a sum belong to the next matrix.
             if let Some(matrix) = self.matrices.last_mut().filter(|matrix| matrix.sum.is_none()) {
-                (matrix.part, matrix.sum) = (part.to_owned(), Some(sum.to_owned()));
+                matrix.rename(name);
+                matrix.sum = Some(sum.to_owned());
             }
         } else if is_title(line) {
             let part = part_of(line);
@@ -121,16 +125,13 @@ impl<'a> Test<'a> {
             }
         }
     }
+}
 
-    /// Parses the part and the sum of a test: `SUM NAME_PART 1.5`, or `&&&& PERF NAME_PART 1.5
-    /// GB/s`.
-    fn sum<'w>(&self, words: &[&'w str]) -> Option<(&'w str, &'w str)> {
-        let (["SUM", name, sum] | ["&&&&", "PERF", name, sum, ..]) = words else { return None };
-        let part = name.strip_prefix(self.name)?;
-        let part = if part.is_empty() { part } else { part.strip_prefix('_')? };
-        // The unit may directly follow the number.
-        Some((part, sum.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '/')))
-    }
+/// Parses the name and the sum of a matrix: `SUM NAME_PART 1.5`, or `&&&& PERF NAME_PART 1.5 GB/s`.
+fn sum<'w>(words: &[&'w str]) -> Option<(&'w str, &'w str)> {
+    let (["SUM", name, sum] | ["&&&&", "PERF", name, sum, ..]) = words else { return None };
+    // The unit may directly follow the number.
+    Some((name, sum.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '/')))
 }
 
 fn is_number(word: &str) -> bool {
@@ -357,6 +358,27 @@ mod tests {
         );
         assert_eq!((cut.counts().measured, cut.counts().failed), (5, 1));
         assert!(cut.benchmarks[5].benchmark_id.as_str().ends_with("/read2/sum"), "{cut:?}");
+    }
+
+    #[test]
+    fn the_sum_names_a_test_whose_first_line_is_missing() {
+        let whole = sample(Format::Nvbandwidth);
+        let cut = whole.replace("Running host_to_device_memcpy_ce.\n", "");
+        let second = whole.replace("Waived: \nRunning device_latency_sm.\n", "Waived: \n");
+        for text in [&cut, &second] {
+            assert_eq!(detect(Path::new("out.txt"), text), Some(Format::Nvbandwidth));
+            let run = read(Format::Nvbandwidth, text).unwrap();
+            assert_eq!(figures(&run), figures(&read(Format::Nvbandwidth, whole).unwrap()));
+        }
+        let both = both_directions();
+        let head = "device_to_device_bidirectional_memcpy_read_ce";
+        let run = text(both.strip_prefix(&format!("Running {head}.\n")).unwrap());
+        assert_eq!(figures(&run), figures(&text(&both)));
+        let nameless = text(both.split("\n\nSUM").next().unwrap().split_once('\n').unwrap().1);
+        assert!(
+            nameless.benchmarks[0].benchmark_id.as_str().ends_with("nvbandwidth/unnamed/read1/0-1")
+        );
+        assert_eq!((nameless.counts().measured, nameless.counts().failed), (2, 1));
     }
 
     #[test]

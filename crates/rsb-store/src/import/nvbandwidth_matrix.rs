@@ -20,7 +20,22 @@ pub(super) struct Matrix<'a> {
     pub(super) sum: Option<String>,
 }
 
-impl Matrix<'_> {
+impl<'a> Matrix<'a> {
+    /// Takes the test and the part from `name`, `TEST` or `TEST_PART`. If it is not of the current
+    /// test, the line that begins its test is missing.
+    pub(super) fn rename(&mut self, name: &'a str) {
+        if name == self.test {
+            self.part.clear();
+        } else if let Some(part) =
+            name.strip_prefix(self.test).and_then(|rest| rest.strip_prefix('_'))
+        {
+            part.clone_into(&mut self.part);
+        } else {
+            let test = name.strip_suffix(&self.part).and_then(|test| test.strip_suffix('_'));
+            self.test = test.unwrap_or(name);
+        }
+    }
+
     pub(super) fn add(&self, sink: &mut Sink) {
         let Some(field) = unit(self.title) else {
             let problem = format!("`{}` has neither (GB/s) nor (ns)", self.title);

@@ -24,6 +24,7 @@ pub(super) const IMPORTER: Importer = Importer {
         json::has_keys(document, &["devices", "benchmarks"])
             && !json::has_keys(document, &["run_id"])
     },
+    keys: &["/meta/version/json", "/devices", "/benchmarks", "/benchmarks/0/states"],
     marks: &[],
     read,
 };

@@ -15,6 +15,7 @@ pub(super) const IMPORTER: Importer = Importer {
     benchmark_type: BenchmarkType::CpuPerformance,
     device_type: Some(DeviceType::Cpu),
     is_document: |document| json::has_keys(document, &["machine_info", "benchmarks"]),
+    keys: &["/machine_info", "/benchmarks", "/benchmarks/0/stats"],
     marks: &[],
     read,
 };

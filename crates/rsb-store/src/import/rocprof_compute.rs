@@ -22,6 +22,7 @@ pub(super) const IMPORTER: Importer = Importer {
     benchmark_type: BenchmarkType::GpuPerformance,
     device_type: Some(DeviceType::Gpu),
     is_document: |_| false,
+    keys: &[],
     marks: &["device,", "hbmbw", "flops"],
     read,
 };

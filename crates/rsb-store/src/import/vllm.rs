@@ -30,6 +30,7 @@ pub(super) const IMPORTER: Importer = Importer {
         json::has_keys(document, &["num_prompts", "completed", "duration"])
             && !not_imported::is_sglang(document)
     },
+    keys: &["/num_prompts", "/completed", "/duration", "/request_throughput"],
     marks: &[],
     read,
 };
