@@ -10,7 +10,7 @@ use rsb_catalog::plan::{Machine, Plan, Selection};
 use rsb_engine::measure::bench;
 use rsb_engine::recorder::Recorder;
 use rsb_engine::{EngineError, machine, run, worker};
-use rsb_model::run::Counts;
+use rsb_model::run::{CRITERION_PROFILE, Counts};
 use rsb_model::{Environment, Event, Outcome, Profile, Suite};
 
 use crate::cli::Places;
@@ -104,7 +104,7 @@ fn begin(
     plan: &Plan,
 ) -> Result<Recorder, EngineError> {
     let store = project::open_results(results, &mut console::tell)?;
-    let mut recorder = Recorder::begin(&store, suite, "criterion", environment.clone(), plan)
+    let mut recorder = Recorder::begin(&store, suite, CRITERION_PROFILE, environment.clone(), plan)
         .map_err(CliError::usage)?;
     recorder.run.notes.extend(plan.notes.iter().cloned());
     Ok(recorder)

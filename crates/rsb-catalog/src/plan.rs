@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use rsb_device::DeviceInfo;
 use rsb_model::{
-    BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceType, Note, Outcome, Params, Reason,
-    RunDevice, Suite, factor,
+    BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceType, Note, Outcome, Params,
+    PlanSelection, Reason, RunDevice, Suite, factor,
 };
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
@@ -28,6 +28,8 @@ pub struct Plan {
     /// Cases that should run but cannot because the library of their backend is broken, and the
     /// reasons.
     pub failed: Vec<(Case, Reason)>,
+    /// Selection within the suite.
+    pub selection: PlanSelection,
     /// Selected devices.
     pub devices: Vec<DeviceInfo>,
     /// Notes about the devices, for example that cases are smaller because little memory is free.
@@ -196,6 +198,7 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
         let backend = Some(backend);
         whole.add(plan_backend(&Selection { backend, ..selection.clone() }, machine)?);
     }
+    whole.selection = selection.record();
     Ok(whole)
 }
 

@@ -1,6 +1,7 @@
 //! Inputs of a plan: the selection of the user and the machine.
 
 use rsb_device::DeviceInfo;
+use rsb_model::plan_selection::{PlanSelection, SelectedEntry, sorted_axes};
 use rsb_model::{BackendId, Profile, Reason, Suite};
 
 use crate::models::ModelRow;
@@ -53,6 +54,25 @@ impl Selection {
     pub(crate) fn compares_backends(&self) -> bool {
         self.names.is_empty() && self.suite.compares_backends()
     }
+
+    /// Returns the selection within the suite, in the form stored in a run.
+    pub fn record(&self) -> PlanSelection {
+        let mut record = PlanSelection {
+            backends: self.backend.iter().chain(&self.more_backends).copied().collect(),
+            devices: self.devices.clone(),
+            axes: sorted_axes(&self.axes),
+            models: self.models.iter().map(|row| row.name.clone()).collect(),
+            entries: Vec::new(),
+        };
+        if self.names.is_empty() && self.suite == Suite::Custom {
+            record.entries = self.custom.iter().map(CustomEntry::record).collect();
+        }
+        record.backends.sort_unstable();
+        record.devices.sort_unstable();
+        record.models.sort_unstable();
+        record.entries.sort_unstable();
+        record
+    }
 }
 
 /// Entry of the suite `custom`.
@@ -62,4 +82,10 @@ pub struct CustomEntry {
     pub benchmark: String,
     /// Values that replace the default values of an axis.
     pub axes: Vec<(String, Vec<String>)>,
+}
+
+impl CustomEntry {
+    fn record(&self) -> SelectedEntry {
+        SelectedEntry { benchmark: self.benchmark.clone(), axes: sorted_axes(&self.axes) }
+    }
 }

@@ -41,6 +41,7 @@ impl Recorder {
         let commit = environment.git.as_ref().map(|git| git.commit.as_str());
         let mut run = Run::begin(new_run_id(now, commit), now, suite, profile, environment);
         run.program = program_hash();
+        run.selection = plan.selection.clone();
         run.devices = plan.run_devices();
         run.notes.extend(inject::note());
         let mut journal = store.begin(&run)?;

@@ -185,10 +185,13 @@ fn noisy(series: &[Series], limit: f64) -> Vec<HealthItem> {
     found
 }
 
-/// Returns the cases measured in the run before the latest but not in the latest, with the latest
-/// run's reason if there is one.
+/// Returns the cases measured in the last earlier run of the latest run's plan but not in the
+/// latest, with the latest run's reason if there is one.
 fn missing(latest: Option<&Run>, earlier: &[Run]) -> Vec<HealthItem> {
-    let (Some(latest), Some(before)) = (latest, earlier.last()) else { return Vec::new() };
+    let Some(latest) = latest else { return Vec::new() };
+    let Some(before) = earlier.iter().rev().find(|run| run.is_of_plan_of(latest)) else {
+        return Vec::new();
+    };
     let now = latest
         .benchmarks
         .iter()
@@ -293,7 +296,8 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
 mod tests {
     use super::*;
     use rsb_model::environment::MachineState;
-    use rsb_model::{Environment, RunId};
+    use rsb_model::plan_selection::sorted_axes;
+    use rsb_model::{BenchmarkResult, Environment, RunId};
     use rsb_store::SeriesPoint;
 
     fn run(name: &str, rocm: &str, warnings: &[&str]) -> Run {
@@ -418,6 +422,41 @@ mod tests {
         assert_eq!(page(Some(&run("r", "6.2.0", &[])), &[], &old, 15).unmeasured.len(), 0);
         let found = page(Some(&run("r", "6.2.0", &[])), &[], &old, 17).unmeasured;
         assert!(found[0].evidence.contains("15 days ago, on 1970-01-03"), "{found:?}");
+    }
+
+    #[test]
+    fn missing_names_cases_of_the_last_run_of_the_same_plan_only() {
+        let requested = |name: &str, axes: &[(String, Vec<String>)], cases: &[&str]| {
+            let mut run = run(name, "6.2.0", &[]);
+            run.selection.axes = sorted_axes(axes);
+            run.benchmarks = cases.iter().map(|case| measured(case)).collect();
+            run
+        };
+        let small = [("m".to_owned(), vec!["64".to_owned()])];
+        let whole = requested("whole", &[], &["gemm/cpu:0/f32", "gemm/cpu:0/f64"]);
+        let one = requested("one", &small, &["gemm/cpu:0/f32/64"]);
+        let latest = requested("latest", &[], &["gemm/cpu:0/f32"]);
+        let missing_of = |latest: &Run, earlier: &[Run]| {
+            let page = page(Some(latest), earlier, &[], 0);
+            page.missing.into_iter().map(|item| item.id).collect::<Vec<_>>()
+        };
+        assert_eq!(missing_of(&one, std::slice::from_ref(&whole)), [""; 0]);
+        let found = missing_of(&latest, &[whole.clone(), one]);
+        assert_eq!(found, ["cpu_performance/gemm/cpu:0/f64"]);
+        let mut thorough = whole;
+        thorough.profile = "thorough".to_owned();
+        assert_eq!(missing_of(&latest, &[thorough]), [""; 0]);
+    }
+
+    fn measured(case: &str) -> BenchmarkResult {
+        let document = serde_json::json!({
+            "benchmark_id": format!("cpu_performance/{case}"),
+            "timestamp": "2026-01-01T00:00:00Z",
+            "benchmark_type": "cpu_performance",
+            "results": [],
+            "outcome": "measured",
+        });
+        serde_json::from_value(document).unwrap()
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub mod ids;
 pub mod json;
 pub mod note;
 pub mod outcome;
+pub mod plan_selection;
 pub mod protocol;
 pub mod random;
 pub mod record;
@@ -48,6 +49,7 @@ pub use ids::{
 pub use jiff::Timestamp;
 pub use note::Note;
 pub use outcome::{Obstacle, Outcome, Reason};
+pub use plan_selection::PlanSelection;
 pub use record::{BenchmarkResult, ComparisonResult, ComponentBenchmarkResult, Statistics};
 pub use run::Run;
 pub use run_device::RunDevice;

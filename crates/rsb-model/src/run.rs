@@ -9,8 +9,12 @@ use crate::format::FORMAT_VERSION;
 use crate::ids::RunId;
 use crate::note::Note;
 use crate::outcome::Outcome;
+use crate::plan_selection::PlanSelection;
 use crate::record::BenchmarkResult;
 use crate::run_device::RunDevice;
+
+/// Profile of runs under `cargo bench`.
+pub const CRITERION_PROFILE: &str = "criterion";
 
 /// Results of one invocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +45,10 @@ pub struct Run {
     pub suite: String,
     /// Profile: `quick`, `standard`, `thorough`, or `criterion` under `cargo bench`.
     pub profile: String,
+    /// Selection of cases within the suite. Absent if the whole suite was requested, and in runs of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "PlanSelection::is_empty")]
+    pub selection: PlanSelection,
     /// Machine that the run was measured on.
     pub environment: Environment,
     /// Devices that cases were planned on, with their addresses and drivers. Devices with the same
@@ -115,6 +123,7 @@ impl Run {
             finished: None,
             suite: suite.to_owned(),
             profile: profile.to_owned(),
+            selection: PlanSelection::default(),
             environment,
             devices: Vec::new(),
             benchmarks: Vec::new(),
@@ -177,6 +186,15 @@ impl Run {
     /// Returns whether the run was stopped or cut off, so that cases are missing.
     pub fn is_interrupted(&self) -> bool {
         self.finished.is_none() || self.notes.iter().any(Note::is_interruption)
+    }
+
+    /// Returns whether the same cases were requested in both runs: their suite, profile and
+    /// selection agree. Returns `false` for runs under `cargo bench`, whose filter is not stored.
+    pub fn is_of_plan_of(&self, other: &Self) -> bool {
+        self.suite == other.suite
+            && self.profile == other.profile
+            && self.profile != CRITERION_PROFILE
+            && self.selection == other.selection
     }
 
     /// Counts the cases by outcome.

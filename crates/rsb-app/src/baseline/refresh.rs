@@ -99,7 +99,8 @@ impl Refresh {
             )));
         };
         let (_, configured) = measuring::resolve(&[], None, &MeasureOptions::default(), config)?;
-        let (plan, gone) = plan_again(&old.runs);
+        let (mut plan, gone) = plan_again(&old.runs);
+        plan.selection = first.selection.clone();
         let count_instructions = old.runs.iter().flat_map(|run| &run.benchmarks).any(|result| {
             let count = result.fields().and_then(|fields| fields.number("instructions"));
             count.is_some() || result.not_counted("instructions").is_some()

@@ -347,3 +347,31 @@ fn benchmarks_that_somebody_brings_are_planned_with_their_targets() {
     let again = own().register().unwrap_err().to_string();
     assert!(again.contains("already"), "{again}");
 }
+
+#[test]
+fn the_stored_selection_does_not_depend_on_the_order_of_requests() {
+    let axis = |name: &str, values: &[&str]| {
+        (name.to_owned(), values.iter().map(|&value| value.to_owned()).collect::<Vec<_>>())
+    };
+    let record = |backends: [BackendId; 2], axes: Vec<(String, Vec<String>)>| {
+        let [first, second] = backends;
+        let asked = Selection {
+            backend: Some(first),
+            more_backends: vec![second],
+            axes,
+            ..selection(&["gemm"], Suite::Quick)
+        };
+        plan(&asked, &machine()).unwrap().selection
+    };
+    let one = record(
+        [BackendId::Cpu, BackendId::Rocm],
+        vec![axis("dtype", &["f32", "f64"]), axis("shape", &["64x64x64"])],
+    );
+    let same = record(
+        [BackendId::Rocm, BackendId::Cpu],
+        vec![axis("shape", &["64x64x64"]), axis("dtype", &["f64", "f32"])],
+    );
+    assert_eq!(one, same);
+    assert_ne!(one, record([BackendId::Rocm, BackendId::Cpu], vec![axis("dtype", &["f64"])]));
+    assert!(plan(&selection(&[], Suite::Quick), &machine()).unwrap().selection.is_empty());
+}
