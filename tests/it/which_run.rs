@@ -439,3 +439,20 @@ fn what_tells_no_machine_says_so_and_takes_one() {
         assert!(told(words).expect(2).stderr.contains(said), "{words}");
     }
 }
+
+#[test]
+fn the_id_of_a_stored_run_names_the_run_next_to_a_folder_of_that_name() {
+    let (bench, run) = with_run();
+    let mut slower = again(&run, "third");
+    scale(&mut slower["benchmarks"][3], 2.0);
+    stored(&bench, &slower);
+    for id in ["second", "third"] {
+        bench.write(&format!("{id}/notes.txt"), "a folder of the user");
+    }
+    bench.run("gate --current third --budget 0s").expect(3);
+    let compared = bench.run("compare --json second third").expect(0).json();
+    assert_eq!(compared["current_run_id"], "third");
+    bench.run("report third --output report.md").expect(0);
+    let path = bench.run("compare second ./third").expect(2);
+    says(&path.stderr, &["./third", "Criterion"]);
+}

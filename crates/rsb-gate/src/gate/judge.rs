@@ -126,7 +126,7 @@ impl Judge {
             named.iter().map(|text| self.side(text)).collect();
         let runs: Vec<Run> = sides?.into_iter().flatten().collect();
         // The same source has several spellings: `x`, `./x`, a link to it.
-        if let Some((again, first)) = same_source(named, named) {
+        if let Some((again, first)) = self.same_source(named, named) {
             return Err(EngineError::usage(anyhow!(
                 "`{again}` and `{first}` are the same source on one side; name it once"
             )));
@@ -145,12 +145,20 @@ impl Judge {
         }
     }
 
+    /// Returns whether `text` is the id of a stored run. It then names the run, even if a directory
+    /// has the same name; `./ID` is the directory.
+    fn names_run(&self, text: &str) -> bool {
+        Path::new(text).is_dir()
+            && !text.contains('/')
+            && self.store.run(text).is_ok_and(|run| run.run_id.0 == text)
+    }
+
     /// Expands `text` to the sides it names. The name of a saved baseline takes precedence over
     /// that of a Criterion result.
     fn expand_side(&self, text: &str) -> Vec<String> {
         let is_saved =
             Baselines::new(&self.directories.baselines).list().iter().any(|info| info.name == text);
-        if is_saved || before_latest(text).is_some() {
+        if is_saved || before_latest(text).is_some() || self.names_run(text) {
             vec![text.to_owned()]
         } else {
             expand_pattern(text)
@@ -185,6 +193,9 @@ impl Judge {
         if let Some(runs) = before_latest(text) {
             return self.before_latest(runs);
         }
+        if self.names_run(text) {
+            return self.store.run(text).map(|run| vec![run]).map_err(EngineError::usage);
+        }
         if let Some((dir, name)) = criterion_dir(text) {
             return Ok(vec![read_criterion_dir(dir, name).map_err(EngineError::usage)?]);
         }
@@ -204,6 +215,27 @@ impl Judge {
             EngineError::usage(anyhow!(
                 "`{text}` is neither a file{no_baseline}, nor a stored run ({no_run})"
             ))
+        })
+    }
+
+    /// Returns the first of `named` that has the same source as another text in `others`, and that
+    /// text. Sources are the same if they are one result in one Criterion directory, or files with
+    /// the same bytes. Stored runs have no source: [`is_itself`] compares them by id.
+    pub(super) fn same_source<'n>(
+        &self,
+        named: &'n [String],
+        others: &'n [String],
+    ) -> Option<(&'n str, &'n str)> {
+        let source = |text: &String| if self.names_run(text) { None } else { Source::of(text) };
+        let others_sources: Vec<Option<Source>> = others.iter().map(source).collect();
+        named.iter().enumerate().find_map(|(index, text)| {
+            let own = source(text)?;
+            let is_one_list = std::ptr::eq(named, others);
+            let mut all = others.iter().zip(&others_sources).enumerate();
+            let same = all.find(|(at, (_, source))| {
+                (!is_one_list || *at < index) && source.as_ref() == Some(&own)
+            });
+            same.map(|(_, (other, _))| (text.as_str(), other.as_str()))
         })
     }
 
@@ -279,25 +311,6 @@ impl Judge {
     pub fn across(&self) -> &[String] {
         &self.across
     }
-}
-
-/// Returns the first of `named` that has the same source as another text in `others`, and that
-/// text. Sources are the same if they are one result in one Criterion directory, or files with the
-/// same bytes.
-pub(super) fn same_source<'n>(
-    named: &'n [String],
-    others: &'n [String],
-) -> Option<(&'n str, &'n str)> {
-    let others_sources: Vec<Option<Source>> = others.iter().map(|text| Source::of(text)).collect();
-    named.iter().enumerate().find_map(|(index, text)| {
-        let own = Source::of(text)?;
-        let is_one_list = std::ptr::eq(named, others);
-        let mut all = others.iter().zip(&others_sources).enumerate();
-        let same = all.find(|(at, (_, source))| {
-            (!is_one_list || *at < index) && source.as_ref() == Some(&own)
-        });
-        same.map(|(_, (other, _))| (text.as_str(), other.as_str()))
-    })
 }
 
 /// Source that a text on the command line refers to, independent of its spelling.

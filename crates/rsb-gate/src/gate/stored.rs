@@ -11,7 +11,7 @@ use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 use rsb_model::{ComparisonResult, Event, Fingerprint, Run, Timestamp};
 use rsb_store::Baselines;
 
-use super::judge::{Judge, SideName, is_itself, same_source};
+use super::judge::{Judge, SideName, is_itself};
 use super::latest::{latest, of_another_tree};
 use super::paired::{PairedRerun, Revisions};
 use super::{BUDGET, Basis, JudgedSides, Judgment, MissingSide, remeasure};
@@ -49,7 +49,7 @@ pub fn judge_stored(
         }
         Err(error) => return Err(error),
     };
-    if let Some((text, other)) = same_source(&request.current, &request.baseline) {
+    if let Some((text, other)) = judge.same_source(&request.current, &request.baseline) {
         let why = format!(
             "`{text}` and `{other}` are the same file or directory: nothing was measured in between"
         );
