@@ -276,6 +276,7 @@ impl Places {
 
 /// How to measure.
 #[derive(Debug, Clone, Default, Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag.
 pub struct MeasureArgs {
     /// Choose auto, or one or more of rocm,cuda,vulkan,opencl,oneapi,cpu
     #[arg(long, env = "RSB_BACKEND", hide_env = true)]
@@ -313,10 +314,13 @@ pub struct MeasureArgs {
     /// Measure all combinations of the axes in this file
     #[arg(long, value_name = "FILE")]
     pub sweep: Option<PathBuf>,
+    /// Print the plan without measuring; exit as the run would
+    #[arg(long)]
+    pub dry_run: bool,
     /// Show each case as it is measured, and why others were skipped
     #[arg(long, short)]
     pub verbose: bool,
-    /// Also show the built-in targets, such as fragmentation below 5 %
+    /// Also show the built-in targets, such as cache hits above 90 %
     #[arg(long)]
     pub targets: bool,
     /// Print one JSON document and nothing else
@@ -362,9 +366,6 @@ pub struct RunArgs {
     /// Choose the suite [default: quick]
     #[arg(long, value_parser = suite(), env = "RSB_SUITE", hide_env = true)]
     pub suite: Option<Suite>,
-    /// Print the plan without measuring
-    #[arg(long)]
-    pub dry_run: bool,
     /// Resume a stopped run with its original flags [default: latest]
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest",
         conflicts_with_all = ["names", "suite", "dry_run"])]

@@ -67,9 +67,6 @@ pub struct ModelsArgs {
     /// Another name of --runs: N samples per round, not iterations
     #[arg(long, value_name = "N", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub iterations: Option<u64>,
-    /// Print the plan without measuring
-    #[arg(long)]
-    pub dry_run: bool,
     /// How to measure; --backend also takes openvino, onnxruntime, qnn, mps, and several
     #[command(flatten)]
     pub measure: MeasureArgs,

@@ -1,12 +1,14 @@
 //! Measurements for `run` and `models`: plan, measure, store, show.
 
 use rsb_app::{ProjectContext, after_run, judge, measure, named_file, project, report, store_copy};
-use rsb_catalog::plan::Plan;
+use rsb_catalog::plan::{Machine, Plan};
 use rsb_engine::{Listener, machine, run as engine};
 use rsb_model::format::FORMAT_VERSION;
-use rsb_model::{Event, Run, RunStatus};
+use rsb_model::run::Counts;
+use rsb_model::{Case, Event, Run, RunStatus};
 use rsb_report::Style;
 use rsb_store::{Store, output};
+use serde_json::json;
 
 use super::events::EventWriter;
 use super::interrupt;
@@ -46,9 +48,10 @@ pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
         let (mut selection, settings) =
             measure::resolve(&args.names, args.suite, &options, config)?;
         selection.models = args.models.clone().unwrap_or_default();
-        let plan = measure::plan(&selection, &machine::here(), config)?;
-        if args.dry_run {
-            return show_plan(&plan, args.measure.json);
+        let machine = machine::here();
+        let plan = measure::plan(&selection, &machine, config)?;
+        if args.measure.dry_run {
+            return show_plan(&plan, &machine, args.measure.json);
         }
         interrupt::listen();
         let store = project::open_results(results, &mut console::tell)?;
@@ -197,22 +200,48 @@ fn show_targets(
     Ok(())
 }
 
-/// Prints the cases that would be measured, and the others with the reasons.
-fn show_plan(plan: &Plan, json: bool) -> CliResult {
+/// Prints the cases that would be measured, and the others with the reasons. Returns the exit code
+/// of the run.
+fn show_plan(plan: &Plan, machine: &Machine, json: bool) -> CliResult {
+    // Frameworks bring runtimes of their own, which only they can try.
+    let doubt = |case: &Case| {
+        let backend = case.device.backend()?;
+        machine.missing.iter().find(|(missing, _)| *missing == backend).map(|(_, reason)| reason)
+    };
     if json {
         let skipped: Vec<_> = plan
             .without_figures()
-            .map(|(case, outcome, reason)| serde_json::json!({ "case": case, "outcome": outcome, "reason": reason }))
+            .map(|(case, outcome, reason)| json!({ "case": case, "outcome": outcome, "reason": reason }))
             .collect();
-        show::json(
-            &serde_json::json!({ "format_version": FORMAT_VERSION, "cases": plan.cases, "skipped": skipped }),
-        )?;
+        let uncertain: Vec<_> = plan
+            .cases
+            .iter()
+            .filter_map(|case| Some(json!({ "benchmark_id": case.id, "reason": doubt(case)? })))
+            .collect();
+        show::json(&json!({
+            "format_version": FORMAT_VERSION,
+            "cases": plan.cases,
+            "uncertain": uncertain,
+            "skipped": skipped,
+        }))?;
     } else {
-        let cases = plan.cases.iter().map(|case| case.id.to_string());
+        let cases = plan.cases.iter().map(|case| match doubt(case) {
+            Some(reason) => format!("{}: if its framework finds the device: {reason}", case.id),
+            None => case.id.to_string(),
+        });
         let others = plan
             .without_figures()
             .map(|(case, outcome, reason)| format!("{}: {outcome}: {reason}", case.id));
         show::text(&cases.chain(others).collect::<Vec<_>>().join("\n"))?;
     }
-    Ok(Exit::Pass)
+    let counts = Counts {
+        measured: plan.cases.len(),
+        skipped: plan.skipped.len(),
+        failed: plan.failed.len(),
+        simulated: 0,
+    };
+    if plan.cases.is_empty() {
+        console::say("nothing can run here: every requested case is skipped, for the reason shown");
+    }
+    Ok(measure::exit_of(counts))
 }

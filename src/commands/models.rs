@@ -54,7 +54,7 @@ fn measure(args: &ModelsArgs, style: Style) -> CliResult {
     measure.axis.extend(chosen.axes);
     let names = vec![MODELS.to_owned()];
     let models = Some(chosen.own);
-    let run = RunArgs { names, models, measure, dry_run: args.dry_run, ..RunArgs::default() };
+    let run = RunArgs { names, models, measure, ..RunArgs::default() };
     measuring::run(&run, style)
 }
 

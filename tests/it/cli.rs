@@ -1,6 +1,6 @@
 //! The command line as users and scripts see it: text, streams, exit codes.
 
-use crate::common::{Bench, SMALL, words};
+use crate::common::{Bench, SMALL, says, words};
 
 fn small<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     arguments.iter().copied().chain(SMALL).collect()
@@ -288,4 +288,40 @@ fn a_narrow_page_is_not_exceeded_by_its_tables() {
 fn a_factor_that_is_none_is_a_mistake() {
     let ended = Bench::new().run("gate --across rcom").expect(2);
     assert!(ended.stderr.contains("did you mean rocm?"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_dry_run_measures_nothing_and_ends_like_the_run_it_plans() {
+    let bench = Bench::new().set("RSB_HIP_LIBRARY", "/nonexistent/libamdhip64.so");
+    for planned in [
+        "run tensor-ops --backend cpu --dry-run",
+        "tensor-ops --backend cpu --dry-run",
+        "all --backend cpu --dry-run",
+    ] {
+        let ended = bench.run(planned).expect(0);
+        says(&ended.stdout, &["cpu_performance/tensor-ops/cpu:0/"]);
+        assert!(!ended.stderr.contains("nothing can run here"), "{}", ended.stderr);
+    }
+    for skipped in ["memory-transfer --backend rocm", "run gemm --backend rocm"] {
+        let planned = bench.run(&[&words(skipped)[..], &["--dry-run"]].concat()).expect(5);
+        says(&planned.stdout, &["/rocm: skipped: "]);
+        says(&planned.stderr, &["nothing can run here"]);
+        bench.run(skipped).expect(5);
+    }
+    assert_eq!(bench.run_files().len(), 2, "only the runs without --dry-run are stored");
+}
+
+#[test]
+fn health_misses_no_case_that_was_never_requested() {
+    let bench = Bench::new();
+    let missing = || bench.run("health --json").expect(0).json()["missing"].clone();
+    bench.run(&small(&TINY_GEMM)).expect(0);
+    let other = ["gemm", "--axis", "shape=32x32x32,48x48x48", "--axis", "dtype=f32"];
+    let wider = bench.run(&small(&[&other[..], &["--json"]].concat())).expect(0).json();
+    assert_eq!(
+        wider["selection"]["axes"],
+        serde_json::json!({ "dtype": ["f32"], "shape": ["32x32x32", "48x48x48"] })
+    );
+    bench.run(&small(&TINY_GEMM)).expect(0);
+    assert_eq!(missing(), serde_json::json!([]));
 }
