@@ -198,6 +198,14 @@ pub enum PolicyError {
         /// Key in the policy.
         key: String,
     },
+    /// A metric without a target.
+    #[error("`{key}` is {metric}, for which the policy has no target; add a [[target]] first")]
+    NoTarget {
+        /// Key in the policy.
+        key: String,
+        /// The metric.
+        metric: String,
+    },
     /// A weight of no cases and no metric, or of both.
     #[error(
         "`{key}` needs either `id` (weight in the overall change) or `metric` (rank in the report)"
@@ -318,6 +326,23 @@ impl Policy {
         checked_threshold(&format!("{key}.percent"), added.percent)?;
         self.overrides.push(added);
         Ok(())
+    }
+
+    /// Makes a miss of every target of `metric` a regression. `key` is its source, for the error.
+    ///
+    /// # Errors
+    /// If the metric is unknown or has no target.
+    pub fn fail_targets_of(&mut self, key: &str, metric: &str) -> Result<(), PolicyError> {
+        let metric = checked_metric(key, metric)?;
+        let mut has_target = false;
+        for target in self.targets.iter_mut().filter(|target| target.metric == metric) {
+            target.effect = TargetEffect::Fail;
+            has_target = true;
+        }
+        if has_target {
+            return Ok(());
+        }
+        Err(PolicyError::NoTarget { key: key.to_owned(), metric })
     }
 
     /// Adds a target. `key` is its source, for the error.

@@ -5,6 +5,7 @@
 //! alpha = 0.05                  # error rate of the intervals: 95 %
 //! miss_percent = 5.0            # `detectable_percent` of a comparison is missed at most this often, in percent
 //! critical_factor = 2.0         # a regression of this many thresholds is critical
+//! fail_targets = ["gflops"]     # missed targets of these metrics are regressions
 //! percentiles = [50, 90, 99]    # compared in addition to the time, as time_p50_ms …; none by default
 //!
 //! [ignore]
@@ -86,6 +87,9 @@ pub struct PolicyFile {
     pub weight: Vec<WeightFile>,
     /// The control set.
     pub control: ControlFile,
+    /// Metrics whose missed targets are regressions, as with `fail = true` in each of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fail_targets: Vec<String>,
     /// Absolute targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub target: Vec<TargetFile>,
@@ -218,6 +222,9 @@ impl TryFrom<PolicyFile> for Policy {
         for (at, entry) in file.target.into_iter().enumerate() {
             let key = format!("target[{at}]");
             policy.add_target(&key, target(&key, entry)?)?;
+        }
+        for (at, metric) in file.fail_targets.iter().enumerate() {
+            policy.fail_targets_of(&format!("fail_targets[{at}]"), metric)?;
         }
         Ok(policy)
     }

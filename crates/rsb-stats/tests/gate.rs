@@ -516,7 +516,8 @@ fn targets_are_shown_and_fail_only_when_asked_to() {
     let mut policy = Policy::default();
     policy.add_target("target[0]", target(1.0, TargetEffect::Show)).unwrap();
     let result = compared(vec![steady("copy", &BASE)], vec![steady("copy", &BASE)], &policy);
-    assert_eq!((result.threshold_checks[0].passed, exit_code(&result)), (None, 0));
+    assert!(result.threshold_checks.is_empty(), "the run has no case of this benchmark");
+    assert_eq!(exit_code(&result), 0);
 }
 
 #[test]

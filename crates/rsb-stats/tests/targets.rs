@@ -5,7 +5,7 @@ mod common;
 
 use common::{bare, now, run, steady};
 use rsb_model::{BenchmarkResult, CaseId, DeviceType, Fields, Outcome, ReasonCode, Verdict};
-use rsb_stats::{Policy, PolicyFile, exit_code, gate, threshold_checks};
+use rsb_stats::{Policy, PolicyError, PolicyFile, exit_code, gate, threshold_checks};
 
 fn policy() -> Policy {
     let text = r#"
@@ -100,4 +100,43 @@ fn a_target_that_must_hold_and_that_no_planned_case_answers_is_no_verdict() {
                 == (Verdict::Inconclusive, ReasonCode::Missing))
         );
     }
+}
+
+#[test]
+fn a_target_without_a_value_is_shown_only_if_the_run_has_its_benchmark() {
+    let text = |id: &str| format!("[[target]]\nid = \"{id}\"\nmetric = \"gflops\"\nabove = 1.0\n");
+    let with_copy = [run("with-copy", vec![steady("copy", &[1e6])])];
+    for (pattern, shown) in [
+        ("*/copy/*/2048", true),
+        ("cpu_performance/copy/*/2048", true),
+        ("*/gemm/*", false),
+        ("cpu_performance/gemm/*", false),
+        ("*nothing*", true),
+    ] {
+        let file: PolicyFile = toml::from_str(&text(pattern)).unwrap();
+        let checks = threshold_checks(&with_copy, &Policy::try_from(file).unwrap());
+        assert_eq!(!checks.is_empty(), shown, "{pattern}");
+    }
+}
+
+#[test]
+fn one_line_of_the_policy_makes_the_targets_of_a_metric_failures() {
+    let judged = |line: &str| {
+        let text = format!(
+            "{line}\n[[target]]\nid = \"*/memory-transfer/*\"\nmetric = \"link_percent\"\nabove = 90.0\n"
+        );
+        let policy = Policy::try_from(toml::from_str::<PolicyFile>(&text).unwrap())?;
+        let side = |name: &str| [run(name, vec![on_gpu("256MiB", 80.0)])];
+        Ok::<_, PolicyError>(exit_code(&gate(&side("before"), &side("after"), &policy, &[], now())))
+    };
+    let plain = judged("").unwrap();
+    assert_ne!(plain, 3);
+    assert_eq!(judged("fail_targets = [\"link_percent\"]"), Ok(3));
+    assert_eq!(
+        judged("fail_targets = [\"link_percent\"]\nignore.metrics = [\"link_percent\"]"),
+        Ok(3),
+        "a metric that is not compared can still have a target"
+    );
+    let wrong = judged("fail_targets = [\"efficiency\"]").unwrap_err().to_string();
+    assert!(wrong.contains("fail_targets[0]") && wrong.contains("no target"), "{wrong}");
 }

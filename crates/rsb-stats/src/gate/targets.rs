@@ -56,30 +56,30 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
     checks
 }
 
-/// Returns whether the run has any case of the kind that `pattern` begins with, such as
-/// `gpu_performance`. Targets for GPUs do not apply to a machine without a GPU; a pattern that does
-/// not specify the kind applies to every run.
+/// Returns whether the run has a case of the benchmark that `pattern` names, so that a target
+/// without a value is worth a line.
 fn concerns(current: &Cases<'_>, pattern: &str) -> bool {
-    let kind = kind(pattern);
-    kind.contains(['*', '?'])
-        || current.present().any(|id| self::kind(id.as_str()) == kind && counts(current, id))
+    current.present().any(|id| names_benchmark(pattern, id) && counts(current, id))
+}
+
+/// Returns whether `pattern` names the kind and the benchmark of `id`, whatever the rest.
+fn names_benchmark(pattern: &str, id: &CaseId) -> bool {
+    let mut parts = pattern.split('/');
+    let (kind, benchmark) = (parts.next().unwrap_or("*"), parts.next().unwrap_or("*"));
+    // A pattern of one part spans the kind and the benchmark.
+    !pattern.contains('/')
+        || glob::matches(kind, self::kind(id.as_str()))
+            && glob::matches(benchmark, id.benchmark().unwrap_or_default())
 }
 
 /// Returns whether a case of the benchmark that `pattern` names was planned here and should have
 /// produced a value. Skipped cases count as planned, except those for GPUs, which a machine without
 /// a GPU does not have to measure.
 fn is_owed(current: &Cases<'_>, pattern: &str) -> bool {
-    let mut wanted = pattern.split('/');
-    let (kind, benchmark) = (wanted.next().unwrap_or("*"), wanted.next().unwrap_or("*"));
     let skipped = current
         .skipped_cases()
         .filter(|id| self::kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str());
-    current.present().chain(skipped).any(|id| {
-        let named = glob::matches(kind, self::kind(id.as_str()))
-            && glob::matches(benchmark, id.benchmark().unwrap_or_default());
-        // A pattern of one part spans the kind and the benchmark.
-        (named || !pattern.contains('/')) && counts(current, id)
-    })
+    current.present().chain(skipped).any(|id| names_benchmark(pattern, id) && counts(current, id))
 }
 
 /// Returns whether targets apply to `id`: a GPU case that a driver ran on the CPU cannot reach
