@@ -180,9 +180,9 @@ pub struct TrendSettingsArgs {
     /// Fit the recent trend to the last N points
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(1))]
     pub recent_points: u32,
-    /// Average N points in the rolling mean and median
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(1))]
-    pub rolling_window: u32,
+    /// Add the rolling means and medians of N points to --json [default: last of 5]
+    #[arg(long, value_name = "N", value_parser = count(1))]
+    pub rolling_window: Option<u32>,
     /// Predict this many days ahead
     #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=366))]
     pub days_ahead: u32,
@@ -214,7 +214,10 @@ impl TrendSettingsArgs {
             lookback_days: self.lookback_days,
             min_data_points: self.min_points as usize,
             recent_points: self.recent_points as usize,
-            rolling_window: self.rolling_window as usize,
+            rolling_window: self
+                .rolling_window
+                .map_or(TrendSettings::DEFAULT.rolling_window, |window| window as usize),
+            has_rolling_series: self.rolling_window.is_some(),
             days_ahead: self.days_ahead,
             confidence: self.confidence,
             anomaly_z: self.z_score,

@@ -183,3 +183,20 @@ fn a_step_of_many_series_is_listed_once() {
     let document = bench.run("trend --input machine.csv --json").expect(0).json();
     assert_eq!(document["common_changes"][0]["series"].as_array().unwrap().len(), 4);
 }
+
+#[test]
+fn a_requested_rolling_average_is_a_series_with_a_value_for_each_point() {
+    let bench = Bench::new();
+    let rows: String = (1..=6).map(|day| format!("2026-01-0{day}T00:00:00Z,{day}\n")).collect();
+    bench.write("line.csv", &format!("timestamp,value\n{rows}"));
+    let trend = |more: &str| {
+        let document = bench.run(&format!("trend --input line.csv --json{more}")).expect(0).json();
+        document["series"][0].clone()
+    };
+    assert!(trend("")["rolling"].is_null() && trend("")["rolling_mean"] == 4.0);
+    let rolled = &trend(" --rolling-window 3")["rolling"];
+    assert_eq!(rolled["window"], 3);
+    assert_eq!(rolled["mean"], serde_json::json!([1.0, 1.5, 2.0, 3.0, 4.0, 5.0]));
+    assert_eq!(rolled["median"], serde_json::json!([1.0, 1.5, 2.0, 3.0, 4.0, 5.0]));
+    assert_eq!(rolled["timestamps"].as_array().unwrap().len(), 6);
+}

@@ -48,8 +48,8 @@ pub use threshold::ThresholdCheck;
 pub use tracked::{AlertState, ChangeRange, RunPoint, SeriesMove, TrackedAlert};
 pub use trend::{
     Alert, AlertBasis, Anomaly, ChangePoint, CommonChange, CommonMember, Direction, Forecast,
-    LevelPart, LevelSeparation, MonotoneTest, PredictedValue, Ramp, RecentTrend, SeriesTrend,
-    TrendDocument, TrendShape, TwoLevels,
+    LevelPart, LevelSeparation, MonotoneTest, PredictedValue, Ramp, RecentTrend, RollingSeries,
+    SeriesTrend, TrendDocument, TrendShape, TwoLevels,
 };
 
 /// Result of one case.

@@ -518,6 +518,7 @@ pub(crate) fn trends() -> TrendDocument {
         autocorrelation: 0.1,
         rolling_mean: Some(20.6),
         rolling_median: Some(20.5),
+        rolling: None,
         recent: None,
         suspected: Vec::new(),
         two_levels: None,

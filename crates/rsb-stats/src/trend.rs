@@ -17,7 +17,7 @@ mod shape;
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{
     Anomaly, ChangePoint, Direction, Forecast, MonotoneTest, PredictedValue, Ramp, RecentTrend,
-    SeriesTrend, TrendDocument, TrendShape, TwoLevels,
+    RollingSeries, SeriesTrend, TrendDocument, TrendShape, TwoLevels,
 };
 use rsb_model::{Better, Timestamp};
 
@@ -273,6 +273,7 @@ impl<'a> Analysis<'a> {
             rolling_median: rolling::rolling_median(newest, settings.rolling_window)
                 .last()
                 .copied(),
+            rolling: settings.has_rolling_series.then(|| self.rolling(settings.rolling_window)),
             recent: self.recent(),
             change_points: confirmed,
             suspected,
@@ -288,6 +289,15 @@ impl<'a> Analysis<'a> {
             anomalies: self.anomalies(),
             alerts,
             values: self.values,
+        }
+    }
+
+    fn rolling(&self, window: usize) -> RollingSeries {
+        RollingSeries {
+            window,
+            timestamps: self.points.iter().map(|point| point.0).collect(),
+            mean: rolling::rolling_mean(&self.values, window),
+            median: rolling::rolling_median(&self.values, window),
         }
     }
 

@@ -97,6 +97,9 @@ pub struct SeriesTrend {
     /// Median of the most recent points.
     #[serde(default)]
     pub rolling_median: Option<f64>,
+    /// Rolling mean and median of every point, if requested with `--rolling-window`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolling: Option<RollingSeries>,
     /// Comparison of the most recent points with earlier points at the same level.
     #[serde(default)]
     pub recent: Option<RecentTrend>,
@@ -126,6 +129,21 @@ pub struct SeriesTrend {
     /// All values, oldest first, for a sparkline.
     #[serde(skip)]
     pub values: Vec<f64>,
+}
+
+/// Rolling averages of a series, one value for each point, oldest first. The first values are of
+/// fewer points.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RollingSeries {
+    /// Number of points of each average.
+    pub window: usize,
+    /// Times of the points.
+    #[schemars(with = "Vec<String>")]
+    pub timestamps: Vec<jiff::Timestamp>,
+    /// Means.
+    pub mean: Vec<f64>,
+    /// Medians.
+    pub median: Vec<f64>,
 }
 
 /// Direction of a series.

@@ -39,6 +39,8 @@ pub struct TrendSettings {
     pub recent_points: usize,
     /// Number of points of a rolling mean and median.
     pub rolling_window: usize,
+    /// Whether the rolling mean and median of every point are returned, not only the last ones.
+    pub has_rolling_series: bool,
     /// Number of days to forecast.
     pub days_ahead: u32,
     /// Coverage of the prediction intervals, as a fraction.
@@ -63,6 +65,7 @@ impl TrendSettings {
         min_data_points: 5,
         recent_points: 5,
         rolling_window: 5,
+        has_rolling_series: false,
         days_ahead: 7,
         confidence: 0.95,
         anomaly_z: 2.5,
