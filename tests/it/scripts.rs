@@ -47,6 +47,29 @@ fn the_main_job_measures_reports_and_says_no_verdict_without_a_baseline() {
 }
 
 #[test]
+fn the_summary_of_a_job_has_the_trend_of_every_case() {
+    let bench = Bench::new();
+    for _ in 0..2 {
+        assert_eq!(run(&bench, "run_benchmarks.sh", &SMALL).status.code(), Some(0));
+    }
+    let output = run(&bench, "scripts/trend_summary.sh", &[]);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(stdout.starts_with("## Benchmarks\n\n```\n"), "{stdout}");
+    says(&stdout, &["<summary>Every case</summary>", "| gemm f32/32x32x32 | time"]);
+    assert!(stdout.ends_with("</details>\n"), "{stdout}");
+    let workflow = std::fs::read_to_string(script(".github/workflows/history.yml")).unwrap();
+    says(&workflow, &["run: ./run_benchmarks.sh", "trend_summary.sh >>\"$GITHUB_STEP_SUMMARY\""]);
+}
+
+#[test]
+fn a_baseline_is_committed_only_with_known_arguments() {
+    let output = run(&Bench::new(), "scripts/commit_baseline.sh", &["--gpu"]);
+    assert_eq!(output.status.code(), Some(2));
+    says(&String::from_utf8_lossy(&output.stderr), &["--suite SUITE"]);
+}
+
+#[test]
 fn without_gate_a_missing_verdict_is_shown_and_exits_0() {
     let bench = Bench::new();
     let first = run(&bench, "run_benchmarks.sh", &SMALL);
