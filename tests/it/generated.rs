@@ -3,6 +3,7 @@
 
 mod gallery;
 mod models;
+mod names;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
