@@ -57,7 +57,7 @@ fn write(charts: &[Chart], args: &ChartArgs, section: &ChartsSection, style: Sty
         ChartFormat::Text => {
             let color = if to_file.is_some() { Color::Never } else { style.color };
             let glyphs =
-                if args.ascii { Glyphs::Ascii } else { section.glyphs.unwrap_or_default() };
+                if args.ascii { Glyphs::Ascii } else { section.glyphs().map_err(config_error)? };
             let theme = section.theme(ThemeName::Dark).map_err(config_error)?;
             show::to(to_file, &chart::page(charts, Style { color, ..style }, glyphs, &theme))
         }

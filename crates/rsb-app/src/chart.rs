@@ -230,7 +230,8 @@ pub fn at_a_glance(
     style: Style,
 ) -> Result<String, AppError> {
     let theme = section.theme(ThemeName::Dark).map_err(config_error)?;
-    Ok(pictures(charts, section.glyphs.unwrap_or_default(), &theme, style))
+    let glyphs = section.glyphs().map_err(config_error)?;
+    Ok(pictures(charts, glyphs, &theme, style))
 }
 
 /// Draws the charts one below the other, at most `SHOWN` of them.

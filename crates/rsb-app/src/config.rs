@@ -15,7 +15,7 @@ use rsb_model::ids::ParseIdError;
 use rsb_model::{BackendId, Profile, Suite};
 use rsb_notify::NotifySection;
 use rsb_report::theme::UnknownPigment;
-use rsb_report::{Glyphs, PageLook, PageTheme, ReportPart, Theme, ThemeName};
+use rsb_report::{CharacterSet, Glyphs, PageLook, PageTheme, ReportPart, Theme, ThemeName};
 use rsb_stats::policy_file::TargetFile;
 use serde::Deserialize;
 
@@ -318,12 +318,31 @@ pub struct CustomSection {
 pub struct ChartsSection {
     pub theme: Option<ThemeName>,
     pub glyphs: Option<Glyphs>,
+    /// Characters of charts in a terminal, by the character that each replaces.
+    pub characters: BTreeMap<String, String>,
     pub colors: BTreeMap<String, String>,
     /// Whether charts draw simulated results, too, with a mark.
     pub simulated: bool,
 }
 
 impl ChartsSection {
+    /// Returns the characters of charts in a terminal.
+    ///
+    /// # Errors
+    /// If a character cannot be used.
+    pub fn glyphs(&self) -> Result<Glyphs, String> {
+        if self.characters.is_empty() {
+            return Ok(self.glyphs.unwrap_or_default());
+        }
+        if self.glyphs == Some(Glyphs::Ascii) {
+            return Err("`charts.characters` replace those of `glyphs = \"unicode\"`".to_owned());
+        }
+        let set = CharacterSet::new(&self.characters)
+            .map_err(|error| format!("`charts.characters`: {error}"))?;
+        // Read once per process.
+        Ok(Glyphs::Custom(Box::leak(Box::new(set))))
+    }
+
     /// Returns the theme with the changed colors; `usual` if no theme is named.
     ///
     /// # Errors
@@ -450,6 +469,7 @@ impl Config {
         self.components.iter().try_for_each(|(name, component)| component.check(name))?;
         self.report.check()?;
         self.charts.theme(ThemeName::Dark)?;
+        self.charts.glyphs()?;
         rsb_notify::check(&self.notify)?;
         for section in &self.custom {
             check_benchmark(&section.benchmark, "custom.benchmark")?;
@@ -691,6 +711,8 @@ mod tests {
             ("[[notify]]\nname = \"team\"\n", "exactly one of `slack`"),
             ("[[notify]]\nname = \"team\"\nslack = {}\n", "url"),
             ("[charts]\nglyphs = \"emoji\"\n", "ascii"),
+            ("[charts.characters]\n\"█\" = \"##\"\n", "not one printable character"),
+            ("[charts]\nglyphs = \"ascii\"\ncharacters = { \"█\" = \"#\" }\n", "unicode"),
             ("[charts.colors]\nbase = \"red\"\n", "baseline, current"),
             ("[charts.colors]\nbaseline = \"rot\"\n", "light-red"),
         ] {

@@ -69,7 +69,9 @@ pub use list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 pub use matrix::CaseRow;
 pub use metrics::{CaseMetrics, MachineMetrics, MetricsFormat, MetricsInput, metrics};
 pub use number::{format_percent, format_quantity, format_time};
-pub use picture::{Glyphs, Picture, StyledText, picture, pictures};
+pub use picture::{
+    CharacterSet, Glyphs, Picture, StyledText, UnusableCharacter, picture, pictures,
+};
 #[cfg(feature = "png")]
 pub use png::{PngError, png};
 pub use report::{Report, ReportInput, ReportPart};

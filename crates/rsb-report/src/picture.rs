@@ -9,6 +9,8 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use crate::chart::{AxisScale, Chart, Marker, Paint};
 use crate::style::{Color, Style};
 use crate::theme::{Theme, ThemeName};
@@ -22,6 +24,41 @@ pub enum Glyphs {
     Unicode,
     /// ASCII only. Names in the data are unchanged.
     Ascii,
+    /// Those of [`Glyphs::Unicode`], some of them replaced.
+    #[serde(skip)]
+    Custom(&'static CharacterSet),
+}
+
+/// Characters that replace those of a picture. Text in the picture is unchanged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CharacterSet {
+    replaced: BTreeMap<char, char>,
+}
+
+/// A character that cannot be used in a picture.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not one printable character that takes one column")]
+pub struct UnusableCharacter(String);
+
+impl CharacterSet {
+    /// Returns the set in which each key of `replaced` is drawn as its value.
+    ///
+    /// # Errors
+    /// If a key or a value is not one printable character, or is wider than a column.
+    pub fn new(replaced: &BTreeMap<String, String>) -> Result<Self, UnusableCharacter> {
+        let one = |text: &str| {
+            let mut letters = text.chars();
+            match (letters.next(), letters.next()) {
+                (Some(c), None) if !c.is_control() && crate::style::columns(text) == 1 => Ok(c),
+                _ => Err(UnusableCharacter(text.escape_default().to_string())),
+            }
+        };
+        let mut set = Self::default();
+        for (drawn, instead) in replaced {
+            set.replaced.insert(one(drawn)?, one(instead)?);
+        }
+        Ok(set)
+    }
 }
 
 /// Text in one paint.
@@ -114,11 +151,19 @@ struct PictureArea {
 type Line = Vec<StyledText>;
 
 impl Glyphs {
-    /// Returns the character of this character set.
+    /// Returns the character of this character set, before any replacement.
     const fn pick(self, unicode: char, ascii: char) -> char {
         match self {
-            Self::Unicode => unicode,
+            Self::Unicode | Self::Custom(_) => unicode,
             Self::Ascii => ascii,
+        }
+    }
+
+    /// Returns the character that is drawn instead of `glyph`.
+    fn drawn(self, glyph: char) -> char {
+        match self {
+            Self::Custom(set) => set.replaced.get(&glyph).copied().unwrap_or(glyph),
+            Self::Unicode | Self::Ascii => glyph,
         }
     }
 

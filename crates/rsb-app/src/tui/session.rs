@@ -211,7 +211,7 @@ fn interface(options: &SessionOptions, config: &Config) -> Result<InterfaceSetti
             .charts
             .theme(ThemeName::Dark)
             .map_err(|why| AppError::usage(anyhow!("{why}")))?,
-        glyphs: config.charts.glyphs.unwrap_or_default(),
+        glyphs: config.charts.glyphs().map_err(|why| AppError::usage(anyhow!("{why}")))?,
         draws_simulated: options.simulated || config.charts.simulated,
     })
 }

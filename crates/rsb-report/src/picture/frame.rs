@@ -78,7 +78,8 @@ fn drawing(
     high: usize,
     place: PictureArea,
 ) -> Vec<Line> {
-    let (dots, grid) = (Dots::new(wide, high, place.glyphs), CharGrid::new(place.width, high));
+    let (dots, grid) =
+        (Dots::new(wide, high, place.glyphs), CharGrid::new(place.width, high, place.glyphs));
     let mut field = Field { chart, place, left, wide, high, dots, grid };
     field.axis(labels);
     let fills = bars::fills(chart, place.glyphs);

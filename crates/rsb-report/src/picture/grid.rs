@@ -17,19 +17,25 @@ const BLANK: Spot = Spot { glyph: Some(' '), paint: None };
 #[derive(Debug)]
 pub(super) struct CharGrid {
     width: usize,
+    glyphs: Glyphs,
     spots: Vec<Spot>,
 }
 
 impl CharGrid {
-    pub(super) fn new(width: usize, height: usize) -> Self {
-        Self { width, spots: vec![BLANK; width * height] }
+    pub(super) fn new(width: usize, height: usize, glyphs: Glyphs) -> Self {
+        Self { width, glyphs, spots: vec![BLANK; width * height] }
     }
 
     fn index(&self, x: usize, y: usize) -> Option<usize> {
         (x < self.width).then(|| y * self.width + x).filter(|index| *index < self.spots.len())
     }
 
+    /// Draws a character of the character set.
     pub(super) fn put(&mut self, x: usize, y: usize, glyph: char, paint: impl Into<Option<Paint>>) {
+        self.write(x, y, self.glyphs.drawn(glyph), paint);
+    }
+
+    fn write(&mut self, x: usize, y: usize, glyph: char, paint: impl Into<Option<Paint>>) {
         let spot = self.index(x, y).and_then(|index| self.spots.get_mut(index));
         if let Some(spot) = spot {
             *spot = Spot { glyph: Some(glyph), paint: paint.into() };
@@ -68,7 +74,7 @@ impl CharGrid {
             if width == 0 || x + width > self.width {
                 continue;
             }
-            self.put(x, y, c, paint);
+            self.write(x, y, c, paint);
             if let (2.., Some(index)) = (width, self.index(x + 1, y))
                 && let Some(spot) = self.spots.get_mut(index)
             {
@@ -122,7 +128,7 @@ impl Dots {
     /// Returns the number of dots per character, horizontally and vertically.
     pub(super) const fn parts(&self) -> (usize, usize) {
         match self.glyphs {
-            Glyphs::Unicode => (2, 4),
+            Glyphs::Unicode | Glyphs::Custom(_) => (2, 4),
             Glyphs::Ascii => (1, 1),
         }
     }

@@ -68,7 +68,7 @@ pub(super) fn legend(chart: &Chart, place: PictureArea) -> Vec<Line> {
         let name = place.glyphs.elide(&clean(&dataset.name), room.saturating_sub(2));
         let ink = [
             StyledText {
-                text: sample(dataset, fill, place).to_string(),
+                text: place.glyphs.drawn(sample(dataset, fill, place)).to_string(),
                 paint: Some(dataset.paint),
             },
             StyledText { text: format!(" {name}"), paint: None },
@@ -114,7 +114,7 @@ fn sample(dataset: &Dataset, fill: char, place: PictureArea) -> char {
 /// with ticks, labels, and the title.
 pub(super) fn x_axis(axis: &Axis, left: usize, wide: usize, place: PictureArea) -> Vec<Line> {
     let glyphs = place.glyphs;
-    let mut grid = CharGrid::new(place.width, 3);
+    let mut grid = CharGrid::new(place.width, 3, glyphs);
     grid.put(left.saturating_sub(1), 0, glyphs.pick('└', '+'), Paint::Faded);
     (left..left + wide).for_each(|x| grid.put(x, 0, glyphs.pick('─', '-'), Paint::Faded));
     let mut free = 0;
@@ -153,7 +153,7 @@ pub(super) fn across(share: f64, wide: usize) -> usize {
 /// Returns the labels of rules, above a drawing that starts at column `left`. Uses a second line if
 /// the first has no room, and omits labels that fit in neither.
 pub(super) fn rule_words(chart: &Chart, left: usize, wide: usize, place: PictureArea) -> Vec<Line> {
-    let mut grid = CharGrid::new(place.width, 2);
+    let mut grid = CharGrid::new(place.width, 2, place.glyphs);
     let mut free = [0; 2];
     for (point, paint) in rules(chart) {
         let text = place.glyphs.cut(&clean(&point.text), place.width);

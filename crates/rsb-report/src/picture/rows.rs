@@ -167,7 +167,8 @@ fn drawing(
     share: &Share,
     place: PictureArea,
 ) -> Vec<Line> {
-    let mut field = Field { chart, place, share, grid: CharGrid::new(place.width, lanes.len()) };
+    let mut field =
+        Field { chart, place, share, grid: CharGrid::new(place.width, lanes.len(), place.glyphs) };
     let fills = bars::fills(chart, place.glyphs);
     let mut dots = Dots::new(share.wide, lanes.len(), place.glyphs);
     for (index, lane) in lanes.iter().enumerate() {
@@ -325,7 +326,7 @@ impl Field<'_> {
     fn line(&mut self, points: &[&Point], line: usize, paint: Paint) {
         const UNICODE: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         const ASCII: [char; 4] = ['_', '.', '-', '\''];
-        let levels: &[char] = if self.place.glyphs == Glyphs::Unicode { &UNICODE } else { &ASCII };
+        let levels: &[char] = if self.place.glyphs == Glyphs::Ascii { &ASCII } else { &UNICODE };
         for pair in points.windows(2) {
             let [a, b] = pair else { continue };
             let (from, to) = (self.x(a.x), self.x(b.x));

@@ -7,6 +7,7 @@ use crate::chart::{
     Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Label, Legend, Paint, Point,
 };
 use crate::charts::{self, CHART_KINDS, ChartSubject};
+use crate::picture::CharacterSet;
 use crate::report::Report;
 use crate::style::{Color, Style, columns, presentable};
 use crate::{sample, sample_backends};
@@ -253,5 +254,22 @@ fn pictures_at_a_glance() {
             .map(|(width, glyphs)| plain(&chart, (width, 20), glyphs))
             .join("\n");
         assert_snapshot!(format!("picture_{name}"), sheet);
+    }
+}
+
+#[test]
+fn replaced_characters_change_what_is_drawn_and_no_text() {
+    let mut chart = chart(DatasetKind::Columns, AxisScale::Linear);
+    chart.title = "full █ block".into();
+    let replaced = [("█", "@"), ("│", "!")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+    let set: &'static CharacterSet =
+        Box::leak(Box::new(CharacterSet::new(&replaced.into()).unwrap()));
+    let usual = picture(&chart, 60, 16, Glyphs::Unicode).text(Style::PLAIN);
+    let other = picture(&chart, 60, 16, Glyphs::Custom(set)).text(Style::PLAIN);
+    assert!(usual.matches('█').count() > 1 && other.matches('█').count() == 1, "{other}");
+    assert_eq!(other.replace('@', "█").replace('!', "│"), usual);
+    for wrong in ["", "##", "\n", "漢", "\u{301}"] {
+        let pair = [("█".to_owned(), wrong.to_owned())];
+        assert!(CharacterSet::new(&pair.into()).is_err(), "{wrong:?}");
     }
 }
