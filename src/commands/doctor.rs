@@ -4,6 +4,7 @@
 mod first_day;
 mod installation;
 
+use rsb_app::built_in;
 use rsb_model::finding::FindingSeverity;
 use rsb_probe::ProbeOptions;
 use rsb_report::Style;
@@ -27,10 +28,11 @@ pub fn run(args: &DoctorArgs, style: Style) -> CliResult {
     let options = ProbeOptions { sysfs_root: args.sysfs_root.clone() };
     options.check().map_err(CliError::usage)?;
     let findings = rsb_probe::doctor::examine(&options);
+    let parts = built_in::parts();
     let text = if args.json {
-        rsb_report::doctor::json(&findings)?
+        rsb_report::doctor::json(&findings, &parts)?
     } else {
-        rsb_report::doctor::text(&findings, style)
+        rsb_report::doctor::text_with_build(&findings, env!("CARGO_PKG_VERSION"), &parts, style)
     };
     show::text(&text)?;
     let is_wrong = findings.iter().any(|finding| finding.severity == FindingSeverity::Error);

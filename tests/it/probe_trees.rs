@@ -109,6 +109,9 @@ fn an_error_is_exit_1_and_comes_first_with_its_cure() {
         page.starts_with("error ") && page.contains("of 32 GT/s x16") && page.contains("cure: "),
         "{page}"
     );
+    assert!(page.contains("built with ") && page.trim_end().ends_with("ok."), "{page}");
+    let parts = document["build"].as_array().unwrap();
+    assert!(parts.iter().any(|part| part["name"] == "pdf" && part["is_present"].is_boolean()));
 }
 
 /// The peaks in AMD's data sheet for the MI300X.

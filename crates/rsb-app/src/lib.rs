@@ -10,6 +10,7 @@
 pub mod after_run;
 pub mod baseline;
 pub mod bisect;
+pub mod built_in;
 pub mod chart;
 pub mod choices;
 pub mod compare;

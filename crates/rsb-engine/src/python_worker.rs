@@ -62,6 +62,11 @@ pub fn readiness(name: &str) -> Result<(), Reason> {
     readiness_in(name, &environment)
 }
 
+/// Returns whether the worker that runs frameworks is installed with this program.
+pub fn is_installed() -> bool {
+    this_program().is_ok_and(|program| beside(&program).is_ok())
+}
+
 /// Does the same as [`readiness`] in the given environment.
 ///
 /// # Errors

@@ -8,6 +8,34 @@ use crate::document::{ReportError, json as write};
 use crate::number::format_count;
 use crate::style::{Style, Tone};
 
+/// Optional part of a build.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct BuildPart {
+    /// Name of its cargo feature.
+    pub name: &'static str,
+    /// Whether this build has it.
+    pub is_present: bool,
+    /// Command that adds it, if it is missing.
+    pub cure: Option<String>,
+}
+
+/// Formats the parts of a build for a terminal: those that it has, and how to add the others.
+fn build_text(version: &str, parts: &[BuildPart], style: Style) -> String {
+    let names = |is_present: bool| {
+        parts.iter().filter(|part| part.is_present == is_present).map(|part| part.name).join(",")
+    };
+    let (present, missing) = (names(true), names(false));
+    let mut text =
+        format!("rusty-stack-bench {version}, built with {}", present.replace(',', ", "));
+    if !missing.is_empty() {
+        text.push_str(&format!(
+            "; not built in: {}; `cargo install --path . --features {missing}` adds them",
+            missing.replace(',', ", ")
+        ));
+    }
+    style.wrap(&text, 0)
+}
+
 /// Columns for the severity and the gap after it.
 const INDENT: usize = 9;
 
@@ -30,18 +58,35 @@ pub fn text(findings: &[Finding], style: Style) -> String {
     out + &summary(findings) + "\n"
 }
 
-/// Formats the findings as JSON, with the count of each severity.
+/// Formats the findings for a terminal, like [`text`], with the version and the parts of the build
+/// above the summary.
+pub fn text_with_build(
+    findings: &[Finding],
+    version: &str,
+    parts: &[BuildPart],
+    style: Style,
+) -> String {
+    let text = text(findings, style);
+    let summary = summary(findings) + "\n";
+    let above = text.strip_suffix(&summary).unwrap_or_default();
+    format!("{above}{}\n{summary}", build_text(version, parts, style))
+}
+
+/// Formats the findings as JSON, with the count of each severity and the parts of the build.
 ///
 /// # Errors
 /// As [`crate::json`].
-pub fn json(findings: &[Finding]) -> Result<String, ReportError> {
+pub fn json(findings: &[Finding], build: &[BuildPart]) -> Result<String, ReportError> {
     let counts: serde_json::Map<String, serde_json::Value> = SEVERITIES
         .iter()
         .map(|severity| (severity.as_str().to_owned(), count(findings, *severity).into()))
         .collect();
-    write(
-        &serde_json::json!({ "format_version": FORMAT_VERSION, "findings": findings, "summary": counts }),
-    )
+    write(&serde_json::json!({
+        "format_version": FORMAT_VERSION,
+        "findings": findings,
+        "summary": counts,
+        "build": build,
+    }))
 }
 
 const SEVERITIES: [FindingSeverity; 4] =
@@ -125,6 +170,24 @@ mod tests {
         ");
     }
 
+    fn sample_parts() -> Vec<BuildPart> {
+        let part = |name: &'static str, is_present: bool| {
+            let cure = (!is_present).then(|| format!("cargo install --path . --features {name}"));
+            BuildPart { name, is_present, cure }
+        };
+        vec![part("rocm", true), part("pdf", false), part("serve", true), part("png", false)]
+    }
+
+    #[test]
+    fn what_is_not_built_in_is_named_with_the_command_that_adds_it() {
+        insta::assert_snapshot!(build_text("1.2.3", &sample_parts(), Style::PLAIN), @r"
+        rusty-stack-bench 1.2.3, built with rocm, serve; not built in: pdf, png; `cargo install --path .
+        --features pdf,png` adds them
+        ");
+        let whole = build_text("1.2.3", &sample_parts()[..1], Style::PLAIN);
+        assert_eq!(whole.trim_end(), "rusty-stack-bench 1.2.3, built with rocm");
+    }
+
     #[test]
     fn the_last_line_says_it_all() {
         assert_eq!(
@@ -142,7 +205,7 @@ mod tests {
     #[test]
     fn the_document_counts_each_severity() {
         let document: serde_json::Value =
-            serde_json::from_str(&json(&sample_findings()).unwrap()).unwrap();
+            serde_json::from_str(&json(&sample_findings(), &sample_parts()).unwrap()).unwrap();
         assert_eq!(document["format_version"], 3);
         assert_eq!(
             document["summary"],
@@ -150,5 +213,6 @@ mod tests {
         );
         assert_eq!(document["findings"][0]["severity"], "error");
         assert!(document["findings"][2]["cure"].is_null());
+        assert_eq!(document["build"][1]["cure"], "cargo install --path . --features pdf");
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn document(source: &dyn PageSource, view: &PageView) -> SourceResult
         PageView::Machines => list("machines", &machines(source)?),
         PageView::Models => json(&*source.advice()?),
         PageView::Baselines => list("baselines", &*source.baselines()?),
-        PageView::Doctor => rsb_report::doctor::json(&source.doctor()?),
+        PageView::Doctor => rsb_report::doctor::json(&source.doctor()?, &[]),
         PageView::Live => list("live", &source.live()?.iter().map(live).collect::<Vec<_>>()),
         PageView::Search { .. } => {
             return Err(SourceError::NotThere("use `api/cases` and `api/runs`".to_owned()));
