@@ -72,7 +72,8 @@ pub fn text_with_build(
     format!("{above}{}\n{summary}", build_text(version, parts, style))
 }
 
-/// Formats the findings as JSON, with the count of each severity and the parts of the build.
+/// Formats the findings as JSON, with the count of each severity and the parts of the build,
+/// if there are any.
 ///
 /// # Errors
 /// As [`crate::json`].
@@ -81,12 +82,15 @@ pub fn json(findings: &[Finding], build: &[BuildPart]) -> Result<String, ReportE
         .iter()
         .map(|severity| (severity.as_str().to_owned(), count(findings, *severity).into()))
         .collect();
-    write(&serde_json::json!({
+    let mut document = serde_json::json!({
         "format_version": FORMAT_VERSION,
         "findings": findings,
         "summary": counts,
-        "build": build,
-    }))
+    });
+    if !build.is_empty() {
+        document["build"] = serde_json::json!(build);
+    }
+    write(&document)
 }
 
 const SEVERITIES: [FindingSeverity; 4] =
