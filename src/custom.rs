@@ -25,7 +25,8 @@
 use std::process::ExitCode;
 
 pub use rsb_app::custom::{
-    CustomBenchmark, CustomBenchmark as Benchmark, Failure, OwnBenchmark, Params, Reason, SetUp,
+    CaseBenchmark, CaseMetric, CustomBenchmark, CustomBenchmark as Benchmark, Failure,
+    OwnBenchmark, Params, Reason, SetUp,
 };
 use rsb_engine::worker;
 

@@ -21,6 +21,69 @@ type SetUpFn<S> = dyn Fn(&Params) -> SetUp<S> + Send + Sync;
 type FigureFn<S> = dyn Fn(&S, f64) -> f64 + Send + Sync;
 type Figures<S> = Vec<(&'static str, Box<FigureFn<S>>)>;
 
+/// Function that computes a metric from the state of a case and the seconds per iteration.
+pub type CaseMetric<I> = fn(&I, f64) -> f64;
+
+/// A benchmark of another crate: its cases, and how one is set up, run and verified. In a program
+/// with [`CaseBenchmark`]s, every subcommand works with them.
+pub trait CaseBenchmark: Send + Sync + 'static {
+    /// State of a case.
+    type Input: 'static;
+    /// Result of one iteration.
+    type Output: 'static;
+
+    /// Returns the name: a letter, then letters, digits, dashes and underscores.
+    fn name(&self) -> &'static str;
+
+    /// Returns a description of one line.
+    fn about(&self) -> &'static str;
+
+    /// Returns the axes with their values; every combination is a case.
+    fn axes(&self) -> Vec<(&'static str, Vec<String>)> {
+        Vec::new()
+    }
+
+    /// Creates the state of a case in each process. It is not timed.
+    ///
+    /// # Errors
+    /// An error fails the case; [`Failure::Skipped`] skips it.
+    fn set_up(&self, case: &Params) -> SetUp<Self::Input>;
+
+    /// Runs one timed iteration.
+    fn run(&self, input: &mut Self::Input) -> Self::Output;
+
+    /// Checks the result of the first iteration, before anything is timed.
+    ///
+    /// # Errors
+    /// Why the result is wrong.
+    fn verify(&self, input: &mut Self::Input, output: Self::Output) -> Result<(), String>;
+
+    /// Returns metrics in addition to the time: fields of docs/glossary.md and how each follows
+    /// from the state and the seconds per iteration.
+    fn metrics(&self) -> Vec<(&'static str, CaseMetric<Self::Input>)> {
+        Vec::new()
+    }
+
+    /// Returns the benchmark for a program's list of benchmarks.
+    fn benchmark(self) -> OwnBenchmark
+    where
+        Self: Sized,
+    {
+        let this = Arc::new(self);
+        let [set_up, run, verify] = [&this, &this, &this].map(Arc::clone);
+        let mut described =
+            CustomBenchmark::new(this.name(), this.about()).set_up(move |case| set_up.set_up(case));
+        for (axis, values) in this.axes() {
+            described = described.axis(axis, values);
+        }
+        for (field, metric) in this.metrics() {
+            described = described.figure(field, metric);
+        }
+        described
+            .measure(move |input| run.run(input), move |input, output| verify.verify(input, output))
+    }
+}
+
 /// A benchmark that is being described; `S` is the value returned by its set-up.
 pub struct CustomBenchmark<S = ()> {
     name: &'static str,
