@@ -250,3 +250,15 @@ fn a_model_that_nobody_measured_is_predicted_and_says_what_it_rests_on() {
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn the_list_shows_which_sizes_each_family_has() {
+    let text = Bench::new().run("models list").expect(0).stdout;
+    let classes = text.rsplit("\n\n").next().unwrap();
+    let row = |family: &str| classes.lines().find(|line| line.starts_with(family)).unwrap();
+    assert_eq!(classes.lines().count(), 2 + 11, "a head, and a row for each family: {classes}");
+    for model in ["diffusion-tiny", "ldm-celebahq", "bk-sdm-base", "stable-diffusion-1.5"] {
+        assert!(row("diffusion").contains(model), "{classes}");
+    }
+    assert!(row("diffusion").ends_with("none") && !row("decoder-only").contains("none"));
+}

@@ -5,7 +5,7 @@ mod directory;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use rsb_catalog::models::{self, Footprint, ModelRow, PRECISIONS, RUNTIMES};
+use rsb_catalog::models::{self, Family, Footprint, ModelRow, PRECISIONS, RUNTIMES, SizeClass};
 use rsb_model::record::{ModelCompatibility, ModelFigures, ModelRecord, ModelsDocument};
 use rsb_model::{Dtype, Reason};
 use rsb_report::number::format_quantity;
@@ -205,7 +205,26 @@ pub fn catalogue_text(own: &[ModelRow], style: Style) -> String {
         let cells = [&format!("  {}", row.name), size, &shown_count(row.parameters), published];
         table.push(cells.map(Cell::from));
     }
-    table.text(style)
+    format!("{}\n{}", table.text(style), size_classes(own).text(style))
+}
+
+/// Returns the table of families and size classes, with the model that represents each.
+fn size_classes(own: &[ModelRow]) -> Table {
+    let sizes = SizeClass::ALL.map(|size| Column::wrapped(size.as_str()));
+    let mut table = Table::new([Column::left("family")].into_iter().chain(sizes));
+    for family in Family::ALL {
+        let cells = SizeClass::ALL.map(|size| {
+            let mut rows = own.iter().chain(models::catalogue());
+            let fits =
+                |row: &&ModelRow| row.family == family && row.parameters > 0 && row.size() == size;
+            match rows.find(fits) {
+                Some(row) => Cell::from(&row.name),
+                None => Cell::with_tone("none", Tone::Dim),
+            }
+        });
+        table.push([Cell::from(family.to_string())].into_iter().chain(cells));
+    }
+    table
 }
 
 fn shown_count(parameters: u64) -> String {
