@@ -114,13 +114,13 @@ fn check_collectives(device: &dyn Device) -> usize {
         }
     };
     let mut wrong = 0;
-    for &kind in CollectiveKind::ALL {
+    for kind in CollectiveKind::ALL {
         let placements = Placement::ALL
             .iter()
             .filter(|&&place| place == Placement::OutOfPlace || kind.can_be_in_place());
         for (dtype, &placement) in placements.flat_map(|place| FLOATS.map(|dtype| (dtype, place))) {
             let plain = Collective::of_bytes(kind, dtype, dtype.bytes(1001), devices.len() as u64);
-            for &launcher in CollectiveLauncher::ALL {
+            for launcher in CollectiveLauncher::ALL {
                 let call = Collective { placement, launcher, ..plain };
                 let name = format!("{kind} {dtype} {placement} {launcher}");
                 match collective(&devices, &call) {
@@ -285,8 +285,8 @@ fn stream(pattern: StreamPattern, dtype: Dtype, elements: u64, stores: Stores) -
 fn cases() -> Vec<(Operation, Options)> {
     let mut all: Vec<Operation> = Vec::new();
     for dtype in FLOATS {
-        for &pattern in StreamPattern::ALL {
-            for &stores in Stores::ALL {
+        for pattern in StreamPattern::ALL {
+            for stores in Stores::ALL {
                 all.push(stream(pattern, dtype, 5003, stores));
             }
         }
@@ -360,12 +360,12 @@ fn cases() -> Vec<(Operation, Options)> {
         accesses: 700,
         seed: SEED,
     }));
-    for &direction in TransferDirection::ALL {
-        for &host_memory in HostMemory::ALL {
+    for direction in TransferDirection::ALL {
+        for host_memory in HostMemory::ALL {
             all.push(Operation::Transfer(Transfer { direction, host_memory, bytes: 40_000 }));
         }
     }
-    for &way in LaunchMode::ALL {
+    for way in LaunchMode::ALL {
         all.push(Operation::Launch(Launch { kernels: 5, mode: way }));
     }
     let plain = all.into_iter().map(|operation| (operation, Options::default()));
@@ -470,7 +470,7 @@ fn light_products() -> Vec<(Operation, Options)> {
             all.extend(by_light_libraries(gemm, None));
         }
     }
-    for &epilogue in Epilogue::ALL {
+    for epilogue in Epilogue::ALL {
         let plain = layer_product(Dtype::Bf16);
         let gemm = Gemm { epilogue, stored: OutputWidth::AsInputs, ..plain };
         all.extend(by_light_libraries(gemm, Some(8)));

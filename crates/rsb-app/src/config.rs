@@ -164,32 +164,16 @@ impl Default for RunSection {
     }
 }
 
-/// Format of the log of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    /// One line of text for each event.
-    #[default]
-    Text,
-    /// One JSON object for each event, on a line of its own.
-    Json,
-}
-
-impl LogFormat {
-    /// All formats.
-    pub const ALL: [Self; 2] = [Self::Text, Self::Json];
-
-    /// Returns its name in the configuration and on the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-        }
-    }
-
-    /// Returns the format called `name`.
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == name)
+rsb_model::named_enum! {
+    serde
+    /// Format of the log of a run.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+    pub enum LogFormat {
+        /// One line of text for each event.
+        #[default]
+        Text = "text",
+        /// One JSON object for each event, on a line of its own.
+        Json = "json",
     }
 }
 

@@ -19,44 +19,29 @@ use crate::chart::at_a_glance;
 use crate::config::Config;
 use crate::{AppError, ProjectContext, judge, output_error};
 
-/// The format of a report.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ReportFormat {
-    /// Tables, with charts in a folder next to it.
-    #[default]
-    Markdown,
-    /// One page with charts and the run itself, which `gate` reads as a run.
-    Html,
-    /// The same page as an accessible PDF.
-    Pdf,
-    /// The run as stored.
-    Json,
-    /// One line per metric.
-    Csv,
-    /// For a terminal.
-    Text,
-    /// Only the charts.
-    Svg,
+rsb_model::named_enum! {
+    /// The format of a report.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum ReportFormat {
+        /// Tables, with charts in a folder next to it.
+        #[default]
+        Markdown = "markdown",
+        /// One page with charts and the run itself, which `gate` reads as a run.
+        Html = "html",
+        /// The same page as an accessible PDF.
+        Pdf = "pdf",
+        /// The run as stored.
+        Json = "json",
+        /// One line per metric.
+        Csv = "csv",
+        /// For a terminal.
+        Text = "text",
+        /// Only the charts.
+        Svg = "svg",
+    }
 }
 
 impl ReportFormat {
-    /// All formats, in the order of the help.
-    pub const ALL: [Self; 7] =
-        [Self::Markdown, Self::Html, Self::Pdf, Self::Json, Self::Csv, Self::Text, Self::Svg];
-
-    /// Returns its name on the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Markdown => "markdown",
-            Self::Html => "html",
-            Self::Pdf => "pdf",
-            Self::Json => "json",
-            Self::Csv => "csv",
-            Self::Text => "text",
-            Self::Svg => "svg",
-        }
-    }
-
     /// Returns its description for the help.
     pub const fn about(self) -> &'static str {
         match self {
@@ -68,11 +53,6 @@ impl ReportFormat {
             Self::Text => "For a terminal",
             Self::Svg => "Only the charts",
         }
-    }
-
-    /// Returns the format called `name`.
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == name)
     }
 }
 

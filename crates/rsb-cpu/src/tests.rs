@@ -106,7 +106,7 @@ proptest! {
 
     #[test]
     fn streams(
-        pattern in prop::sample::select(StreamPattern::ALL),
+        pattern in prop::sample::select(&StreamPattern::ALL),
         dtype in prop::sample::select(vec![Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16]),
         elements in 1_u64..20_000,
         around: bool,
@@ -119,7 +119,7 @@ proptest! {
 
     #[test]
     fn elementwise(
-        op in prop::sample::select(ElementwiseOp::ALL),
+        op in prop::sample::select(&ElementwiseOp::ALL),
         dtype in prop::sample::select(FLOATS.to_vec()),
         elements in 1_u64..10_000,
         count in any_threads(),
@@ -129,7 +129,7 @@ proptest! {
 
     #[test]
     fn reductions(
-        op in prop::sample::select(ReduceOp::ALL),
+        op in prop::sample::select(&ReduceOp::ALL),
         dtype in prop::sample::select(FLOATS.to_vec()),
         elements in 1_u64..20_000,
         count in any_threads(),
@@ -139,7 +139,7 @@ proptest! {
 
     #[test]
     fn normalizations(
-        op in prop::sample::select(NormalizeOp::ALL),
+        op in prop::sample::select(&NormalizeOp::ALL),
         dtype in prop::sample::select(FLOATS.to_vec()),
         rows in 1_u64..40,
         columns in 1_u64..300,

@@ -55,31 +55,35 @@ pub fn backend_of(arch: &str) -> BackendId {
     BackendId::ALL.into_iter().find(claims).unwrap_or(BackendId::Rocm)
 }
 
-/// Optimization level requested from a compiler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// No optimization.
-    O0,
-    /// A little optimization.
-    O1,
-    /// The usual optimizations.
-    O2,
-    /// All optimizations; the default of runtime compilers.
-    O3,
+rsb_model::named_enum! {
+    /// Optimization level requested from a compiler.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Level {
+        /// No optimization.
+        O0 = "O0",
+        /// A little optimization.
+        O1 = "O1",
+        /// The usual optimizations.
+        O2 = "O2",
+        /// All optimizations; the default of runtime compilers.
+        O3 = "O3",
+    }
 }
 
-named!(Level, "optimization level", O0 = "O0", O1 = "O1", O2 = "O2", O3 = "O3");
+named!(Level, "optimization level");
 
-/// Whether a compilation finds its result in the kernel cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compilation {
-    /// Not cached: the source is compiled.
-    Cold,
-    /// Cached: the code is read from this program's kernel cache on disk, and checked.
-    Warm,
+rsb_model::named_enum! {
+    /// Whether a compilation finds its result in the kernel cache.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Compilation {
+        /// Not cached: the source is compiled.
+        Cold = "cold",
+        /// Cached: the code is read from this program's kernel cache on disk, and checked.
+        Warm = "warm",
+    }
 }
 
-named!(Compilation, "compilation state", Cold = "cold", Warm = "warm");
+named!(Compilation, "compilation state");
 
 /// One compilation.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -283,34 +283,16 @@ impl Operation {
     }
 }
 
-/// Implements `as_str`, `ALL`, `Display` and `FromStr` for an enum of unit variants.
+/// Implements `FromStr` for a named enum; an error calls its values `$what`.
 macro_rules! named {
-    ($type:ident, $what:literal, $($variant:ident = $name:literal),* $(,)?) => {
-        impl $type {
-            /// All values.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// Returns the name used in ids and documents.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $name),* }
-            }
-        }
-
-        impl std::fmt::Display for $type {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
+    ($type:ident, $what:literal) => {
         impl std::str::FromStr for $type {
             type Err = crate::operation::UnknownName;
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
-                    crate::operation::UnknownName {
-                        text: text.to_owned(),
-                        what: $what,
-                        valid: Self::ALL.iter().map(|value| value.as_str()).collect::<Vec<_>>().join(" "),
-                    }
+                Self::find(text).ok_or_else(|| crate::operation::UnknownName {
+                    text: text.to_owned(),
+                    what: $what,
+                    valid: Self::NAMES.join(" "),
                 })
             }
         }

@@ -5,33 +5,23 @@
 
 use rsb_model::random::{Generator, mix64};
 
-/// Distribution of input values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Distribution {
-    /// Uniform in [-1, 1).
-    Signed,
-    /// Uniform in [0, 1): sums do not cancel, so that their relative error is meaningful.
-    Unit,
-    /// Sine of the position, and cosine in every second buffer.
-    Trigonometric,
-    /// `CONSTANT` everywhere.
-    Constant,
+rsb_model::named_enum! {
+    /// Distribution of input values.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Distribution {
+        /// Uniform in [-1, 1).
+        Signed = "random uniform in [-1, 1)",
+        /// Uniform in [0, 1): sums do not cancel, so that their relative error is meaningful.
+        Unit = "random uniform in [0, 1)",
+        /// Sine of the position, and cosine in every second buffer.
+        Trigonometric = "trigonometric: sines and cosines of the position",
+        /// `CONSTANT` everywhere.
+        Constant = "constant: 0.5 everywhere",
+    }
 }
 
 /// Value of [`Distribution::Constant`]: its products are exact in every type.
 const CONSTANT: f64 = 0.5;
-
-impl Distribution {
-    /// Returns a description for the record.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Signed => "random uniform in [-1, 1)",
-            Self::Unit => "random uniform in [0, 1)",
-            Self::Trigonometric => "trigonometric: sines and cosines of the position",
-            Self::Constant => "constant: 0.5 everywhere",
-        }
-    }
-}
 
 /// The values of one input buffer, before rounding to its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -62,7 +62,7 @@ fn check(device: &dyn Device, provider: &str, dtypes: &[Dtype]) {
         assert!(padded.is_ok(), "{transpose_a} {transpose_b}: {padded:?}");
     }
     let best = Options { algorithms: Some(8), ..by(provider) };
-    for &epilogue in Epilogue::ALL {
+    for epilogue in Epilogue::ALL {
         let narrow =
             Gemm { epilogue, stored: OutputWidth::AsInputs, ..Gemm::new(Dtype::Bf16, 40, 24, 56) };
         let found = product(device, narrow, &best).unwrap();

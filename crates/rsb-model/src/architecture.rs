@@ -73,52 +73,33 @@ impl fmt::Display for MatrixUnit {
     }
 }
 
-/// Type of matrix instructions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MatrixKind {
-    /// Matrix fused multiply-add of AMD's CDNA family.
-    Mfma,
-    /// Wave matrix multiply-accumulate of AMD's RDNA family.
-    Wmma,
-    /// Matrix multiply-accumulate of NVIDIA's tensor cores.
-    Mma,
-    /// Xe Matrix Extensions of Intel GPUs.
-    Xmx,
-}
-
-impl MatrixKind {
-    /// Returns the word used in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Mfma => "MFMA",
-            Self::Wmma => "WMMA",
-            Self::Mma => "MMA",
-            Self::Xmx => "XMX",
-        }
+named_enum! {
+    /// Type of matrix instructions.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum MatrixKind {
+        /// Matrix fused multiply-add of AMD's CDNA family.
+        Mfma = "MFMA",
+        /// Wave matrix multiply-accumulate of AMD's RDNA family.
+        Wmma = "WMMA",
+        /// Matrix multiply-accumulate of NVIDIA's tensor cores.
+        Mma = "MMA",
+        /// Xe Matrix Extensions of Intel GPUs.
+        Xmx = "XMX",
     }
 }
 
-/// Part of a compute unit that does the work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Engine {
-    /// Matrix unit.
-    Matrix,
-    /// Vector unit, with packed or dual-issued instructions if available, and dot products for
-    /// integers.
-    Vector,
-    /// Matrix unit with structured sparsity: two of every four elements of A are zero and not
-    /// stored. The zeros count as operations.
-    Sparse,
-}
-
-impl Engine {
-    /// Returns the word used in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Matrix => "matrix",
-            Self::Vector => "vector",
-            Self::Sparse => "sparse",
-        }
+named_enum! {
+    /// Part of a compute unit that does the work.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Engine {
+        /// Matrix unit.
+        Matrix = "matrix",
+        /// Vector unit, with packed or dual-issued instructions if available, and dot products for
+        /// integers.
+        Vector = "vector",
+        /// Matrix unit with structured sparsity: two of every four elements of A are zero and not
+        /// stored. The zeros count as operations.
+        Sparse = "sparse",
     }
 }
 

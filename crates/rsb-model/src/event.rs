@@ -124,23 +124,15 @@ pub struct Notice {
     pub text: String,
 }
 
-/// Level of a notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum NoticeLevel {
-    /// Informational.
-    Note,
-    /// Results or files may not be as intended.
-    Warning,
-}
-
-impl NoticeLevel {
-    /// Returns the word printed before the message.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-        }
+named_enum! {
+    serde
+    /// Level of a notice.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum NoticeLevel {
+        /// Informational.
+        Note = "note",
+        /// Results or files may not be as intended.
+        Warning = "warning",
     }
 }
 

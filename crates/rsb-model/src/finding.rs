@@ -3,31 +3,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Severity of a finding; worse severities are greater.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum FindingSeverity {
-    /// As expected.
-    Ok,
-    /// Informational; nothing is wrong.
-    Note,
-    /// Works, but slower, less safely or only by chance.
-    Warning,
-    /// Does not work.
-    Error,
-}
-
-impl FindingSeverity {
-    /// Returns the word used in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
+named_enum! {
+    serde
+    /// Severity of a finding; worse severities are greater.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    )]
+    pub enum FindingSeverity {
+        /// As expected.
+        Ok = "ok",
+        /// Informational; nothing is wrong.
+        Note = "note",
+        /// Works, but slower, less safely or only by chance.
+        Warning = "warning",
+        /// Does not work.
+        Error = "error",
     }
 }
 

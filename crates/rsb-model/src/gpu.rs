@@ -86,23 +86,15 @@ pub struct Gpu {
 /// Name of a sensor, such as `temperature junction`.
 pub type SensorName = String;
 
-/// Whether a GPU is part of the CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum GpuKind {
-    /// Part of the CPU; it shares the system memory.
-    Integrated,
-    /// Separate GPU or accelerator module.
-    Discrete,
-}
-
-impl GpuKind {
-    /// Returns the word used in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Integrated => "integrated",
-            Self::Discrete => "discrete",
-        }
+named_enum! {
+    serde
+    /// Whether a GPU is part of the CPU.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum GpuKind {
+        /// Part of the CPU; it shares the system memory.
+        Integrated = "integrated",
+        /// Separate GPU or accelerator module.
+        Discrete = "discrete",
     }
 }
 

@@ -237,79 +237,50 @@ macro_rules! as_text {
 
 as_text!(DeviceRef, CaseDevice);
 
-/// Type of hardware that ran a case. Results of different types are never ranked together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum DeviceType {
-    /// CPU, even if it is used through a CPU driver for Vulkan or OpenCL.
-    Cpu,
-    /// GPU or accelerator.
-    Gpu,
-    /// Fake GPU for tests. Its values have no meaning.
-    Simulated,
-}
-
-impl DeviceType {
-    /// Returns the name used in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Gpu => "gpu",
-            Self::Simulated => "simulated",
-        }
+named_enum! {
+    serde
+    /// Type of hardware that ran a case. Results of different types are never ranked together.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    pub enum DeviceType {
+        /// CPU, even if it is used through a CPU driver for Vulkan or OpenCL.
+        Cpu = "cpu",
+        /// GPU or accelerator.
+        Gpu = "gpu",
+        /// Fake GPU for tests. Its values have no meaning.
+        Simulated = "simulated",
     }
 }
 
 impl FromStr for DeviceType {
     type Err = ParseIdError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Cpu, Self::Gpu, Self::Simulated];
-        let found = all.into_iter().find(|kind| kind.as_str() == text);
-        found.ok_or_else(|| ParseIdError::new(text, "a kind of device (cpu, gpu or simulated)"))
+        Self::find(text)
+            .ok_or_else(|| ParseIdError::new(text, "a kind of device (cpu, gpu or simulated)"))
     }
 }
 
-/// Type of benchmark that a result belongs to.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum BenchmarkType {
-    /// Hardware benchmarks that need no installed ML stack.
-    PreInstallation,
-    /// Framework or other installed component.
-    ComponentSpecific,
-    /// Native kernels on a GPU.
-    GpuPerformance,
-    /// Native kernels on the CPU.
-    CpuPerformance,
-}
-
-impl BenchmarkType {
-    /// All types.
-    pub const ALL: [Self; 4] = [
-        Self::PreInstallation,
-        Self::ComponentSpecific,
-        Self::GpuPerformance,
-        Self::CpuPerformance,
-    ];
-
-    /// Returns the name used in ids and documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PreInstallation => "pre_installation",
-            Self::ComponentSpecific => "component_specific",
-            Self::GpuPerformance => "gpu_performance",
-            Self::CpuPerformance => "cpu_performance",
-        }
+named_enum! {
+    serde
+    /// Type of benchmark that a result belongs to.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    )]
+    pub enum BenchmarkType {
+        /// Hardware benchmarks that need no installed ML stack.
+        PreInstallation = "pre_installation",
+        /// Framework or other installed component.
+        ComponentSpecific = "component_specific",
+        /// Native kernels on a GPU.
+        GpuPerformance = "gpu_performance",
+        /// Native kernels on the CPU.
+        CpuPerformance = "cpu_performance",
     }
 }
 
 impl FromStr for BenchmarkType {
     type Err = ParseIdError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|kind| kind.as_str() == text);
-        found.ok_or_else(|| ParseIdError::new(text, "a kind of benchmark"))
+        Self::find(text).ok_or_else(|| ParseIdError::new(text, "a kind of benchmark"))
     }
 }
 
@@ -438,7 +409,7 @@ impl FromStr for Dtype {
     }
 }
 
-display_as_str!(BackendId, DeviceType, BenchmarkType, Dtype);
+display_as_str!(BackendId, Dtype);
 
 /// Id of a case, stable across runs and machines: `cpu_performance/gemm/cpu:0/f32/1024x1024x1024`.
 #[derive(

@@ -2,6 +2,9 @@
 //!
 //! **Invariant:** this crate performs no I/O and reads no clock. Callers pass the current time in.
 
+#[macro_use]
+mod named;
+
 pub mod architecture;
 pub mod calendar;
 pub mod case;

@@ -5,46 +5,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ParseIdError;
 
-/// How a case ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    /// The case ran and was verified and timed.
-    Measured,
-    /// The case could not run on this machine; this is not an error.
-    Skipped,
-    /// The case broke, produced a wrong result or an impossible value, or took too long.
-    Failed,
-    /// The case ran on a fake GPU. It is never gated or ranked.
-    Simulated,
-}
-
-impl Outcome {
-    /// Returns the word used in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Measured => "measured",
-            Self::Skipped => "skipped",
-            Self::Failed => "failed",
-            Self::Simulated => "simulated",
-        }
+named_enum! {
+    serde
+    /// How a case ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    pub enum Outcome {
+        /// The case ran and was verified and timed.
+        Measured = "measured",
+        /// The case could not run on this machine; this is not an error.
+        Skipped = "skipped",
+        /// The case broke, produced a wrong result or an impossible value, or took too long.
+        Failed = "failed",
+        /// The case ran on a fake GPU. It is never gated or ranked.
+        Simulated = "simulated",
     }
 }
 
 impl std::str::FromStr for Outcome {
     type Err = ParseIdError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Measured, Self::Skipped, Self::Failed, Self::Simulated];
-        let found = all.into_iter().find(|outcome| outcome.as_str() == text);
-        found.ok_or_else(|| {
+        Self::find(text).ok_or_else(|| {
             ParseIdError::new(text, "an outcome (measured, skipped, failed or simulated)")
         })
-    }
-}
-
-impl std::fmt::Display for Outcome {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -31,28 +31,19 @@ pub struct RocmInstallation {
     pub gpu_targets: Vec<String>,
 }
 
-/// How ROCm was installed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RocmSource {
-    /// Separate directory, such as `/opt/rocm-6.4.3`. Documents use the word `folder`.
-    #[default]
-    #[serde(rename = "folder", alias = "directory")]
-    Directory,
-    /// Packages of the Linux distribution, next to its other libraries.
-    Distribution,
-    /// Python packages.
-    Wheel,
-}
-
-impl RocmSource {
-    /// Returns the word used in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Directory => "folder",
-            Self::Distribution => "distribution",
-            Self::Wheel => "wheel",
-        }
+named_enum! {
+    serde
+    /// How ROCm was installed.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum RocmSource {
+        /// Separate directory, such as `/opt/rocm-6.4.3`. Documents use the word `folder`.
+        #[default]
+        #[serde(alias = "directory")]
+        Directory = "folder",
+        /// Packages of the Linux distribution, next to its other libraries.
+        Distribution = "distribution",
+        /// Python packages.
+        Wheel = "wheel",
     }
 }
 

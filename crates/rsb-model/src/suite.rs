@@ -6,31 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{BackendId, DeviceType, ParseIdError};
 
-/// How thoroughly a run measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Profile {
-    /// Quick overview: about one second per case.
-    Quick,
-    /// Default of the suites `gpu-performance`, `cpu-performance` and `custom`.
-    Standard,
-    /// For baselines that are kept for a long time.
-    Thorough,
+named_enum! {
+    serde
+    /// How thoroughly a run measures.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Profile {
+        /// Quick overview: about one second per case.
+        Quick = "quick",
+        /// Default of the suites `gpu-performance`, `cpu-performance` and `custom`.
+        Standard = "standard",
+        /// For baselines that are kept for a long time.
+        Thorough = "thorough",
+    }
 }
 
 impl Profile {
-    /// All profiles, fastest first.
-    pub const ALL: [Self; 3] = [Self::Quick, Self::Standard, Self::Thorough];
-
-    /// Returns the name used on the command line and in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Standard => "standard",
-            Self::Thorough => "thorough",
-        }
-    }
-
     /// Returns a short description for `--help`.
     pub const fn about(self) -> &'static str {
         match self {
@@ -48,68 +38,41 @@ impl FromStr for Profile {
         let found =
             Self::ALL.into_iter().find(|profile| profile.as_str().eq_ignore_ascii_case(text));
         found.ok_or_else(|| {
-            ParseIdError::new(
-                text,
-                format!("a profile ({})", Self::ALL.map(Self::as_str).join(", ")),
-            )
+            ParseIdError::new(text, format!("a profile ({})", Self::NAMES.join(", ")))
         })
     }
 }
 
-/// Named selection of benchmarks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Suite {
-    /// Hardware benchmarks that need no installed ML stack.
-    #[serde(alias = "pre_installation")]
-    PreInstallation,
-    /// ML frameworks and other installed components.
-    #[serde(alias = "component_specific", alias = "component-specific")]
-    Component,
-    /// Native kernels on GPUs.
-    #[serde(alias = "gpu_performance")]
-    GpuPerformance,
-    /// Native kernels on the CPU.
-    #[serde(alias = "cpu_performance")]
-    CpuPerformance,
-    /// A few points of every native benchmark, on every device of this machine.
-    Quick,
-    /// Every point of every benchmark, on every device of this machine.
-    Full,
-    /// The same points on every backend of each GPU and on the CPU.
-    #[serde(alias = "hardware_acceleration")]
-    HardwareAcceleration,
-    /// `[[custom]]` entries of the configuration file.
-    Custom,
+named_enum! {
+    serde
+    /// Named selection of benchmarks.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Suite {
+        /// Hardware benchmarks that need no installed ML stack.
+        #[serde(alias = "pre_installation")]
+        PreInstallation = "pre-installation",
+        /// ML frameworks and other installed components.
+        #[serde(alias = "component_specific", alias = "component-specific")]
+        Component = "component",
+        /// Native kernels on GPUs.
+        #[serde(alias = "gpu_performance")]
+        GpuPerformance = "gpu-performance",
+        /// Native kernels on the CPU.
+        #[serde(alias = "cpu_performance")]
+        CpuPerformance = "cpu-performance",
+        /// A few points of every native benchmark, on every device of this machine.
+        Quick = "quick",
+        /// Every point of every benchmark, on every device of this machine.
+        Full = "full",
+        /// The same points on every backend of each GPU and on the CPU.
+        #[serde(alias = "hardware_acceleration")]
+        HardwareAcceleration = "hardware-acceleration",
+        /// `[[custom]]` entries of the configuration file.
+        Custom = "custom",
+    }
 }
 
 impl Suite {
-    /// All suites.
-    pub const ALL: [Self; 8] = [
-        Self::PreInstallation,
-        Self::Component,
-        Self::GpuPerformance,
-        Self::CpuPerformance,
-        Self::Quick,
-        Self::Full,
-        Self::HardwareAcceleration,
-        Self::Custom,
-    ];
-
-    /// Returns the name used on the command line and in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PreInstallation => "pre-installation",
-            Self::Component => "component",
-            Self::GpuPerformance => "gpu-performance",
-            Self::CpuPerformance => "cpu-performance",
-            Self::Quick => "quick",
-            Self::Full => "full",
-            Self::HardwareAcceleration => "hardware-acceleration",
-            Self::Custom => "custom",
-        }
-    }
-
     /// Returns the other names that are accepted.
     pub const fn aliases(self) -> &'static [&'static str] {
         match self {
@@ -180,9 +143,8 @@ impl FromStr for Suite {
         let found = Self::ALL
             .into_iter()
             .find(|suite| suite.as_str() == text || suite.aliases().contains(&text));
-        found.ok_or_else(|| {
-            ParseIdError::new(text, format!("a suite ({})", Self::ALL.map(Self::as_str).join(", ")))
-        })
+        found
+            .ok_or_else(|| ParseIdError::new(text, format!("a suite ({})", Self::NAMES.join(", "))))
     }
 }
 

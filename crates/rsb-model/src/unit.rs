@@ -13,105 +13,52 @@ pub enum Better {
     Lower,
 }
 
-/// Unit of a value. GB = 10⁹ bytes, MB = 10⁶ bytes; a multiply-add counts as two operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Unit {
-    /// Nanoseconds.
-    #[serde(rename = "ns")]
-    Nanoseconds,
-    /// Microseconds.
-    #[serde(rename = "µs")]
-    Microseconds,
-    /// Milliseconds.
-    #[serde(rename = "ms")]
-    Milliseconds,
-    /// Seconds.
-    #[serde(rename = "s")]
-    Seconds,
-    /// 10⁹ bytes per second.
-    #[serde(rename = "GB/s")]
-    GigabytesPerSecond,
-    /// 10⁹ operations per second.
-    #[serde(rename = "GFLOP/s")]
-    Gigaflops,
-    /// 10¹² operations per second.
-    #[serde(rename = "TFLOP/s")]
-    Teraflops,
-    /// Events per second: tokens, requests, samples.
-    #[serde(rename = "1/s")]
-    PerSecond,
-    /// Bytes.
-    #[serde(rename = "B")]
-    Bytes,
-    /// 10⁶ bytes.
-    #[serde(rename = "MB")]
-    Megabytes,
-    /// 10⁹ bytes.
-    #[serde(rename = "GB")]
-    Gigabytes,
-    /// Percent.
-    #[serde(rename = "%")]
-    Percent,
-    /// 10⁶ cycles per second.
-    #[serde(rename = "MHz")]
-    Megahertz,
-    /// Degrees Celsius.
-    #[serde(rename = "°C")]
-    Celsius,
-    /// Watts.
-    #[serde(rename = "W")]
-    Watts,
-    /// Operations per byte moved.
-    #[serde(rename = "FLOP/B")]
-    FlopsPerByte,
-    /// Ratio or count.
-    #[serde(rename = "1")]
-    One,
+named_enum! {
+    serde
+    /// Unit of a value. GB = 10⁹ bytes, MB = 10⁶ bytes; a multiply-add counts as two operations.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    pub enum Unit {
+        /// Nanoseconds.
+        Nanoseconds = "ns",
+        /// Microseconds.
+        Microseconds = "µs",
+        /// Milliseconds.
+        Milliseconds = "ms",
+        /// Seconds.
+        Seconds = "s",
+        /// 10⁹ bytes per second.
+        GigabytesPerSecond = "GB/s",
+        /// 10⁹ operations per second.
+        Gigaflops = "GFLOP/s",
+        /// 10¹² operations per second.
+        Teraflops = "TFLOP/s",
+        /// Events per second: tokens, requests, samples.
+        PerSecond = "1/s",
+        /// Bytes.
+        Bytes = "B",
+        /// 10⁶ bytes.
+        Megabytes = "MB",
+        /// 10⁹ bytes.
+        Gigabytes = "GB",
+        /// Percent.
+        Percent = "%",
+        /// 10⁶ cycles per second.
+        Megahertz = "MHz",
+        /// Degrees Celsius.
+        Celsius = "°C",
+        /// Watts.
+        Watts = "W",
+        /// Operations per byte moved.
+        FlopsPerByte = "FLOP/B",
+        /// Ratio or count.
+        One = "1",
+    }
 }
 
 impl Unit {
-    /// All units.
-    pub const ALL: [Self; 17] = [
-        Self::Nanoseconds,
-        Self::Microseconds,
-        Self::Milliseconds,
-        Self::Seconds,
-        Self::GigabytesPerSecond,
-        Self::Gigaflops,
-        Self::Teraflops,
-        Self::PerSecond,
-        Self::Bytes,
-        Self::Megabytes,
-        Self::Gigabytes,
-        Self::Percent,
-        Self::Megahertz,
-        Self::Celsius,
-        Self::Watts,
-        Self::FlopsPerByte,
-        Self::One,
-    ];
-
     /// Returns the symbol used in output and documents.
     pub const fn symbol(self) -> &'static str {
-        match self {
-            Self::Nanoseconds => "ns",
-            Self::Microseconds => "µs",
-            Self::Milliseconds => "ms",
-            Self::Seconds => "s",
-            Self::GigabytesPerSecond => "GB/s",
-            Self::Gigaflops => "GFLOP/s",
-            Self::Teraflops => "TFLOP/s",
-            Self::PerSecond => "1/s",
-            Self::Bytes => "B",
-            Self::Megabytes => "MB",
-            Self::Gigabytes => "GB",
-            Self::Percent => "%",
-            Self::Megahertz => "MHz",
-            Self::Celsius => "°C",
-            Self::Watts => "W",
-            Self::FlopsPerByte => "FLOP/B",
-            Self::One => "1",
-        }
+        self.as_str()
     }
 
     /// Formats `value` with its unit, if it has one: `104.2 GFLOP/s`.
@@ -155,12 +102,6 @@ impl Unit {
         }
         let head = text.split('/').next().unwrap_or_default();
         (time.contains(&head) || size.contains(&head)).then_some(Better::Lower)
-    }
-}
-
-impl std::fmt::Display for Unit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.symbol())
     }
 }
 

@@ -5,33 +5,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ParseIdError;
 
-/// Conclusion for one metric of one case, or for a whole comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Verdict {
-    /// Better by at least the threshold.
-    Improved,
-    /// Worse by at least the threshold.
-    Regressed,
-    /// No change for the worse that reaches the threshold.
-    Unchanged,
-    /// The measurements do not decide.
-    Inconclusive,
-    /// The two sides cannot be compared, for example because the hardware differs.
-    NotComparable,
+named_enum! {
+    serde
+    /// Conclusion for one metric of one case, or for a whole comparison.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    pub enum Verdict {
+        /// Better by at least the threshold.
+        Improved = "Improved",
+        /// Worse by at least the threshold.
+        Regressed = "Regressed",
+        /// No change for the worse that reaches the threshold.
+        Unchanged = "Unchanged",
+        /// The measurements do not decide.
+        Inconclusive = "Inconclusive",
+        /// The two sides cannot be compared, for example because the hardware differs.
+        NotComparable = "NotComparable",
+    }
 }
 
 impl Verdict {
-    /// Returns the name used in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Improved => "Improved",
-            Self::Regressed => "Regressed",
-            Self::Unchanged => "Unchanged",
-            Self::Inconclusive => "Inconclusive",
-            Self::NotComparable => "NotComparable",
-        }
-    }
-
     /// Returns whether the verdict is a decision: improved, regressed or unchanged.
     pub const fn is_decided(self) -> bool {
         matches!(self, Self::Improved | Self::Regressed | Self::Unchanged)
@@ -41,103 +33,64 @@ impl Verdict {
 impl std::str::FromStr for Verdict {
     type Err = ParseIdError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [
-            Self::Improved,
-            Self::Regressed,
-            Self::Unchanged,
-            Self::Inconclusive,
-            Self::NotComparable,
-        ];
-        let found = all.into_iter().find(|verdict| verdict.as_str() == text);
-        found.ok_or_else(|| ParseIdError::new(text, "a verdict"))
+        Self::find(text).ok_or_else(|| ParseIdError::new(text, "a verdict"))
     }
 }
 
-impl std::fmt::Display for Verdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
+named_enum! {
+    serde
+    /// Reason for a verdict as a code for programs. The `reason` text is meant for people.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    pub enum ReasonCode {
+        /// Worse by the threshold or more, and the confidence interval agrees.
+        AboveThreshold = "above_threshold",
+        /// Better by the threshold or more, and the confidence interval agrees.
+        BetterThanThreshold = "better_than_threshold",
+        /// No clear change.
+        WithinNoise = "within_noise",
+        /// Clear change that is smaller than the threshold.
+        BelowThreshold = "below_threshold",
+        /// The confidence interval is too wide.
+        TooNoisy = "too_noisy",
+        /// Too few samples, replicates or cases to estimate the spread.
+        TooFewSamples = "too_few_samples",
+        /// The hardware or a software version that the case depends on differs.
+        UnlikeMachine = "unlike_machine",
+        /// The unit or the source of the value differs.
+        UnlikeUnit = "unlike_unit",
+        /// The baseline has the case or metric; the run does not.
+        Missing = "missing",
+        /// The case failed.
+        CaseFailed = "case_failed",
+        /// The case was skipped, or the requested instruction count is not available.
+        CaseSkipped = "case_skipped",
+        /// The case ran on a fake GPU.
+        CaseSimulated = "case_simulated",
+        /// The samples or values are invalid.
+        Unreadable = "unreadable",
+        /// A user accepted this regression.
+        Accepted = "accepted",
+        /// Cases of the control set changed too, so the machine may have changed.
+        MachineMoved = "machine_moved",
+        /// An absolute target is not met.
+        TargetMissed = "target_missed",
+        /// The budget ran out before the case was measured.
+        NotMeasured = "not_measured",
+        /// The fastest samples did not change, but the median is worse by the threshold or more.
+        MedianWorse = "median_worse",
+        /// Slower, but processes of the baseline or of earlier runs were as slow so often that this
+        /// may be chance.
+        BaselineAsSlow = "baseline_as_slow",
+        /// Both sides, or two runs of one side, contain the same samples.
+        SameSamples = "same_samples",
+        /// Both sides execute the same machine code, so there is nothing to measure.
+        SameMachineCode = "same_machine_code",
+        /// The change was found once, but later measurements have not confirmed it.
+        NotRepeated = "not_repeated",
     }
-}
-
-/// Reason for a verdict as a code for programs. The `reason` text is meant for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ReasonCode {
-    /// Worse by the threshold or more, and the confidence interval agrees.
-    AboveThreshold,
-    /// Better by the threshold or more, and the confidence interval agrees.
-    BetterThanThreshold,
-    /// No clear change.
-    WithinNoise,
-    /// Clear change that is smaller than the threshold.
-    BelowThreshold,
-    /// The confidence interval is too wide.
-    TooNoisy,
-    /// Too few samples, replicates or cases to estimate the spread.
-    TooFewSamples,
-    /// The hardware or a software version that the case depends on differs.
-    UnlikeMachine,
-    /// The unit or the source of the value differs.
-    UnlikeUnit,
-    /// The baseline has the case or metric; the run does not.
-    Missing,
-    /// The case failed.
-    CaseFailed,
-    /// The case was skipped, or the requested instruction count is not available.
-    CaseSkipped,
-    /// The case ran on a fake GPU.
-    CaseSimulated,
-    /// The samples or values are invalid.
-    Unreadable,
-    /// A user accepted this regression.
-    Accepted,
-    /// Cases of the control set changed too, so the machine may have changed.
-    MachineMoved,
-    /// An absolute target is not met.
-    TargetMissed,
-    /// The budget ran out before the case was measured.
-    NotMeasured,
-    /// The fastest samples did not change, but the median is worse by the threshold or more.
-    MedianWorse,
-    /// Slower, but processes of the baseline or of earlier runs were as slow so often that this may
-    /// be chance.
-    BaselineAsSlow,
-    /// Both sides, or two runs of one side, contain the same samples.
-    SameSamples,
-    /// Both sides execute the same machine code, so there is nothing to measure.
-    SameMachineCode,
-    /// The change was found once, but later measurements have not confirmed it.
-    NotRepeated,
 }
 
 impl ReasonCode {
-    /// Returns the name used in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AboveThreshold => "above_threshold",
-            Self::BetterThanThreshold => "better_than_threshold",
-            Self::WithinNoise => "within_noise",
-            Self::BelowThreshold => "below_threshold",
-            Self::TooNoisy => "too_noisy",
-            Self::TooFewSamples => "too_few_samples",
-            Self::UnlikeMachine => "unlike_machine",
-            Self::UnlikeUnit => "unlike_unit",
-            Self::Missing => "missing",
-            Self::CaseFailed => "case_failed",
-            Self::CaseSkipped => "case_skipped",
-            Self::CaseSimulated => "case_simulated",
-            Self::Unreadable => "unreadable",
-            Self::Accepted => "accepted",
-            Self::MachineMoved => "machine_moved",
-            Self::TargetMissed => "target_missed",
-            Self::NotMeasured => "not_measured",
-            Self::MedianWorse => "median_worse",
-            Self::BaselineAsSlow => "baseline_as_slow",
-            Self::SameSamples => "same_samples",
-            Self::SameMachineCode => "same_machine_code",
-            Self::NotRepeated => "not_repeated",
-        }
-    }
     /// Returns the cause of a missing verdict, as a phrase that follows a count.
     pub const fn cause(self) -> &'static str {
         match self {

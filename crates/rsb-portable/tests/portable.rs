@@ -97,7 +97,7 @@ fn convolution(dtype: Dtype) -> Operation {
 fn kernels() -> Vec<Operation> {
     let mut all = Vec::new();
     for dtype in FLOATS {
-        for &pattern in StreamPattern::ALL {
+        for pattern in StreamPattern::ALL {
             // One size that ends within a pack, and one that needs several groups of a reduction.
             for elements in [5003, 70_001] {
                 all.push(Operation::Stream(MemoryStream {
@@ -108,15 +108,15 @@ fn kernels() -> Vec<Operation> {
                 }));
             }
         }
-        for &op in ElementwiseOp::ALL {
+        for op in ElementwiseOp::ALL {
             all.push(Operation::Elementwise(Elementwise { op, dtype, elements: 3001 }));
         }
-        for &op in ReduceOp::ALL {
+        for op in ReduceOp::ALL {
             for elements in [1, 3, 100_003] {
                 all.push(Operation::Reduce(Reduce { op, dtype, elements }));
             }
         }
-        for &op in NormalizeOp::ALL {
+        for op in NormalizeOp::ALL {
             for columns in [302, 301, 1] {
                 all.push(Operation::Normalize(Normalize { op, dtype, rows: 7, columns }));
             }

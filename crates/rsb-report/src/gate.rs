@@ -18,40 +18,24 @@ use crate::style::Style;
 
 pub use comment::MARKER;
 
-/// Output format of a verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum GateFormat {
-    /// Text for a terminal.
-    Text,
-    /// The whole comparison as JSON.
-    Json,
-    /// Markdown for a comment on a pull request. Begins with [`MARKER`], so that one comment can be
-    /// updated in place.
-    Markdown,
-    /// `JUnit` XML for CI servers: one test per comparison.
-    Junit,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
-    /// Annotations of a GitHub workflow.
-    Github,
-}
-
-impl GateFormat {
-    /// All formats.
-    pub const ALL: [Self; 6] =
-        [Self::Text, Self::Json, Self::Markdown, Self::Junit, Self::Sarif, Self::Github];
-
-    /// Returns the name used on the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::Markdown => "markdown",
-            Self::Junit => "junit",
-            Self::Sarif => "sarif",
-            Self::Github => "github",
-        }
+rsb_model::named_enum! {
+    /// Output format of a verdict.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum GateFormat {
+        /// Text for a terminal.
+        Text = "text",
+        /// The whole comparison as JSON.
+        Json = "json",
+        /// Markdown for a comment on a pull request. Begins with [`MARKER`], so that one comment
+        /// can be updated in place.
+        Markdown = "markdown",
+        /// `JUnit` XML for CI servers: one test per comparison.
+        Junit = "junit",
+        /// SARIF 2.1.0, for code scanning.
+        Sarif = "sarif",
+        /// Annotations of a GitHub workflow.
+        Github = "github",
     }
 }
 
@@ -65,10 +49,7 @@ pub struct UnknownFormat {
 impl FromStr for GateFormat {
     type Err = UnknownFormat;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|format| format.as_str() == text)
-            .ok_or_else(|| UnknownFormat { text: text.to_owned() })
+        Self::find(text).ok_or_else(|| UnknownFormat { text: text.to_owned() })
     }
 }
 

@@ -11,100 +11,57 @@ use serde_json::Value;
 
 use super::detect;
 
-/// Family of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Family {
-    /// BERT and similar models.
-    EncoderOnly,
-    /// GPT and similar models.
-    DecoderOnly,
-    /// T5 and similar models.
-    EncoderDecoder,
-    /// Image to label.
-    Vision,
-    /// Images combined with text, such as CLIP.
-    VisionEncoderTextDecoder,
-    /// Speech to text.
-    Speech,
-    /// Text that contains images.
-    Multimodal,
-    /// Image generation from noise.
-    Diffusion,
-    /// Decoders in which each token uses some of the experts.
-    MixtureOfExperts,
-    /// Mamba and similar models.
-    StateSpace,
-    /// Retriever combined with a generator.
-    Rag,
-}
-
-impl Family {
-    /// All families, in display order.
-    pub const ALL: [Self; 11] = [
-        Self::EncoderOnly,
-        Self::DecoderOnly,
-        Self::EncoderDecoder,
-        Self::Vision,
-        Self::VisionEncoderTextDecoder,
-        Self::Speech,
-        Self::Multimodal,
-        Self::Diffusion,
-        Self::MixtureOfExperts,
-        Self::StateSpace,
-        Self::Rag,
-    ];
-    /// Names of the families, in the same order.
-    pub const NAMES: [&'static str; 11] = [
-        "encoder-only",
-        "decoder-only",
-        "encoder-decoder",
-        "vision",
-        "vision-encoder-text-decoder",
-        "speech",
-        "multimodal",
-        "diffusion",
-        "mixture-of-experts",
-        "state-space",
-        "rag",
-    ];
-
-    /// Returns the name used in documents and on the command line.
-    pub const fn as_str(self) -> &'static str {
-        Self::NAMES[self as usize]
+rsb_model::named_enum! {
+    serde
+    /// Family of a model.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    pub enum Family {
+        /// BERT and similar models.
+        EncoderOnly = "encoder-only",
+        /// GPT and similar models.
+        DecoderOnly = "decoder-only",
+        /// T5 and similar models.
+        EncoderDecoder = "encoder-decoder",
+        /// Image to label.
+        Vision = "vision",
+        /// Images combined with text, such as CLIP.
+        VisionEncoderTextDecoder = "vision-encoder-text-decoder",
+        /// Speech to text.
+        Speech = "speech",
+        /// Text that contains images.
+        Multimodal = "multimodal",
+        /// Image generation from noise.
+        Diffusion = "diffusion",
+        /// Decoders in which each token uses some of the experts.
+        MixtureOfExperts = "mixture-of-experts",
+        /// Mamba and similar models.
+        StateSpace = "state-space",
+        /// Retriever combined with a generator.
+        Rag = "rag",
     }
 }
 
-impl std::fmt::Display for Family {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
+rsb_model::named_enum! {
+    serde
+    /// Size of a model by its number of parameters.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    pub enum SizeClass {
+        /// Less than 100 million.
+        Tiny = "tiny",
+        /// From 100 million to less than 500 million.
+        Small = "small",
+        /// From 500 million to less than 1 billion.
+        Base = "base",
+        /// From 1 billion to less than 7 billion.
+        Large = "large",
+        /// From 7 billion to less than 13 billion.
+        Xl = "xl",
+        /// 13 billion parameters or more.
+        Xxl = "xxl",
     }
-}
-
-/// Size of a model by its number of parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SizeClass {
-    /// Less than 100 million.
-    Tiny,
-    /// From 100 million to less than 500 million.
-    Small,
-    /// From 500 million to less than 1 billion.
-    Base,
-    /// From 1 billion to less than 7 billion.
-    Large,
-    /// From 7 billion to less than 13 billion.
-    Xl,
-    /// 13 billion parameters or more.
-    Xxl,
 }
 
 impl SizeClass {
-    /// All classes, smallest first.
-    pub const ALL: [Self; 6] =
-        [Self::Tiny, Self::Small, Self::Base, Self::Large, Self::Xl, Self::Xxl];
-    /// Names of the classes, in the same order.
-    pub const NAMES: [&'static str; 6] = ["tiny", "small", "base", "large", "xl", "xxl"];
     /// Smallest number of parameters of each class after the first.
     pub const BOUNDARIES: [u64; 5] =
         [100_000_000, 500_000_000, 1_000_000_000, 7_000_000_000, 13_000_000_000];
@@ -113,17 +70,6 @@ impl SizeClass {
     pub fn of(parameters: u64) -> Self {
         let below = Self::BOUNDARIES.iter().take_while(|boundary| parameters >= **boundary).count();
         Self::ALL.get(below).copied().unwrap_or(Self::Xxl)
-    }
-
-    /// Returns the name used in documents and on the command line.
-    pub const fn as_str(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
-}
-
-impl std::fmt::Display for SizeClass {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
     }
 }
 
@@ -138,8 +84,8 @@ macro_rules! parsed_by_name {
             type Err = UnknownModelTerm;
 
             fn from_str(text: &str) -> Result<Self, UnknownModelTerm> {
-                let found = Self::ALL.into_iter().find(|known| known.as_str() == text);
-                found.ok_or_else(|| UnknownModelTerm(text.to_owned(), Self::NAMES.join(", ")))
+                Self::find(text)
+                    .ok_or_else(|| UnknownModelTerm(text.to_owned(), Self::NAMES.join(", ")))
             }
         }
     };

@@ -4,44 +4,39 @@ use rsb_model::Dtype;
 
 use super::named;
 
-/// Type of collective, defined by the result on each device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CollectiveKind {
-    /// Every device receives the sum of all.
-    AllReduce,
-    /// Every device receives the parts of all, one after another.
-    AllGather,
-    /// Every device receives its own part of the sum of all.
-    ReduceScatter,
-    /// Every device receives the data of the first.
-    Broadcast,
-    /// Every device receives its own part of the data of each other device.
-    AllToAll,
-    /// Every device receives the data of its predecessor, the first device that of the last.
-    SendReceive,
+rsb_model::named_enum! {
+    /// Type of collective, defined by the result on each device.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum CollectiveKind {
+        /// Every device receives the sum of all.
+        AllReduce = "all-reduce",
+        /// Every device receives the parts of all, one after another.
+        AllGather = "all-gather",
+        /// Every device receives its own part of the sum of all.
+        ReduceScatter = "reduce-scatter",
+        /// Every device receives the data of the first.
+        Broadcast = "broadcast",
+        /// Every device receives its own part of the data of each other device.
+        AllToAll = "all-to-all",
+        /// Every device receives the data of its predecessor, the first device that of the last.
+        SendReceive = "send-receive",
+    }
 }
 
-named!(
-    CollectiveKind,
-    "collective operation",
-    AllReduce = "all-reduce",
-    AllGather = "all-gather",
-    ReduceScatter = "reduce-scatter",
-    Broadcast = "broadcast",
-    AllToAll = "all-to-all",
-    SendReceive = "send-receive"
-);
+named!(CollectiveKind, "collective operation");
 
-/// Destination of the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placement {
-    /// A separate buffer.
-    OutOfPlace,
-    /// The buffer that holds the data sent.
-    InPlace,
+rsb_model::named_enum! {
+    /// Destination of the result.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Placement {
+        /// A separate buffer.
+        OutOfPlace = "out-of-place",
+        /// The buffer that holds the data sent.
+        InPlace = "in-place",
+    }
 }
 
-named!(Placement, "placement", OutOfPlace = "out-of-place", InPlace = "in-place");
+named!(Placement, "placement");
 
 /// Order of a collective relative to other work of its devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,16 +48,18 @@ pub enum CollectiveLane {
     Beside,
 }
 
-/// Threads that call the library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CollectiveLauncher {
-    /// One thread, for all devices in one group.
-    OneThread,
-    /// One thread per device, all at once.
-    Threads,
+rsb_model::named_enum! {
+    /// Threads that call the library.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum CollectiveLauncher {
+        /// One thread, for all devices in one group.
+        OneThread = "one-thread",
+        /// One thread per device, all at once.
+        Threads = "threads",
+    }
 }
 
-named!(CollectiveLauncher, "launcher", OneThread = "one-thread", Threads = "threads");
+named!(CollectiveLauncher, "launcher");
 
 impl CollectiveKind {
     /// Returns whether the data sent or received is divided into one part per device.
@@ -243,7 +240,7 @@ mod tests {
 
     #[test]
     fn every_element_is_received_once_and_comes_from_what_was_sent() {
-        for &kind in CollectiveKind::ALL {
+        for kind in CollectiveKind::ALL {
             for devices in 1..=8 {
                 let call = Collective::of_bytes(kind, Dtype::F32, 4 * 101, devices);
                 assert_eq!(

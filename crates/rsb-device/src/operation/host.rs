@@ -18,41 +18,38 @@ pub struct Transfer {
     pub bytes: u64,
 }
 
-/// Source and destination of a [`Transfer`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TransferDirection {
-    /// From the host to the device.
-    HostToDevice,
-    /// From the device to the host.
-    DeviceToHost,
-    /// Within the device.
-    DeviceToDevice,
-    /// Host to device and device to host at once, in two streams: the same number of bytes each
-    /// way.
-    Bidirectional,
+rsb_model::named_enum! {
+    serde
+    /// Source and destination of a [`Transfer`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum TransferDirection {
+        /// From the host to the device.
+        HostToDevice = "host-to-device",
+        /// From the device to the host.
+        DeviceToHost = "device-to-host",
+        /// Within the device.
+        DeviceToDevice = "device-to-device",
+        /// Host to device and device to host at once, in two streams: the same number of bytes each
+        /// way.
+        Bidirectional = "bidirectional",
+    }
 }
 
-named!(
-    TransferDirection,
-    "direction",
-    HostToDevice = "host-to-device",
-    DeviceToHost = "device-to-host",
-    DeviceToDevice = "device-to-device",
-    Bidirectional = "bidirectional"
-);
+named!(TransferDirection, "direction");
 
-/// Type of host memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HostMemory {
-    /// Page-locked, so that the device can access it directly.
-    Pinned,
-    /// Ordinary pageable memory.
-    Pageable,
+rsb_model::named_enum! {
+    serde
+    /// Type of host memory.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum HostMemory {
+        /// Page-locked, so that the device can access it directly.
+        Pinned = "pinned",
+        /// Ordinary pageable memory.
+        Pageable = "pageable",
+    }
 }
 
-named!(HostMemory, "type of host memory", Pinned = "pinned", Pageable = "pageable");
+named!(HostMemory, "type of host memory");
 
 impl Transfer {
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {
@@ -84,14 +81,16 @@ pub struct Launch {
     pub mode: LaunchMode,
 }
 
-/// How kernels are submitted to a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LaunchMode {
-    /// One call per kernel.
-    Stream,
-    /// All together, as a graph recorded before.
-    Graph,
+rsb_model::named_enum! {
+    serde
+    /// How kernels are submitted to a device.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum LaunchMode {
+        /// One call per kernel.
+        Stream = "stream",
+        /// All together, as a graph recorded before.
+        Graph = "graph",
+    }
 }
 
-named!(LaunchMode, "launch mode", Stream = "stream", Graph = "graph");
+named!(LaunchMode, "launch mode");

@@ -17,31 +17,25 @@ pub struct Elementwise {
     pub elements: u64,
 }
 
-/// The function of an [`Elementwise`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ElementwiseOp {
-    /// x + z.
-    Add,
-    /// x · z.
-    Multiply,
-    /// max(x, 0).
-    Relu,
-    /// ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))): the tanh form of GELU, as transformers use it.
-    Gelu,
-    /// 1 / (1 + e⁻ˣ).
-    Sigmoid,
+rsb_model::named_enum! {
+    serde
+    /// The function of an [`Elementwise`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum ElementwiseOp {
+        /// x + z.
+        Add = "add",
+        /// x · z.
+        Multiply = "multiply",
+        /// max(x, 0).
+        Relu = "relu",
+        /// ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))): the tanh form of GELU, as transformers use it.
+        Gelu = "gelu",
+        /// 1 / (1 + e⁻ˣ).
+        Sigmoid = "sigmoid",
+    }
 }
 
-named!(
-    ElementwiseOp,
-    "element-wise operation",
-    Add = "add",
-    Multiply = "multiply",
-    Relu = "relu",
-    Gelu = "gelu",
-    Sigmoid = "sigmoid"
-);
+named!(ElementwiseOp, "element-wise operation");
 
 impl ElementwiseOp {
     /// Returns the number of inputs, one or two.
@@ -74,21 +68,23 @@ pub struct Reduce {
     pub elements: u64,
 }
 
-/// The function of a [`Reduce`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReduceOp {
-    /// Σx.
-    Sum,
-    /// Largest element.
-    Max,
-    /// Σx / n.
-    Mean,
-    /// Position of the largest element.
-    Argmax,
+rsb_model::named_enum! {
+    serde
+    /// The function of a [`Reduce`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum ReduceOp {
+        /// Σx.
+        Sum = "sum",
+        /// Largest element.
+        Max = "max",
+        /// Σx / n.
+        Mean = "mean",
+        /// Position of the largest element.
+        Argmax = "argmax",
+    }
 }
 
-named!(ReduceOp, "reduction", Sum = "sum", Max = "max", Mean = "mean", Argmax = "argmax");
+named!(ReduceOp, "reduction");
 
 impl Reduce {
     /// Returns the output buffer: a word for a position, otherwise at least f32, since sums of
@@ -115,26 +111,22 @@ pub struct Normalize {
     pub columns: u64,
 }
 
-/// The function of a [`Normalize`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NormalizeOp {
-    /// eˣ / Σeˣ, after subtracting the largest element.
-    Softmax,
-    /// (x − mean) / √(variance + 10⁻⁵) · gain + bias. Gain and bias are the second and third
-    /// buffer.
-    LayerNorm,
-    /// x / √(mean of x² + 10⁻⁵) · gain. The gain is the second buffer.
-    RmsNorm,
+rsb_model::named_enum! {
+    serde
+    /// The function of a [`Normalize`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum NormalizeOp {
+        /// eˣ / Σeˣ, after subtracting the largest element.
+        Softmax = "softmax",
+        /// (x − mean) / √(variance + 10⁻⁵) · gain + bias. Gain and bias are the second and third
+        /// buffer.
+        LayerNorm = "layer-norm",
+        /// x / √(mean of x² + 10⁻⁵) · gain. The gain is the second buffer.
+        RmsNorm = "rms-norm",
+    }
 }
 
-named!(
-    NormalizeOp,
-    "normalization",
-    Softmax = "softmax",
-    LayerNorm = "layer-norm",
-    RmsNorm = "rms-norm"
-);
+named!(NormalizeOp, "normalization");
 
 impl NormalizeOp {
     /// Returns the number of inputs: the matrix, and the gain and bias rows with one element per
@@ -305,63 +297,65 @@ pub struct Gemm {
     pub init: Init,
 }
 
-/// Width of the elements of a product.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OutputWidth {
-    /// Default of libraries: f32 for bf16, i32 for i8, bf16 for fp8, otherwise the input type.
-    Wide,
-    /// The input type, so that the next operation can use the result.
-    AsInputs,
+rsb_model::named_enum! {
+    serde
+    /// Width of the elements of a product.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum OutputWidth {
+        /// Default of libraries: f32 for bf16, i32 for i8, bf16 for fp8, otherwise the input type.
+        Wide = "wide",
+        /// The input type, so that the next operation can use the result.
+        AsInputs = "as-inputs",
+    }
 }
 
-named!(OutputWidth, "output width", Wide = "wide", AsInputs = "as-inputs");
+named!(OutputWidth, "output width");
 
-/// Operation that a library applies to an element of a product before storing it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Epilogue {
-    /// No operation.
-    None,
-    /// Adds the bias of the element's column.
-    Bias,
-    /// Adds the bias, and applies [`ElementwiseOp::Gelu`] to the sum.
-    Gelu,
+rsb_model::named_enum! {
+    serde
+    /// Operation that a library applies to an element of a product before storing it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Epilogue {
+        /// No operation.
+        None = "none",
+        /// Adds the bias of the element's column.
+        Bias = "bias",
+        /// Adds the bias, and applies [`ElementwiseOp::Gelu`] to the sum.
+        Gelu = "gelu",
+    }
 }
 
-named!(Epilogue, "epilogue", None = "none", Bias = "bias", Gelu = "gelu");
+named!(Epilogue, "epilogue");
 
-/// How a library accumulates fp8 products.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Accumulation {
-    /// In f32: partial sums of the matrix unit are promoted at intervals.
-    Full,
-    /// Only in the matrix unit.
-    Fast,
+rsb_model::named_enum! {
+    serde
+    /// How a library accumulates fp8 products.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Accumulation {
+        /// In f32: partial sums of the matrix unit are promoted at intervals.
+        Full = "full",
+        /// Only in the matrix unit.
+        Fast = "fast",
+    }
 }
 
-named!(Accumulation, "accumulation", Full = "full", Fast = "fast");
+named!(Accumulation, "accumulation");
 
-/// Contents of the matrices of a product. GPUs run at higher clocks if fewer bits change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Init {
-    /// Random numbers.
-    Random,
-    /// Sines and cosines of the position.
-    Trigonometric,
-    /// The same number everywhere.
-    Constant,
+rsb_model::named_enum! {
+    serde
+    /// Contents of the matrices of a product. GPUs run at higher clocks if fewer bits change.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Init {
+        /// Random numbers.
+        Random = "random",
+        /// Sines and cosines of the position.
+        Trigonometric = "trigonometric",
+        /// The same number everywhere.
+        Constant = "constant",
+    }
 }
 
-named!(
-    Init,
-    "type of input",
-    Random = "random",
-    Trigonometric = "trigonometric",
-    Constant = "constant"
-);
+named!(Init, "type of input");
 
 impl Gemm {
     /// Creates one plain product: no transposes, alpha 1, beta 0.

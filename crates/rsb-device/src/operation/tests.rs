@@ -209,23 +209,23 @@ fn a_convolution_that_does_not_fit_has_no_output() {
 
 #[test]
 fn names_are_read_back() {
-    for &op in ElementwiseOp::ALL {
+    for op in ElementwiseOp::ALL {
         assert_eq!(op.as_str().parse(), Ok(op));
         assert_eq!(serde_json::to_value(op).unwrap(), op.as_str());
     }
-    for &op in ReduceOp::ALL {
+    for op in ReduceOp::ALL {
         assert_eq!(op.as_str().parse(), Ok(op));
         assert_eq!(serde_json::to_value(op).unwrap(), op.as_str());
     }
-    for &op in NormalizeOp::ALL {
+    for op in NormalizeOp::ALL {
         assert_eq!(op.as_str().parse(), Ok(op));
         assert_eq!(serde_json::to_value(op).unwrap(), op.as_str());
     }
-    for &pattern in StreamPattern::ALL {
+    for pattern in StreamPattern::ALL {
         assert_eq!(pattern.as_str().parse(), Ok(pattern));
         assert_eq!(serde_json::to_value(pattern).unwrap(), pattern.as_str());
     }
-    for &direction in TransferDirection::ALL {
+    for direction in TransferDirection::ALL {
         assert_eq!(direction.as_str().parse(), Ok(direction));
         assert_eq!(serde_json::to_value(direction).unwrap(), direction.as_str());
     }

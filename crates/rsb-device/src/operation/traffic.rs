@@ -18,46 +18,41 @@ pub struct MemoryStream {
     pub stores: Stores,
 }
 
-/// Access pattern of a [`MemoryStream`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StreamPattern {
-    /// Exclusive-or of all 64-bit words of a, the last one padded with zeros: one read. Needs no
-    /// arithmetic unit, is independent of the order and can be verified exactly.
-    Read,
-    /// a ← s: one write.
-    Write,
-    /// b ← a: one read, one write.
-    Copy,
-    /// c ← a + s·b: two reads, one write.
-    Triad,
-    /// a ← −a, as a product with −1: one read, one write, of the same array. Exact in every type,
-    /// and the magnitude never grows.
-    #[serde(rename = "read_write")]
-    ReadWrite,
+rsb_model::named_enum! {
+    serde
+    /// Access pattern of a [`MemoryStream`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum StreamPattern {
+        /// Exclusive-or of all 64-bit words of a, the last one padded with zeros: one read. Needs
+        /// no arithmetic unit, is independent of the order and can be verified exactly.
+        Read = "read",
+        /// a ← s: one write.
+        Write = "write",
+        /// b ← a: one read, one write.
+        Copy = "copy",
+        /// c ← a + s·b: two reads, one write.
+        Triad = "triad",
+        /// a ← −a, as a product with −1: one read, one write, of the same array. Exact in every
+        /// type, and the magnitude never grows.
+        ReadWrite = "read_write",
+    }
 }
 
-named!(
-    StreamPattern,
-    "memory pattern",
-    Read = "read",
-    Write = "write",
-    Copy = "copy",
-    Triad = "triad",
-    ReadWrite = "read_write"
-);
+named!(StreamPattern, "memory pattern");
 
-/// Whether stores go through the caches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stores {
-    /// Through the caches (a write reads the line first on most CPUs).
-    Temporal,
-    /// Around the caches.
-    NonTemporal,
+rsb_model::named_enum! {
+    serde
+    /// Whether stores go through the caches.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Stores {
+        /// Through the caches (a write reads the line first on most CPUs).
+        Temporal = "temporal",
+        /// Around the caches.
+        NonTemporal = "non-temporal",
+    }
 }
 
-named!(Stores, "store type", Temporal = "temporal", NonTemporal = "non-temporal");
+named!(Stores, "store type");
 
 impl MemoryStream {
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {

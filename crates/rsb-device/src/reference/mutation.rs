@@ -16,54 +16,40 @@ use crate::operation::{
     TransferDirection, named,
 };
 
-/// A defect of a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mutation {
-    /// Nothing was written.
-    NotLaunched,
-    /// The output is all zeros.
-    Zeros,
-    /// The output belongs to other inputs.
-    Stale,
-    /// A twentieth of the terms of each sum is missing, at least one.
-    MissingTerms,
-    /// One row is 5 % too large.
-    WrongRow,
-    /// One element is off by a quarter of the largest, in an output of at most 4,096 elements.
-    WrongElement,
-    /// A tile of 16 by 16 elements is zero, in an output of more than 4,096 elements.
-    WrongTile,
-    /// One of eight adjacent elements repeats the one before it.
-    RepeatedLane,
-    /// Two inputs of one size are swapped.
-    SwappedOperands,
-    /// The bias is not added.
-    ForgottenBias,
-    /// The previous contents of the output are not added.
-    ForgottenC,
-    /// A factor or scale is replaced by one.
-    ForgottenScale,
-    /// Each query of causal attention sees one position too many.
-    MaskOffByOne,
+rsb_model::named_enum! {
+    /// A defect of a kernel.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Mutation {
+        /// Nothing was written.
+        NotLaunched = "not-launched",
+        /// The output is all zeros.
+        Zeros = "zeros",
+        /// The output belongs to other inputs.
+        Stale = "stale",
+        /// A twentieth of the terms of each sum is missing, at least one.
+        MissingTerms = "missing-terms",
+        /// One row is 5 % too large.
+        WrongRow = "wrong-row",
+        /// One element is off by a quarter of the largest, in an output of at most 4,096 elements.
+        WrongElement = "wrong-element",
+        /// A tile of 16 by 16 elements is zero, in an output of more than 4,096 elements.
+        WrongTile = "wrong-tile",
+        /// One of eight adjacent elements repeats the one before it.
+        RepeatedLane = "repeated-lane",
+        /// Two inputs of one size are swapped.
+        SwappedOperands = "swapped-operands",
+        /// The bias is not added.
+        ForgottenBias = "forgotten-bias",
+        /// The previous contents of the output are not added.
+        ForgottenC = "forgotten-c",
+        /// A factor or scale is replaced by one.
+        ForgottenScale = "forgotten-scale",
+        /// Each query of causal attention sees one position too many.
+        MaskOffByOne = "mask-off-by-one",
+    }
 }
 
-named!(
-    Mutation,
-    "mutation",
-    NotLaunched = "not-launched",
-    Zeros = "zeros",
-    Stale = "stale",
-    MissingTerms = "missing-terms",
-    WrongRow = "wrong-row",
-    WrongElement = "wrong-element",
-    WrongTile = "wrong-tile",
-    RepeatedLane = "repeated-lane",
-    SwappedOperands = "swapped-operands",
-    ForgottenBias = "forgotten-bias",
-    ForgottenC = "forgotten-c",
-    ForgottenScale = "forgotten-scale",
-    MaskOffByOne = "mask-off-by-one",
-);
+named!(Mutation, "mutation");
 
 /// Outputs of at most this many elements are compared completely, so that a single wrong element
 /// must be found.
@@ -95,7 +81,7 @@ pub fn survivors(
     options: &Options,
     seed: u64,
 ) -> Result<MutationReport, DeviceError> {
-    survivors_of(device, operation, options, seed, Mutation::ALL)
+    survivors_of(device, operation, options, seed, &Mutation::ALL)
 }
 
 fn survivors_of(
@@ -426,7 +412,7 @@ fn bias(operation: &Operation) -> Option<usize> {
 pub fn operations() -> Vec<Operation> {
     let mut all = Vec::new();
     for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
-        for &pattern in StreamPattern::ALL {
+        for pattern in StreamPattern::ALL {
             all.push(Operation::Stream(MemoryStream {
                 pattern,
                 dtype,
@@ -434,16 +420,16 @@ pub fn operations() -> Vec<Operation> {
                 stores: Stores::Temporal,
             }));
         }
-        for &op in ElementwiseOp::ALL {
+        for op in ElementwiseOp::ALL {
             all.extend(
                 [3001, 40_000]
                     .map(|elements| Operation::Elementwise(Elementwise { op, dtype, elements })),
             );
         }
-        for &op in ReduceOp::ALL {
+        for op in ReduceOp::ALL {
             all.push(Operation::Reduce(Reduce { op, dtype, elements: 10_007 }));
         }
-        for &op in NormalizeOp::ALL {
+        for op in NormalizeOp::ALL {
             for (rows, columns) in [(7, 302), (64, 256)] {
                 all.push(Operation::Normalize(Normalize { op, dtype, rows, columns }));
             }
@@ -645,7 +631,7 @@ fn check_operation(
     };
     let first = seeds.start;
     for seed in seeds {
-        let mutations = if seed - first < mutated { Mutation::ALL } else { &[] };
+        let mutations = if seed - first < mutated { &Mutation::ALL[..] } else { &[] };
         let found = survivors_of(device, operation, options, seed, mutations)?;
         report.largest_error = report.largest_error.max(found.accuracy_error);
         report.accuracy_limit = found.accuracy_limit;

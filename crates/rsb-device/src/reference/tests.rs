@@ -347,12 +347,12 @@ fn some_operations() -> Vec<Operation> {
             [Dtype::I8, Dtype::I4].map(|weights| Operation::Quantized(quantized(dtype, weights))),
         );
     }
-    for &epilogue in Epilogue::ALL {
+    for epilogue in Epilogue::ALL {
         all.extend([Dtype::F32, Dtype::Fp8].map(|dtype| {
             Operation::Gemm(Gemm { epilogue, batch: 2, beta: 0.5, ..Gemm::new(dtype, 9, 8, 11) })
         }));
     }
-    for &init in Init::ALL {
+    for init in Init::ALL {
         all.extend(
             [Dtype::F64, Dtype::F16, Dtype::I8].map(|dtype| {
                 Operation::Gemm(Gemm { init, beta: 2.0, ..Gemm::new(dtype, 9, 8, 11) })
@@ -445,7 +445,7 @@ fn no_mutation_of_the_reference_survives() {
     let reports = mutation::check_device(&device, &[None], 0..3, 1).unwrap();
     assert_eq!(reports.len(), mutation::operations().len());
     assert_eq!(mutation::list_survivors(&reports), Vec::<String>::new());
-    for mutation in mutation::Mutation::ALL {
+    for mutation in &mutation::Mutation::ALL {
         assert!(
             reports.iter().any(|report| report.tried.contains(mutation)),
             "{mutation} is never tried"

@@ -33,22 +33,14 @@ pub struct Judge {
     environments: Vec<(SideName, Environment)>,
 }
 
-/// A side of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SideName {
-    /// The reference side.
-    Baseline,
-    /// The judged side.
-    Current,
-}
-
-impl SideName {
-    /// Returns the name used on the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Baseline => "baseline",
-            Self::Current => "current",
-        }
+rsb_model::named_enum! {
+    /// A side of a comparison.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum SideName {
+        /// The reference side.
+        Baseline = "baseline",
+        /// The judged side.
+        Current = "current",
     }
 }
 

@@ -1,18 +1,20 @@
 //! Metrics that are counted, not timed.
 
-/// A metric that is counted, not timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CountedMetric {
-    /// Instructions of an iteration.
-    Instructions,
-    /// Cycles of an iteration, estimated from simulated cache misses.
-    EstimatedCycles,
-    /// Heap allocations of an iteration, and their bytes.
-    Allocations,
-    /// Bytes by which an iteration makes the heap grow.
-    PeakMemory,
-    /// Machine code of each executable.
-    CodeSize,
+rsb_model::named_enum! {
+    /// A metric that is counted, not timed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum CountedMetric {
+        /// Instructions of an iteration.
+        Instructions = "instructions",
+        /// Cycles of an iteration, estimated from simulated cache misses.
+        EstimatedCycles = "estimated-cycles",
+        /// Heap allocations of an iteration, and their bytes.
+        Allocations = "allocations",
+        /// Bytes by which an iteration makes the heap grow.
+        PeakMemory = "peak-memory",
+        /// Machine code of each executable.
+        CodeSize = "code-size",
+    }
 }
 
 /// Fields of a result.
@@ -30,26 +32,6 @@ pub(crate) const COUNTED_TOGETHER: [&[CountedMetric]; 2] = [
 ];
 
 impl CountedMetric {
-    /// All metrics.
-    pub const ALL: [Self; 5] = [
-        Self::Instructions,
-        Self::EstimatedCycles,
-        Self::Allocations,
-        Self::PeakMemory,
-        Self::CodeSize,
-    ];
-
-    /// Returns the name for the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Instructions => "instructions",
-            Self::EstimatedCycles => "estimated-cycles",
-            Self::Allocations => "allocations",
-            Self::PeakMemory => "peak-memory",
-            Self::CodeSize => "code-size",
-        }
-    }
-
     /// Returns a description of a few words.
     pub const fn about(self) -> &'static str {
         match self {

@@ -15,30 +15,22 @@ use super::document::parameter;
 use super::predict::{Predictor, evidence};
 use super::prices::Prices;
 
-/// Optimization goal for a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Goal {
-    /// Shortest time for one item.
-    Latency,
-    /// Highest throughput, with any batch size.
-    Throughput,
-    /// Lowest cost per item, with any batch size.
-    Cost,
-    /// Lowest energy per item, with any batch size.
-    Energy,
+rsb_model::named_enum! {
+    /// Optimization goal for a model.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Goal {
+        /// Shortest time for one item.
+        Latency = "latency",
+        /// Highest throughput, with any batch size.
+        Throughput = "throughput",
+        /// Lowest cost per item, with any batch size.
+        Cost = "cost",
+        /// Lowest energy per item, with any batch size.
+        Energy = "energy",
+    }
 }
 
 impl Goal {
-    /// Returns the name in documents and on the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Latency => "latency",
-            Self::Throughput => "throughput",
-            Self::Cost => "cost",
-            Self::Energy => "energy",
-        }
-    }
-
     /// Returns the factor by which the goal weighs a millisecond per item, or the reason it is
     /// unknown.
     fn weight(self, one: &ModelCandidate) -> Result<f64, Reason> {

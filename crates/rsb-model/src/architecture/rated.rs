@@ -23,25 +23,16 @@ pub struct RatedGpu<'a> {
     pub level_mhz: Option<f64>,
 }
 
-/// Source of the clock of a peak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClockSource {
-    /// Attribute of the runtime, or topology of the compute driver.
-    Driver,
-    /// Boost clock of the data sheet.
-    DataSheet,
-    /// Highest level of `pp_dpm_sclk`.
-    PowerLevels,
-}
-
-impl ClockSource {
-    /// Returns the word used in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Driver => "driver",
-            Self::DataSheet => "data sheet",
-            Self::PowerLevels => "pp_dpm_sclk",
-        }
+named_enum! {
+    /// Source of the clock of a peak.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ClockSource {
+        /// Attribute of the runtime, or topology of the compute driver.
+        Driver = "driver",
+        /// Boost clock of the data sheet.
+        DataSheet = "data sheet",
+        /// Highest level of `pp_dpm_sclk`.
+        PowerLevels = "pp_dpm_sclk",
     }
 }
 

@@ -48,34 +48,21 @@ pub struct CheckedDevice {
     pub ranges_of: Option<String>,
 }
 
-/// Status of a check or of one of its values.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum CheckStatus {
-    /// Not checked on this machine; the reason explains why.
-    Skipped,
-    /// As expected, or without an expected range.
-    Ok,
-    /// Outside the expected range. Worth a look, but not a failure.
-    Look,
-    /// Wrong: a case failed, or a correctness check did not pass.
-    Failed,
-}
-
-impl CheckStatus {
-    /// All statuses, worst first.
-    pub const ALL: [Self; 4] = [Self::Failed, Self::Look, Self::Ok, Self::Skipped];
-
-    /// Returns the word used in documents and tables.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Skipped => "skipped",
-            Self::Ok => "ok",
-            Self::Look => "look",
-            Self::Failed => "failed",
-        }
+named_enum! {
+    serde
+    /// Status of a check or of one of its values.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    )]
+    pub enum CheckStatus {
+        /// Not checked on this machine; the reason explains why.
+        Skipped = "skipped",
+        /// As expected, or without an expected range.
+        Ok = "ok",
+        /// Outside the expected range. Worth a look, but not a failure.
+        Look = "look",
+        /// Wrong: a case failed, or a correctness check did not pass.
+        Failed = "failed",
     }
 }
 

@@ -7,35 +7,26 @@ use super::Severity;
 use crate::fingerprint::Difference;
 use crate::ids::RunId;
 
-/// State of a tracked level change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum AlertState {
-    /// No user has commented on it.
-    New,
-    /// Acknowledged by a user.
-    Acknowledged,
-    /// Marked by a user as a consequence of another change.
-    Downstream,
-    /// Marked by a user as not a change, or closed automatically because no change is found there
-    /// after more runs.
-    Invalid,
-    /// A later change restored the old level.
-    Fixed,
+named_enum! {
+    serde
+    /// State of a tracked level change.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    pub enum AlertState {
+        /// No user has commented on it.
+        New = "new",
+        /// Acknowledged by a user.
+        Acknowledged = "acknowledged",
+        /// Marked by a user as a consequence of another change.
+        Downstream = "downstream",
+        /// Marked by a user as not a change, or closed automatically because no change is found
+        /// there after more runs.
+        Invalid = "invalid",
+        /// A later change restored the old level.
+        Fixed = "fixed",
+    }
 }
 
 impl AlertState {
-    /// Returns the name used in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Acknowledged => "acknowledged",
-            Self::Downstream => "downstream",
-            Self::Invalid => "invalid",
-            Self::Fixed => "fixed",
-        }
-    }
-
     /// Returns whether no action is left to take.
     pub const fn is_closed(self) -> bool {
         matches!(self, Self::Invalid | Self::Fixed)

@@ -11,8 +11,8 @@ const MI300X: Gpu<'static> = Gpu { arch: "gfx942", units: 304 };
 
 fn every_operation(dtype: Dtype) -> Vec<Operation> {
     let mut all = Vec::new();
-    for &pattern in StreamPattern::ALL {
-        for &stores in Stores::ALL {
+    for pattern in StreamPattern::ALL {
+        for stores in Stores::ALL {
             all.push(Operation::Stream(MemoryStream { pattern, dtype, elements: 1001, stores }));
         }
     }
