@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::common::Bench;
+use crate::common::{Bench, says};
 use rsb_catalog::plan::Machine;
 use rsb_engine::measure::bench;
 use rsb_model::{BackendId, CaseDevice, Reason};
@@ -126,10 +126,7 @@ fn the_bench_of_gpus_measures_what_the_page_says_runs_on_gpus() {
     );
     assert_eq!(failed, if cfg!(feature = "rocm") { on_gpus.clone() } else { whole() });
     assert!(plan.skipped.iter().all(|one| one.0.device != CaseDevice::Backend(BackendId::Rocm)));
-    assert!(
-        text("benches/gpu_performance.rs")
-            .contains("bench::suite(rsb_model::Suite::GpuPerformance)")
-    );
+    says(&text("benches/gpu_performance.rs"), &["bench::suite(rsb_model::Suite::GpuPerformance)"]);
     assert!(text("Cargo.toml").contains("name = \"gpu_performance\"\nharness = false"));
     for expected in [
         "tensor-core",
