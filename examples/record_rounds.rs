@@ -130,17 +130,7 @@ fn side(name: &str, results: &[BenchmarkResult], environment: &Environment) -> R
 }
 
 fn quick() -> Selection {
-    Selection {
-        names: Vec::new(),
-        suite: Suite::Quick,
-        custom: Vec::new(),
-        models: Vec::new(),
-        backend: Some(BackendId::Cpu),
-        more_backends: Vec::new(),
-        devices: Vec::new(),
-        axes: Vec::new(),
-        profile: Profile::Quick,
-    }
+    Selection { backends: vec![BackendId::Cpu], ..Selection::new(Suite::Quick, Profile::Quick) }
 }
 
 fn machine() -> Result<Machine> {

@@ -32,7 +32,7 @@ pub(crate) fn on_host(names: &[&str]) -> ExitCode {
 fn of(names: &[&str], machine: fn() -> Machine) -> ExitCode {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     as_bench(machine, |profile, _| {
-        vec![Selection { names: names.clone(), ..bench::selection(Suite::Quick, profile) }]
+        vec![Selection { names: names.clone(), ..Selection::new(Suite::Quick, profile) }]
     })
 }
 

@@ -101,14 +101,11 @@ pub fn resolve(
     };
     let selection = Selection {
         names,
-        suite,
         custom,
-        backend: backends.first().copied(),
-        more_backends: backends.iter().skip(1).copied().collect(),
+        backends,
         devices,
-        models: Vec::new(),
         axes: canonical_axes(&args.axis),
-        profile,
+        ..Selection::new(suite, profile)
     };
     Ok((selection, settings))
 }
@@ -301,8 +298,7 @@ mod tests {
         let Ok((selection, _)) = resolve(&[], None, &args, &Config::default()) else {
             panic!("the options must be valid")
         };
-        assert_eq!(selection.backend, Some(BackendId::Cuda));
-        assert_eq!(selection.more_backends, [BackendId::Rocm]);
+        assert_eq!(selection.backends, [BackendId::Cuda, BackendId::Rocm]);
         assert_eq!(selection.axes, [("dtype".to_owned(), vec!["f32".to_owned()])]);
     }
 

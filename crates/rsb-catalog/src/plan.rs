@@ -194,15 +194,15 @@ struct SelectedBenchmark {
 /// If the selection contains an unknown name or an invalid value.
 pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError> {
     let mut whole = plan_backend(selection, machine)?;
-    for &backend in &selection.more_backends {
-        let backend = Some(backend);
-        whole.add(plan_backend(&Selection { backend, ..selection.clone() }, machine)?);
+    for &backend in selection.backends.iter().skip(1) {
+        let one = Selection { backends: vec![backend], ..selection.clone() };
+        whole.add(plan_backend(&one, machine)?);
     }
     whole.selection = selection.record();
     Ok(whole)
 }
 
-/// Plans the part of `selection` on `selection.backend`.
+/// Plans the part of `selection` on its first backend.
 fn plan_backend(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError> {
     let wanted = select_benchmarks(selection)?;
     let devices = devices(selection, machine)?;
@@ -233,7 +233,7 @@ fn plan_backend(selection: &Selection, machine: &Machine) -> Result<Plan, PlanEr
         }
         let has_none = plan.cases.len() + plan.skipped.len() == before;
         if has_none && !selection.names.is_empty() {
-            plan.skipped.extend(unsupported_entry(wanted.benchmark, selection.backend, machine));
+            plan.skipped.extend(unsupported_entry(wanted.benchmark, selection.backend(), machine));
         }
     }
     plan.notes = devices
@@ -356,7 +356,7 @@ fn devices<'m>(
     let mut found: Vec<&DeviceInfo> = Vec::new();
     for device in &machine.devices {
         let backend = device.device.backend;
-        let by_backend = match selection.backend {
+        let by_backend = match selection.backend() {
             Some(wanted) => backend == wanted,
             None => selection.compares_backends() || auto::takes(device, &machine.devices),
         };
@@ -440,7 +440,7 @@ fn hosts<'m>(
 ) -> Vec<&'m DeviceInfo> {
     let has_host = !selection.names.is_empty() || selection.suite.uses_host_tools();
     let is_requested = selection
-        .backend
+        .backend()
         .is_none_or(|backend| backend == BackendId::Cpu || tools.contains(&backend));
     if !has_host || !is_requested {
         return Vec::new();
@@ -530,7 +530,7 @@ fn missing_devices(
     machine: &Machine,
     wanted: &[SelectedBenchmark],
 ) -> Vec<(Case, Reason)> {
-    let left_out = if selection.backend.is_none() && !selection.compares_backends() {
+    let left_out = if selection.backend().is_none() && !selection.compares_backends() {
         auto::left_out(&machine.devices)
     } else {
         Vec::new()
@@ -541,7 +541,7 @@ fn missing_devices(
         .chain(&left_out)
         .filter(|(backend, _)| is_selected_backend(*backend, selection, wanted));
     missing
-        .flat_map(|(backend, reason)| match selection.backend {
+        .flat_map(|(backend, reason)| match selection.backend() {
             Some(_) => wanted
                 .iter()
                 .filter(|wanted| match wanted.benchmark.info().runs_on {
@@ -561,7 +561,7 @@ fn is_selected_backend(
     selection: &Selection,
     wanted: &[SelectedBenchmark],
 ) -> bool {
-    match selection.backend {
+    match selection.backend() {
         Some(requested) => requested == backend,
         None => {
             !wanted.is_empty()

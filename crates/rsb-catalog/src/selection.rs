@@ -35,10 +35,8 @@ pub struct Selection {
     pub suite: Suite,
     /// Entries of the suite `custom`.
     pub custom: Vec<CustomEntry>,
-    /// Selected backend. If `None`, chosen automatically.
-    pub backend: Option<BackendId>,
-    /// Backends selected in addition to `backend`.
-    pub more_backends: Vec<BackendId>,
+    /// Selected backends. If empty, chosen automatically.
+    pub backends: Vec<BackendId>,
     /// Indices of devices. If empty, all devices.
     pub devices: Vec<u32>,
     /// Models that are not in the catalog.
@@ -50,6 +48,25 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// Returns the selection of the whole `suite` on every backend.
+    pub fn new(suite: Suite, profile: Profile) -> Self {
+        Self {
+            names: Vec::new(),
+            suite,
+            custom: Vec::new(),
+            backends: Vec::new(),
+            devices: Vec::new(),
+            models: Vec::new(),
+            axes: Vec::new(),
+            profile,
+        }
+    }
+
+    /// Returns the first selected backend. A plan is made for one backend at a time.
+    pub fn backend(&self) -> Option<BackendId> {
+        self.backends.first().copied()
+    }
+
     /// Returns whether GPUs are measured through every backend that reaches them.
     pub(crate) fn compares_backends(&self) -> bool {
         self.names.is_empty() && self.suite.compares_backends()

@@ -74,17 +74,11 @@ fn selection() -> Selection {
     let axis = |name: &str, value: &str| (name.to_owned(), vec![value.to_owned()]);
     Selection {
         names: vec!["gemm".to_owned()],
-        suite: Suite::Quick,
-        custom: Vec::new(),
-        models: Vec::new(),
-        backend: None,
-        more_backends: Vec::new(),
-        devices: Vec::new(),
         axes: vec![axis("dtype", "f32,f64"), axis("shape", "32x32x32")]
             .into_iter()
             .map(|(name, values)| (name, values[0].split(',').map(str::to_owned).collect()))
             .collect(),
-        profile: Profile::Quick,
+        ..Selection::new(Suite::Quick, Profile::Quick)
     }
 }
 

@@ -171,14 +171,7 @@ mod tests {
         let planned = |wish: &RunSelection| {
             let selection = Selection {
                 names: wish.names.clone(),
-                suite: wish.suite.unwrap_or(Suite::Quick),
-                custom: Vec::new(),
-                backend: None,
-                more_backends: Vec::new(),
-                devices: Vec::new(),
-                models: Vec::new(),
-                axes: Vec::new(),
-                profile: Profile::Quick,
+                ..Selection::new(wish.suite.unwrap_or(Suite::Quick), Profile::Quick)
             };
             Some((plan::plan(&selection, &machine).ok()?, Profile::Quick))
         };

@@ -74,7 +74,7 @@ pub(super) fn add(
     }
     let places = places(selection, devices);
     if places.is_empty() {
-        let name = selection.backend.map_or("auto", BackendId::as_str);
+        let name = selection.backend().map_or("auto", BackendId::as_str);
         let why = format!(
             "frameworks run only on cpu, rocm and cuda, and --backend {name} has no such device \
              here"
@@ -147,7 +147,7 @@ fn places(selection: &Selection, devices: &[&DeviceInfo]) -> Vec<DeviceRef> {
         |backend: BackendId| matches!(backend, BackendId::Cpu | BackendId::Rocm | BackendId::Cuda);
     let fitting = devices.iter().filter(|device| knows(device.device.backend));
     let found: Vec<DeviceRef> = fitting.map(|device| device.device).collect();
-    match selection.backend {
+    match selection.backend() {
         Some(backend @ (BackendId::Rocm | BackendId::Cuda)) if found.is_empty() => {
             let indices = if selection.devices.is_empty() { &[0][..] } else { &selection.devices };
             indices.iter().map(|&index| DeviceRef { backend, index }).collect()

@@ -35,14 +35,7 @@ fn machine() -> Machine {
 fn selection(names: &[&str], suite: Suite) -> Selection {
     Selection {
         names: names.iter().map(|&name| name.to_owned()).collect(),
-        suite,
-        custom: Vec::new(),
-        models: Vec::new(),
-        backend: None,
-        more_backends: Vec::new(),
-        devices: Vec::new(),
-        axes: Vec::new(),
-        profile: Profile::Quick,
+        ..Selection::new(suite, Profile::Quick)
     }
 }
 
@@ -66,7 +59,11 @@ fn components_that_are_here_are_planned_where_frameworks_run() {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()]))
             .collect();
-        let asked = Selection { backend, axes, ..selection(&["pytorch"], Suite::Quick) };
+        let asked = Selection {
+            backends: Vec::from_iter(backend),
+            axes,
+            ..selection(&["pytorch"], Suite::Quick)
+        };
         let plan = plan(&asked, &ready).unwrap();
         let of = |case: &Case| case.id.to_string();
         (
@@ -90,7 +87,7 @@ fn components_that_are_here_are_planned_where_frameworks_run() {
 #[test]
 fn a_backend_asked_for_by_name_skips_each_benchmark() {
     let asked = Selection {
-        backend: Some(BackendId::Rocm),
+        backends: vec![BackendId::Rocm],
         ..selection(&["gemm", "tensor-ops"], Suite::Quick)
     };
     let plan = plan(&asked, &machine()).unwrap();
@@ -102,7 +99,7 @@ fn a_backend_asked_for_by_name_skips_each_benchmark() {
 #[test]
 fn what_would_run_through_a_broken_library_fails() {
     let broken = Machine { broken: vec![BackendId::Rocm], ..machine() };
-    let asked = Selection { backend: Some(BackendId::Rocm), ..selection(&["gemm"], Suite::Quick) };
+    let asked = Selection { backends: vec![BackendId::Rocm], ..selection(&["gemm"], Suite::Quick) };
     let found = plan(&asked, &broken).unwrap();
     assert_eq!((found.cases.len(), found.skipped.len(), found.failed.len()), (0, 0, 1));
     let quick = plan(&selection(&[], Suite::Quick), &broken).unwrap();
@@ -146,7 +143,7 @@ fn what_runs_on_gpus_alone_says_what_is_missing_when_it_is_named() {
     let named = selection(&["launch-latency"], Suite::Quick);
     let rocm = ("gpu_performance/launch-latency/rocm".to_owned(), "no driver".to_owned());
     assert_eq!(ids(&named), std::slice::from_ref(&rocm));
-    assert_eq!(ids(&Selection { backend: Some(BackendId::Rocm), ..named.clone() }), [rocm]);
+    assert_eq!(ids(&Selection { backends: vec![BackendId::Rocm], ..named.clone() }), [rocm]);
     let quick = plan(&selection(&[], Suite::Quick), &machine()).unwrap();
     assert!(
         quick.skipped.iter().all(|(case, _)| case.benchmark != "launch-latency"),
@@ -156,13 +153,13 @@ fn what_runs_on_gpus_alone_says_what_is_missing_when_it_is_named() {
 
 #[test]
 fn several_backends_are_planned_together_and_each_case_once() {
-    let of = |backend, more_backends| {
+    let of = |backends: &[BackendId]| {
         let named = selection(&["gemm", "kernel-compilation"], Suite::Quick);
-        plan(&Selection { backend: Some(backend), more_backends, ..named }, &machine()).unwrap()
+        plan(&Selection { backends: backends.to_vec(), ..named }, &machine()).unwrap()
     };
-    let cpu = of(BackendId::Cpu, Vec::new());
-    let rocm = of(BackendId::Rocm, Vec::new());
-    let both = of(BackendId::Rocm, vec![BackendId::Cpu]);
+    let cpu = of(&[BackendId::Cpu]);
+    let rocm = of(&[BackendId::Rocm]);
+    let both = of(&[BackendId::Rocm, BackendId::Cpu]);
     let ids = |plan: &Plan| {
         let mut ids: Vec<String> = plan.cases.iter().map(|case| case.id.to_string()).collect();
         ids.sort_unstable();
@@ -176,7 +173,10 @@ fn several_backends_are_planned_together_and_each_case_once() {
 #[test]
 fn what_needs_no_gpu_is_planned_on_the_host() {
     for backend in [None, Some(BackendId::Cpu), Some(BackendId::Rocm), Some(BackendId::Cuda)] {
-        let named = Selection { backend, ..selection(&["kernel-compilation"], Suite::Quick) };
+        let named = Selection {
+            backends: Vec::from_iter(backend),
+            ..selection(&["kernel-compilation"], Suite::Quick)
+        };
         let plan = plan(&named, &machine()).unwrap();
         assert!(!plan.cases.is_empty() && plan.skipped.is_empty(), "{backend:?}");
         assert!(plan.cases.iter().all(|case| case.device == DeviceRef::CPU.into()));
@@ -188,7 +188,7 @@ fn what_needs_no_gpu_is_planned_on_the_host() {
         "a custom entry must be planned like a named benchmark"
     );
     let vulkan = Selection {
-        backend: Some(BackendId::Vulkan),
+        backends: vec![BackendId::Vulkan],
         ..selection(&["kernel-compilation"], Suite::Quick)
     };
     let planned = plan(&vulkan, &machine()).unwrap();
@@ -200,7 +200,7 @@ fn what_needs_no_gpu_is_planned_on_the_host() {
 fn what_runs_on_the_cpu_alone_has_no_cases_on_other_backends() {
     let planned = |backend| {
         let named = selection(&["memory-allocation"], Suite::Quick);
-        plan(&Selection { backend, ..named }, &machine()).unwrap()
+        plan(&Selection { backends: Vec::from_iter(backend), ..named }, &machine()).unwrap()
     };
     for backend in [None, Some(BackendId::Cpu)] {
         let found = planned(backend);
@@ -217,8 +217,11 @@ fn what_runs_on_the_cpu_alone_has_no_cases_on_other_backends() {
 #[test]
 fn what_is_not_for_the_backend_asked_for_says_so() {
     let on = |name: &str, backend| {
-        let planned =
-            plan(&Selection { backend, ..selection(&[name], Suite::Quick) }, &machine()).unwrap();
+        let planned = plan(
+            &Selection { backends: Vec::from_iter(backend), ..selection(&[name], Suite::Quick) },
+            &machine(),
+        )
+        .unwrap();
         assert!(planned.cases.is_empty());
         planned
             .skipped
@@ -263,7 +266,7 @@ fn sensors_are_watched_before_any_runtime_is_installed() {
     let both = ids(&shown, &named);
     assert_eq!(both.len(), 2, "{both:?}");
     assert!(both[1].ends_with("smi-metrics/cpu:0/idle/gpu=0000:83:00.0"), "{both:?}");
-    assert_eq!(ids(&shown, &Selection { backend: Some(BackendId::Rocm), ..named.clone() }), both);
+    assert_eq!(ids(&shown, &Selection { backends: vec![BackendId::Rocm], ..named.clone() }), both);
     assert!(ids(&machine(), &named).is_empty());
     let before = ids(&shown, &selection(&[], Suite::PreInstallation));
     assert!(both.iter().all(|id| before.contains(id)), "{before:?}");
@@ -271,7 +274,7 @@ fn sensors_are_watched_before_any_runtime_is_installed() {
     gpu.device = "rocm:0".parse().unwrap();
     gpu.pci_address = Some("0000:03:00.0".into());
     let reached = Machine { devices: [shown.devices.clone(), vec![gpu]].concat(), ..shown };
-    let found = ids(&reached, &Selection { backend: Some(BackendId::Rocm), ..named });
+    let found = ids(&reached, &Selection { backends: vec![BackendId::Rocm], ..named });
     assert!(
         found[0].contains("smi-metrics/rocm:0/idle") && found[2].ends_with("0000:83:00.0"),
         "{found:?}"
@@ -287,7 +290,9 @@ fn sensors_are_watched_before_any_runtime_is_installed() {
 fn smi_metrics_without_a_gpu_names_the_gpu_and_its_driver() {
     let named = selection(&["smi-metrics"], Suite::Quick);
     for backend in [None, Some(BackendId::Cpu), Some(BackendId::Rocm)] {
-        let plan = plan(&Selection { backend, ..named.clone() }, &machine()).unwrap();
+        let plan =
+            plan(&Selection { backends: Vec::from_iter(backend), ..named.clone() }, &machine())
+                .unwrap();
         assert!(plan.cases.is_empty(), "{backend:?}");
         let [(case, reason)] = plan.skipped.as_slice() else {
             panic!("{backend:?}: {:?}", plan.skipped)

@@ -33,7 +33,7 @@ pub(super) fn targets(
     }
     let cards: Vec<DeviceInfo> =
         chosen.iter().filter(|device| device.device_type != DeviceType::Cpu).cloned().collect();
-    let pool = match (cards.is_empty(), selection.backend) {
+    let pool = match (cards.is_empty(), selection.backend()) {
         (false, _) => cards,
         (true, Some(_)) => chosen,
         (true, None) => machine.devices.clone(),
@@ -64,15 +64,10 @@ pub(super) fn of_check(
     let mut whole = Plan::default();
     for device in devices {
         let selection = Selection {
-            names: Vec::new(),
-            suite: Suite::Custom,
             custom: entries(number, device, machine),
-            backend: Some(device.device.backend),
-            more_backends: Vec::new(),
+            backends: vec![device.device.backend],
             devices: vec![device.device.index],
-            models: Vec::new(),
-            axes: Vec::new(),
-            profile: profile(number, is_card(device)),
+            ..Selection::new(Suite::Custom, profile(number, is_card(device)))
         };
         if selection.custom.is_empty() {
             continue;

@@ -133,9 +133,9 @@ pub fn selections_of(suite: Suite, profile: Profile, machine: &Machine) -> Vec<S
     let missing = machine.missing.iter().map(|(backend, _)| *backend);
     let named = missing
         .filter(|backend| is_of_gpus && rsb_catalog::backends::has_backend(*backend))
-        .map(Some);
-    let backends = std::iter::once(None).chain(named);
-    backends.map(|backend| Selection { backend, ..selection(suite, profile) }).collect()
+        .map(|backend| vec![backend]);
+    let backends = std::iter::once(Vec::new()).chain(named);
+    backends.map(|backends| Selection { backends, ..Selection::new(suite, profile) }).collect()
 }
 
 /// Returns one plan for all `selections`. A backend that is selected by name is not also reported
@@ -160,23 +160,8 @@ pub fn plan_all(selections: &[Selection], machine: &Machine) -> Result<Plan, Pla
             case.benchmark != rsb_catalog::selection::ALL
                 || selections
                     .iter()
-                    .all(|one| one.backend.map(CaseDevice::Backend) != Some(case.device))
+                    .all(|one| one.backend().map(CaseDevice::Backend) != Some(case.device))
         });
     }
     Ok(plan)
-}
-
-/// Returns the selection of the whole `suite` on every backend.
-pub fn selection(suite: Suite, profile: Profile) -> Selection {
-    Selection {
-        names: Vec::new(),
-        suite,
-        custom: Vec::new(),
-        models: Vec::new(),
-        backend: None,
-        more_backends: Vec::new(),
-        devices: Vec::new(),
-        axes: Vec::new(),
-        profile,
-    }
 }

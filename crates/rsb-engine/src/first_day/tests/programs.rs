@@ -206,17 +206,7 @@ fn machine(names: &[(&str, DeviceType)]) -> Machine {
 }
 
 fn selection() -> Selection {
-    Selection {
-        names: Vec::new(),
-        suite: Suite::Quick,
-        custom: Vec::new(),
-        backend: None,
-        more_backends: Vec::new(),
-        devices: Vec::new(),
-        models: Vec::new(),
-        axes: Vec::new(),
-        profile: Profile::Quick,
-    }
+    Selection::new(Suite::Quick, Profile::Quick)
 }
 
 #[test]
@@ -233,7 +223,7 @@ fn cards_are_checked_and_without_any_the_drivers_for_the_cpu() {
     assert_eq!(targets(&cards, &selection()), ["rocm:0"]);
     assert_eq!(targets(&cards, &Selection { devices: vec![1], ..selection() }), ["rocm:1"]);
     assert_eq!(
-        targets(&cards, &Selection { backend: Some(BackendId::Cpu), ..selection() }),
+        targets(&cards, &Selection { backends: vec![BackendId::Cpu], ..selection() }),
         ["cpu:0"]
     );
     let host = machine(&[("cpu:0", Cpu), ("vulkan:0", Cpu), ("opencl:0", Cpu), ("opencl:1", Cpu)]);
