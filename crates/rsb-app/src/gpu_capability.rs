@@ -44,19 +44,15 @@ pub fn describe(options: &ProbeOptions, now: Timestamp) -> Run {
 fn blank(environment: &Environment, index: u32, now: Timestamp) -> BenchmarkResult {
     let kind = BenchmarkType::PreInstallation;
     BenchmarkResult {
-        benchmark_id: CaseId::from_segments(&[kind.as_str(), NAME, &format!("gpu:{index}")]),
-        timestamp: now,
         benchmark_type: kind,
         category: Some(NAME.to_owned()),
-        outcome: Outcome::Skipped,
-        reason: None,
         device_type: Some(DeviceType::Gpu),
         environment: EnvironmentSummary::of(environment),
-        results: Vec::new(),
-        statistics: None,
-        samples: Vec::new(),
-        factors: None,
-        metadata: serde_json::Map::new(),
+        ..BenchmarkResult::new(
+            CaseId::from_segments(&[kind.as_str(), NAME, &format!("gpu:{index}")]),
+            now,
+            Outcome::Skipped,
+        )
     }
 }
 

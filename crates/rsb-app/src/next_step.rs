@@ -360,21 +360,20 @@ mod tests {
 
     fn row(verdict: Verdict, code: ReasonCode, reason: &str) -> Comparison {
         Comparison {
-            id: "cpu_performance/gemm/cpu:0/f32/64x64x64".parse().unwrap(),
-            metric: "time_ms".into(),
-            unit: "ms".into(),
-            better: Better::Lower,
             baseline_value: Some(1.0),
             current_value: Some(1.2),
             difference_percent: Some(20.0),
             confidence_interval: Some([18.0, 22.0]),
-            change_status: None,
             verdict,
             reason: reason.into(),
             reason_code: code,
             threshold_percent: 10.0,
-            detectable_percent: None,
-            statistics: None,
+            ..Comparison::new(
+                "cpu_performance/gemm/cpu:0/f32/64x64x64".parse().unwrap(),
+                "time_ms",
+                "ms",
+                Better::Lower,
+            )
         }
     }
 

@@ -85,6 +85,24 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
+    /// Returns a device with one unit and no memory, of which nothing else is known.
+    pub fn new(device: DeviceRef, name: impl Into<String>, device_type: DeviceType) -> Self {
+        Self {
+            device,
+            name: name.into(),
+            device_type,
+            pci_address: None,
+            driver: None,
+            arch: None,
+            units: 1,
+            max_clock_mhz: None,
+            power_level_mhz: None,
+            usable_memory_bytes: 0,
+            caches: Vec::new(),
+            peak_bandwidth_gb_s: None,
+        }
+    }
+
     /// Returns the record of this device in a run.
     pub fn record(&self) -> RunDevice {
         RunDevice {

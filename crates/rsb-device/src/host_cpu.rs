@@ -14,19 +14,14 @@ use crate::device::DeviceInfo;
 /// the same caches and units.
 pub fn read() -> DeviceInfo {
     DeviceInfo {
-        device: DeviceRef::CPU,
-        name: model_name(&text("/proc/cpuinfo"))
-            .unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
-        device_type: DeviceType::Cpu,
-        pci_address: None,
-        driver: None,
-        arch: None,
         units: usable_threads(),
-        max_clock_mhz: None,
-        power_level_mhz: None,
         usable_memory_bytes: usable_memory(),
         caches: caches(Path::new("/sys/devices/system/cpu/cpu0/cache")),
-        peak_bandwidth_gb_s: None,
+        ..DeviceInfo::new(
+            DeviceRef::CPU,
+            model_name(&text("/proc/cpuinfo")).unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+            DeviceType::Cpu,
+        )
     }
 }
 

@@ -109,21 +109,13 @@ impl Default for Script {
             counters: Some(CacheCounts { reads: 1000, misses: 50 }),
             link_gb_s: None,
             info: DeviceInfo {
-                device: DeviceRef::CPU,
-                name: "scripted device".to_owned(),
-                device_type: DeviceType::Simulated,
-                pci_address: None,
-                driver: None,
-                arch: None,
                 units: 4,
-                max_clock_mhz: None,
-                power_level_mhz: None,
                 usable_memory_bytes: 1 << 30,
                 caches: vec![
                     Cache { level: 1, size_bytes: 32 << 10, shared_by: Some(1) },
                     Cache { level: 2, size_bytes: 1 << 20, shared_by: Some(4) },
                 ],
-                peak_bandwidth_gb_s: None,
+                ..DeviceInfo::new(DeviceRef::CPU, "scripted device", DeviceType::Simulated)
             },
             peers: 7,
         }

@@ -28,10 +28,8 @@ use rsb_gate::gate::{self, Basis, Judge, StoredRequest};
 use rsb_gate::policy::Thresholds;
 use rsb_model::environment::Cpu;
 use rsb_model::random::Generator;
-use rsb_model::record::{EnvironmentSummary, PAST_PROCESSES};
-use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp,
-};
+use rsb_model::record::PAST_PROCESSES;
+use rsb_model::{BenchmarkResult, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp};
 use rsb_stats::{Policy, PolicyFile};
 use rsb_store::{Baseline, page, sealed_text};
 use serde_json::{Value, json};
@@ -132,19 +130,9 @@ fn run(name: &str, random: &mut Generator) -> Run {
             });
         }
         run.benchmarks.push(BenchmarkResult {
-            benchmark_id: id(case),
-            timestamp: Timestamp::UNIX_EPOCH,
-            benchmark_type: BenchmarkType::CpuPerformance,
             category: Some(format!("case-{case}")),
-            outcome: Outcome::Measured,
-            reason: None,
-            device_type: None,
-            environment: EnvironmentSummary::default(),
-            results: Vec::new(),
-            statistics: None,
             samples,
-            factors: None,
-            metadata: serde_json::Map::new(),
+            ..BenchmarkResult::new(id(case), Timestamp::UNIX_EPOCH, Outcome::Measured)
         });
     }
     run

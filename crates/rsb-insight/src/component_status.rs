@@ -210,19 +210,15 @@ mod tests {
         let reason =
             (outcome != Outcome::Measured).then(|| Reason::new("case", "it broke", "mend it"));
         BenchmarkResult {
-            benchmark_id: CaseId::from_segments(&["component_specific", "pytorch", "cpu:0", case]),
-            timestamp: Timestamp::UNIX_EPOCH,
             benchmark_type: BenchmarkType::ComponentSpecific,
             category: Some("pytorch".to_owned()),
-            outcome,
             reason,
-            device_type: None,
-            environment: rsb_model::record::EnvironmentSummary::default(),
             results: vec![fields],
-            statistics: None,
-            samples: Vec::new(),
-            factors: None,
-            metadata: serde_json::Map::new(),
+            ..BenchmarkResult::new(
+                CaseId::from_segments(&["component_specific", "pytorch", "cpu:0", case]),
+                Timestamp::UNIX_EPOCH,
+                outcome,
+            )
         }
     }
 
@@ -270,21 +266,18 @@ mod tests {
 
     fn row(case: &str, verdict: Verdict, difference_percent: f64) -> Comparison {
         Comparison {
-            id: CaseId::from_segments(&["component_specific", "pytorch", "cpu:0", case]),
-            metric: "time_ms".to_owned(),
-            unit: "ms".to_owned(),
-            better: rsb_model::Better::Lower,
             baseline_value: Some(1.0),
             current_value: Some(1.0 + difference_percent / 100.0),
             difference_percent: Some(difference_percent),
-            confidence_interval: None,
-            change_status: None,
             verdict,
-            reason: String::new(),
             reason_code: rsb_model::ReasonCode::Missing,
             threshold_percent: 10.0,
-            detectable_percent: None,
-            statistics: None,
+            ..Comparison::new(
+                CaseId::from_segments(&["component_specific", "pytorch", "cpu:0", case]),
+                "time_ms",
+                "ms",
+                rsb_model::Better::Lower,
+            )
         }
     }
 

@@ -135,6 +135,27 @@ struct OptionalReason {
 }
 
 impl BenchmarkResult {
+    /// Returns a result without values, samples or an environment. Its type is that of the id, or
+    /// that of CPU benchmarks if the id has none.
+    pub fn new(benchmark_id: CaseId, timestamp: jiff::Timestamp, outcome: Outcome) -> Self {
+        let benchmark_type = benchmark_id.parts().map(|parts| parts.benchmark_type);
+        Self {
+            benchmark_type: benchmark_type.unwrap_or(BenchmarkType::CpuPerformance),
+            benchmark_id,
+            timestamp,
+            category: None,
+            outcome,
+            reason: None,
+            device_type: None,
+            environment: EnvironmentSummary::default(),
+            results: Vec::new(),
+            statistics: None,
+            samples: Vec::new(),
+            factors: None,
+            metadata: serde_json::Map::new(),
+        }
+    }
+
     /// Returns the reason why the requested `metric` of the case was not counted, if so.
     pub fn not_counted(&self, metric: &str) -> Option<Reason> {
         serde::Deserialize::deserialize(self.metadata.get(&not_counted_key(metric))?).ok()

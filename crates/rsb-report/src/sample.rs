@@ -9,9 +9,8 @@ use rsb_model::record::{
     SeriesTrend, Severity, Statistics, ThresholdCheck, TrendDocument, TrendShape,
 };
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, Better, CaseId, ComparisonResult, DeviceType, Environment,
-    Fields, MachineState, Note, Outcome, Reason, ReasonCode, Run, RunId, Samples, Timestamp, Unit,
-    Verdict,
+    BenchmarkResult, Better, CaseId, ComparisonResult, DeviceType, Environment, Fields,
+    MachineState, Note, Outcome, Reason, ReasonCode, Run, RunId, Samples, Timestamp, Unit, Verdict,
 };
 use serde_json::json;
 
@@ -92,21 +91,16 @@ pub(crate) fn measured_case(id: &str, time_ns: f64, fields: &Fields) -> Benchmar
     all.extend(fields.clone());
     BenchmarkResult {
         category: id.benchmark().map(str::to_owned),
-        benchmark_id: id,
-        timestamp: moment(),
-        benchmark_type: BenchmarkType::CpuPerformance,
-        outcome: Outcome::Measured,
-        reason: None,
         device_type: Some(DeviceType::Cpu),
         environment: EnvironmentSummary::of(&environment()),
         results: vec![all],
         statistics: Some(statistics),
         samples,
-        factors: None,
         metadata: json!({"estimator": "median of the faster half of each replicate's samples"})
             .as_object()
             .cloned()
             .unwrap_or_default(),
+        ..BenchmarkResult::new(id, moment(), Outcome::Measured)
     }
 }
 

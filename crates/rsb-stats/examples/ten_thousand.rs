@@ -1,14 +1,10 @@
 //! Measures the duration of a comparison of two runs of 10,000 cases, with three replicates of 30
 //! samples each: `cargo run --release -p rsb-stats --example ten_thousand`.
 
-use std::time::Instant;
-
-use rsb_model::record::EnvironmentSummary;
-use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp,
-};
+use rsb_model::{BenchmarkResult, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp};
 use rsb_stats::rng::Rng;
 use rsb_stats::{Policy, gate};
+use std::time::Instant;
 
 const CASES: usize = 10_000;
 
@@ -19,19 +15,13 @@ fn case(rng: &mut Rng, at: usize, factor: f64) -> BenchmarkResult {
         Samples { replicate, iters: vec![1; 30], times_ns }
     });
     BenchmarkResult {
-        benchmark_id: CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", &at.to_string()]),
-        timestamp: Timestamp::UNIX_EPOCH,
-        benchmark_type: BenchmarkType::CpuPerformance,
         category: Some("gemm".to_owned()),
-        outcome: Outcome::Measured,
-        reason: None,
-        device_type: None,
-        environment: EnvironmentSummary::default(),
-        results: Vec::new(),
-        statistics: None,
         samples: samples.collect(),
-        factors: None,
-        metadata: serde_json::Map::new(),
+        ..BenchmarkResult::new(
+            CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", &at.to_string()]),
+            Timestamp::UNIX_EPOCH,
+            Outcome::Measured,
+        )
     }
 }
 

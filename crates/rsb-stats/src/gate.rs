@@ -378,21 +378,16 @@ fn row_without_values(
     policy: &Policy,
 ) -> Row {
     Row::Ready(Comparison {
-        id: id.clone(),
-        metric: timed::TIME.to_owned(),
-        unit: rsb_model::Unit::Milliseconds.symbol().to_owned(),
-        better: rsb_model::Better::Lower,
-        baseline_value: None,
-        current_value: None,
-        difference_percent: None,
-        confidence_interval: None,
-        detectable_percent: None,
-        statistics: None,
-        change_status: None,
         verdict,
         reason: sentence.to_owned(),
         reason_code,
         threshold_percent: policy.threshold_percent_for(id.as_str(), timed::TIME),
+        ..Comparison::new(
+            id.clone(),
+            timed::TIME,
+            rsb_model::Unit::Milliseconds.symbol(),
+            rsb_model::Better::Lower,
+        )
     })
 }
 

@@ -12,7 +12,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rsb_model::json;
-use rsb_model::record::EnvironmentSummary;
 use rsb_model::samples::MOST_ITERATIONS;
 use rsb_model::{
     BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp,
@@ -145,19 +144,9 @@ fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
         (_, Err(error)) => return unreadable(&error.to_string()),
     };
     BenchmarkResult {
-        benchmark_id: id,
-        timestamp,
-        benchmark_type: BenchmarkType::CpuPerformance,
-        category: None,
-        outcome: Outcome::Measured,
-        reason: None,
-        device_type: None,
-        environment: EnvironmentSummary::default(),
-        results: Vec::new(),
-        statistics: None,
         samples: vec![samples],
-        factors: None,
-        metadata: serde_json::Map::new(),
+        benchmark_type: BenchmarkType::CpuPerformance,
+        ..BenchmarkResult::new(id, timestamp, Outcome::Measured)
     }
 }
 

@@ -289,21 +289,13 @@ fn listed_regressions(store: &Store) -> Vec<String> {
 /// Saves a comparison with one row.
 fn save_judgment(store: &Store, at: i64, baseline: &str, current: &str, verdict: Verdict) {
     let row = Comparison {
-        id: case_id("case-0"),
-        metric: "time_ms".to_owned(),
-        unit: "ms".to_owned(),
-        better: Better::Lower,
         baseline_value: Some(1.0),
         current_value: Some(1.2),
         difference_percent: Some(20.0),
-        confidence_interval: None,
-        change_status: None,
         verdict,
-        reason: String::new(),
         reason_code: ReasonCode::AboveThreshold,
         threshold_percent: 10.0,
-        detectable_percent: None,
-        statistics: None,
+        ..Comparison::new(case_id("case-0"), "time_ms", "ms", Better::Lower)
     };
     let result = ComparisonResult {
         timestamp: moment(at),

@@ -269,22 +269,17 @@ pub(crate) fn unreadable(
     let kind = recorded.or_else(|| Some(id.parts()?.benchmark_type));
     BenchmarkResult {
         benchmark_type: kind.unwrap_or(BenchmarkType::CpuPerformance),
-        timestamp: text("timestamp").and_then(|time| time.parse().ok()).unwrap_or(fallback),
         category: id.benchmark().map(str::to_owned),
-        benchmark_id: id,
-        outcome: Outcome::Failed,
         reason: Some(Reason::new(
             UNREADABLE,
             problem,
             "measure the case again, or restore the file from a copy",
         )),
-        device_type: None,
-        environment: rsb_model::record::EnvironmentSummary::default(),
-        results: Vec::new(),
-        statistics: None,
-        samples: Vec::new(),
-        factors: None,
-        metadata: serde_json::Map::new(),
+        ..BenchmarkResult::new(
+            id,
+            text("timestamp").and_then(|time| time.parse().ok()).unwrap_or(fallback),
+            Outcome::Failed,
+        )
     }
 }
 

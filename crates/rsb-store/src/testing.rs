@@ -3,8 +3,8 @@
 use rsb_model::environment::{Cpu, Git};
 use rsb_model::record::{ComparisonSummary, EnvironmentSummary, OverallStatus};
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, DeviceType, Environment, Fields,
-    Outcome, Reason, Run, RunId, Samples, Timestamp, Verdict,
+    BenchmarkResult, CaseId, ComparisonResult, DeviceType, Environment, Fields, Outcome, Reason,
+    Run, RunId, Samples, Timestamp, Verdict,
 };
 use serde_json::Value;
 
@@ -45,21 +45,14 @@ pub(crate) fn measured_case(name: &str, time_ms: f64) -> BenchmarkResult {
     let times_ns: Vec<f64> =
         (0..40).map(|index| (time_ms + f64::from(index % 7) / 128.0) * 1e6).collect();
     BenchmarkResult {
-        benchmark_id: case_id(name),
-        timestamp: moment(60),
-        benchmark_type: BenchmarkType::CpuPerformance,
         category: Some("gemm".to_owned()),
-        outcome: Outcome::Measured,
-        reason: None,
         device_type: Some(DeviceType::Cpu),
         environment: EnvironmentSummary::of(&machine(2)),
         results: vec![
             Fields::new().with("dtype", "f32").with("time_ms", time_ms).with("gflops", 100.0),
         ],
-        statistics: None,
         samples: vec![Samples { replicate: 0, iters: vec![1; 40], times_ns }],
-        factors: None,
-        metadata: serde_json::Map::new(),
+        ..BenchmarkResult::new(case_id(name), moment(60), Outcome::Measured)
     }
 }
 

@@ -191,19 +191,9 @@ fn run(name: &str, second: i64, cases: u32) -> Run {
             "cpu:0".to_owned(),
         ]);
         run.benchmarks.push(BenchmarkResult {
-            benchmark_id: id,
-            timestamp: started,
-            benchmark_type: BenchmarkType::CpuPerformance,
-            category: None,
-            outcome: Outcome::Measured,
-            reason: None,
-            device_type: None,
-            environment: EnvironmentSummary::default(),
             results: vec![fields],
-            statistics: None,
             samples: vec![Samples { replicate: 0, iters: vec![1, 2], times_ns: vec![1.25, 2.5] }],
-            factors: None,
-            metadata: serde_json::Map::new(),
+            ..BenchmarkResult::new(id, started, Outcome::Measured)
         });
     }
     run

@@ -11,10 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use rsb_model::environment::{Cpu, Git};
-use rsb_model::record::EnvironmentSummary;
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, DeviceType, Environment, Fields, Outcome, Run, RunId,
-    Samples, Timestamp,
+    BenchmarkResult, CaseId, DeviceType, Environment, Fields, Outcome, Run, RunId, Timestamp,
 };
 use rsb_store::{HistoryFilter, HistoryQuestion, SeriesFilter, Store, sealed_text};
 use rusqlite::Connection;
@@ -103,14 +101,8 @@ fn result(at: u32, case: u32, timestamp: Timestamp) -> BenchmarkResult {
         * (1.0 + f64::from((at % 1_000 * 7_919 + case * 104_729) % 1_000) / 20_000.0);
     let name = format!("case-{case:03}");
     BenchmarkResult {
-        benchmark_id: CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", "f32", &name]),
-        timestamp,
-        benchmark_type: BenchmarkType::CpuPerformance,
         category: Some("gemm".to_owned()),
-        outcome: Outcome::Measured,
-        reason: None,
         device_type: Some(DeviceType::Cpu),
-        environment: EnvironmentSummary::default(),
         results: vec![
             Fields::new()
                 .with("time_ms", time_ms)
@@ -118,10 +110,11 @@ fn result(at: u32, case: u32, timestamp: Timestamp) -> BenchmarkResult {
                 .with("bandwidth_gb_s", 2e3 / time_ms)
                 .with("memory_used_mb", f64::from(case)),
         ],
-        statistics: None,
-        samples: Vec::<Samples>::new(),
-        factors: None,
-        metadata: serde_json::Map::new(),
+        ..BenchmarkResult::new(
+            CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", "f32", &name]),
+            timestamp,
+            Outcome::Measured,
+        )
     }
 }
 

@@ -140,18 +140,9 @@ mod tests {
 
     fn machine() -> Machine {
         let device = DeviceInfo {
-            device: DeviceRef::CPU,
-            name: "test".into(),
-            device_type: DeviceType::Cpu,
-            pci_address: None,
-            driver: None,
-            arch: None,
             units: 2,
-            max_clock_mhz: None,
-            power_level_mhz: None,
             usable_memory_bytes: 8 << 30,
-            caches: Vec::new(),
-            peak_bandwidth_gb_s: None,
+            ..DeviceInfo::new(DeviceRef::CPU, "test", DeviceType::Cpu)
         };
         Machine {
             devices: vec![device],

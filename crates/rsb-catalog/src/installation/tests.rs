@@ -10,23 +10,17 @@ use rsb_model::gpu::{GpuCache, GpuCacheKind};
 use super::*;
 
 fn case(id: &str, device_type: DeviceType, fields: Option<Fields>) -> BenchmarkResult {
-    let environment = Environment::default();
+    let id = CaseId::from_segments(&id.split('/').collect::<Vec<_>>());
+    let outcome = if fields.is_some() { Outcome::Measured } else { Outcome::Skipped };
     BenchmarkResult {
-        benchmark_id: CaseId::from_segments(&id.split('/').collect::<Vec<_>>()),
-        timestamp: Timestamp::UNIX_EPOCH,
         benchmark_type: BenchmarkType::GpuPerformance,
-        category: None,
-        outcome: if fields.is_some() { Outcome::Measured } else { Outcome::Skipped },
         reason: fields
             .is_none()
             .then(|| Reason::new("f16", "no instructions for it", "another GPU")),
         device_type: Some(device_type),
-        environment: EnvironmentSummary::of(&environment),
+        environment: EnvironmentSummary::of(&Environment::default()),
         results: fields.into_iter().collect(),
-        statistics: None,
-        samples: Vec::new(),
-        factors: None,
-        metadata: serde_json::Map::new(),
+        ..BenchmarkResult::new(id, Timestamp::UNIX_EPOCH, outcome)
     }
 }
 

@@ -69,18 +69,9 @@ mod tests {
 
     fn device(id: &str, name: &str, device_type: DeviceType) -> DeviceInfo {
         DeviceInfo {
-            device: id.parse().unwrap(),
-            name: name.into(),
-            device_type,
-            pci_address: None,
-            driver: None,
-            arch: None,
             units: 8,
-            max_clock_mhz: None,
-            power_level_mhz: None,
             usable_memory_bytes: 8 << 30,
-            caches: Vec::new(),
-            peak_bandwidth_gb_s: None,
+            ..DeviceInfo::new(id.parse().unwrap(), name, device_type)
         }
     }
 

@@ -8,18 +8,9 @@ use rsb_model::Profile;
 
 fn machine() -> Machine {
     let device = DeviceInfo {
-        device: DeviceRef::CPU,
-        name: "test".into(),
-        device_type: DeviceType::Cpu,
-        pci_address: None,
-        driver: None,
-        arch: None,
         units: 2,
-        max_clock_mhz: None,
-        power_level_mhz: None,
         usable_memory_bytes: 8 << 30,
-        caches: Vec::new(),
-        peak_bandwidth_gb_s: None,
+        ..DeviceInfo::new(DeviceRef::CPU, "test", DeviceType::Cpu)
     };
     let reason = Reason::new("backend rocm", "no driver", "install one");
     let readiness = |name: &str| Err(Reason::new(name, "it is not installed", "install it"));

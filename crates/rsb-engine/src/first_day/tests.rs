@@ -6,7 +6,7 @@ mod programs;
 
 use rsb_device::DeviceInfo;
 use rsb_model::environment::Cache;
-use rsb_model::record::{CheckResult, CheckStatus, CheckValue, EnvironmentSummary};
+use rsb_model::record::{CheckResult, CheckStatus, CheckValue};
 use rsb_model::{
     BenchmarkResult, BenchmarkType, CaseId, DeviceType, Fields, Outcome, Reason, Samples, Timestamp,
 };
@@ -22,21 +22,20 @@ fn device(name: &str) -> DeviceInfo {
         _ => ("some CPU", None, 8),
     };
     DeviceInfo {
-        device: name.parse().unwrap(),
-        name: label.to_owned(),
-        device_type: if arch.is_some() { DeviceType::Gpu } else { DeviceType::Cpu },
         pci_address: arch.map(|_| "0000:31:00.0".to_owned()),
-        driver: None,
         arch: arch.map(str::to_owned),
         units,
         max_clock_mhz: arch.map(|_| 2100.0),
-        power_level_mhz: None,
         usable_memory_bytes: 64 << 30,
         caches: vec![
             Cache { level: 1, size_bytes: 32 << 10, shared_by: None },
             Cache { level: 2, size_bytes: 4 << 20, shared_by: None },
         ],
-        peak_bandwidth_gb_s: None,
+        ..DeviceInfo::new(
+            name.parse().unwrap(),
+            label,
+            if arch.is_some() { DeviceType::Gpu } else { DeviceType::Cpu },
+        )
     }
 }
 
@@ -55,19 +54,16 @@ fn result(
     let mut metadata = serde_json::Map::new();
     metadata.insert("parameters".to_owned(), parameters.into());
     BenchmarkResult {
-        benchmark_id: CaseId::from_segments(&segments),
-        timestamp: Timestamp::UNIX_EPOCH,
         benchmark_type: BenchmarkType::GpuPerformance,
         category: Some(benchmark.to_owned()),
-        outcome: Outcome::Measured,
-        reason: None,
         device_type: Some(DeviceType::Gpu),
-        factors: None,
-        environment: EnvironmentSummary::default(),
         results: vec![fields],
-        statistics: None,
-        samples: Vec::new(),
         metadata,
+        ..BenchmarkResult::new(
+            CaseId::from_segments(&segments),
+            Timestamp::UNIX_EPOCH,
+            Outcome::Measured,
+        )
     }
 }
 

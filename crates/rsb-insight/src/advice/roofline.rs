@@ -151,27 +151,20 @@ fn describe_case(case: &Bound<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rsb_model::record::EnvironmentSummary;
-    use rsb_model::{BenchmarkType, CaseId, DeviceType, Environment, RunId, Timestamp};
+    use rsb_model::{CaseId, DeviceType, Environment, RunId, Timestamp};
 
     use super::*;
 
     fn case(name: &str, fields: Fields) -> BenchmarkResult {
         let (benchmark, point) = name.split_once('/').unwrap();
         BenchmarkResult {
-            benchmark_id: CaseId::from_segments(&["cpu_performance", benchmark, "cpu:0", point]),
-            timestamp: Timestamp::UNIX_EPOCH,
-            benchmark_type: BenchmarkType::CpuPerformance,
-            category: None,
-            outcome: Outcome::Measured,
-            reason: None,
             device_type: Some(DeviceType::Cpu),
-            environment: EnvironmentSummary::default(),
             results: vec![fields.with("dtype", "f32")],
-            statistics: None,
-            samples: Vec::new(),
-            factors: None,
-            metadata: serde_json::Map::new(),
+            ..BenchmarkResult::new(
+                CaseId::from_segments(&["cpu_performance", benchmark, "cpu:0", point]),
+                Timestamp::UNIX_EPOCH,
+                Outcome::Measured,
+            )
         }
     }
 

@@ -133,6 +133,32 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Returns an inconclusive comparison without values, reason and threshold.
+    pub fn new(
+        id: CaseId,
+        metric: impl Into<String>,
+        unit: impl Into<String>,
+        better: Better,
+    ) -> Self {
+        Self {
+            id,
+            metric: metric.into(),
+            unit: unit.into(),
+            better,
+            baseline_value: None,
+            current_value: None,
+            difference_percent: None,
+            confidence_interval: None,
+            change_status: None,
+            verdict: Verdict::Inconclusive,
+            reason: String::new(),
+            reason_code: ReasonCode::NotMeasured,
+            threshold_percent: 0.0,
+            detectable_percent: None,
+            statistics: None,
+        }
+    }
+
     /// Returns the reason without its values, which differ between cases:
     /// `above the threshold of 10 %`.
     pub fn why(&self) -> String {

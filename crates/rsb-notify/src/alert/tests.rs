@@ -109,21 +109,18 @@ fn an_unsafe_id_becomes_a_hash() {
 
 fn comparison(verdict: Verdict, percent: f64) -> ComparisonResult {
     let row = Comparison {
-        id: "cpu_performance/gemm/cpu:0/f32/64x64x64".parse().unwrap(),
-        metric: "time_ms".to_owned(),
-        unit: "ms".to_owned(),
-        better: Better::Lower,
         baseline_value: Some(1.0),
         current_value: Some(1.0 + percent / 100.0),
         difference_percent: Some(percent),
-        confidence_interval: None,
-        change_status: None,
         verdict,
-        reason: String::new(),
         reason_code: ReasonCode::AboveThreshold,
         threshold_percent: 10.0,
-        detectable_percent: None,
-        statistics: None,
+        ..Comparison::new(
+            "cpu_performance/gemm/cpu:0/f32/64x64x64".parse().unwrap(),
+            "time_ms",
+            "ms",
+            Better::Lower,
+        )
     };
     ComparisonResult {
         format_version: 1,

@@ -187,19 +187,13 @@ fn describe(
     };
     let caches = if device_type == DeviceType::Gpu { caches::of_gpu(gpu) } else { Vec::new() };
     let info = DeviceInfo {
-        device: reference,
-        name,
-        device_type,
         pci_address,
         driver,
-        arch: None,
         units: traits.units,
-        max_clock_mhz: None,
-        power_level_mhz: None,
         usable_memory_bytes: usable_memory(instance, physical)
             .min(traits.buffer_bytes.saturating_mul(8)),
         caches,
-        peak_bandwidth_gb_s: None,
+        ..DeviceInfo::new(reference, name, device_type)
     };
     let info = if device_type == DeviceType::Cpu { crate::portable::on_cpu(info) } else { info };
     Some(PhysicalCandidate { info, physical, traits, matrix_shapes: matrix.listed })

@@ -86,10 +86,6 @@ fn row(
         _ => ValuesConclusion::without(ReasonCode::Unreadable),
     };
     Some(Comparison {
-        id: id.clone(),
-        metric: field.name.to_owned(),
-        unit: field.unit.symbol().to_owned(),
-        better,
         baseline_value: before.center(),
         current_value: after.center(),
         difference_percent: judged.change.map(|change| {
@@ -99,9 +95,6 @@ fn row(
                     Better::Higher => -change,
                 }
         }),
-        confidence_interval: None,
-        detectable_percent: None,
-        statistics: None,
         change_status: judged.change.filter(|_| judged.verdict.is_decided()).map(band),
         verdict: judged.verdict,
         reason: refusal.map_or_else(
@@ -117,6 +110,7 @@ fn row(
         ),
         reason_code: judged.code,
         threshold_percent,
+        ..Comparison::new(id.clone(), field.name, field.unit.symbol(), better)
     })
 }
 

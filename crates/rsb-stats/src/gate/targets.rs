@@ -171,20 +171,11 @@ fn miss(
         ),
     };
     Comparison {
-        id: id.clone(),
-        metric: field.name.to_owned(),
-        unit: field.unit.symbol().to_owned(),
-        better: target.better(),
-        baseline_value: None,
         current_value: achieved,
-        difference_percent: None,
-        confidence_interval: None,
-        detectable_percent: None,
-        statistics: None,
-        change_status: None,
         verdict,
         reason,
         reason_code,
         threshold_percent: policy.threshold_percent_for(id.as_str(), field.name),
+        ..Comparison::new(id.clone(), field.name, field.unit.symbol(), target.better())
     }
 }

@@ -165,21 +165,11 @@ pub(super) fn comparison(
     context: reason::ReasonContext,
 ) -> Comparison {
     let mut row = Comparison {
-        id,
-        metric: metric.to_owned(),
-        unit: pair.unit.symbol().to_owned(),
-        better: pair.better,
-        baseline_value: None,
-        current_value: None,
-        difference_percent: None,
-        confidence_interval: None,
-        detectable_percent: None,
-        statistics: None,
-        change_status: None,
         verdict: found.verdict,
         reason: reason::of_finding(pair, found, context),
         reason_code: found.reason,
         threshold_percent: 100.0 * pair.threshold,
+        ..Comparison::new(id, metric, pair.unit.symbol(), pair.better)
     };
     found.write_to(&mut row);
     row

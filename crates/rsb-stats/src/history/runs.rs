@@ -163,21 +163,10 @@ fn rewrite(row: &mut Comparison, answer: &ControlAnswer, reason: String) {
 fn common_row(question: &Question, answer: &ControlAnswer, context: SentenceContext) -> Comparison {
     let (id, metric) = COMMON;
     let mut row = Comparison {
-        id: CaseId::from_segments(&[id]),
-        metric: metric.to_owned(),
-        unit: Unit::One.symbol().to_owned(),
-        better: question.better,
-        baseline_value: None,
-        current_value: None,
-        difference_percent: None,
-        confidence_interval: None,
-        detectable_percent: None,
-        statistics: None,
-        change_status: None,
         verdict: answer.finding.verdict,
-        reason: String::new(),
         reason_code: answer.finding.reason,
         threshold_percent: 100.0 * question.threshold,
+        ..Comparison::new(CaseId::from_segments(&[id]), metric, Unit::One.symbol(), question.better)
     };
     rewrite(&mut row, answer, of_common(question, &answer.finding, context));
     row

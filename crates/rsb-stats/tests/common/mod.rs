@@ -3,10 +3,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rsb_model::record::{Comparison, ComparisonResult, EnvironmentSummary};
+use rsb_model::record::{Comparison, ComparisonResult};
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Reason, ReasonCode, Run,
-    RunId, Samples, Timestamp, Verdict,
+    BenchmarkResult, CaseId, Environment, Fields, Outcome, Reason, ReasonCode, Run, RunId, Samples,
+    Timestamp, Verdict,
 };
 use rsb_stats::rng::Rng;
 use rsb_stats::{Policy, gate};
@@ -34,19 +34,9 @@ pub fn bare(name: &str, outcome: Outcome) -> BenchmarkResult {
     let reason = (outcome != Outcome::Measured)
         .then(|| Reason::new("rocBLAS", "it is not here", "install it"));
     BenchmarkResult {
-        benchmark_id: id(name),
-        timestamp: now(),
-        benchmark_type: BenchmarkType::CpuPerformance,
         category: Some(name.to_owned()),
-        outcome,
         reason,
-        device_type: None,
-        environment: EnvironmentSummary::default(),
-        results: Vec::new(),
-        statistics: None,
-        samples: Vec::new(),
-        factors: None,
-        metadata: serde_json::Map::new(),
+        ..BenchmarkResult::new(id(name), now(), outcome)
     }
 }
 

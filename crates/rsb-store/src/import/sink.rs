@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use rsb_model::field::FieldRole;
-use rsb_model::record::EnvironmentSummary;
 use rsb_model::samples::SamplesError;
 use rsb_model::{
     BenchmarkResult, CaseId, Environment, Field, Fields, Note, Outcome, Reason, Run, RunId,
@@ -174,19 +173,11 @@ impl Sink {
 
     fn blank(&mut self, name: &str, outcome: Outcome) -> BenchmarkResult {
         BenchmarkResult {
-            benchmark_id: self.id(name),
-            timestamp: self.timestamp,
             benchmark_type: self.format.benchmark_type(),
             category: Some(self.format.as_str().to_owned()),
-            outcome,
-            reason: None,
             device_type: self.format.importer().device_type,
-            environment: EnvironmentSummary::default(),
-            results: Vec::new(),
-            statistics: None,
-            samples: Vec::new(),
-            factors: None,
             metadata: Map::from_iter([("imported_from".to_owned(), self.format.as_str().into())]),
+            ..BenchmarkResult::new(self.id(name), self.timestamp, outcome)
         }
     }
 

@@ -132,18 +132,11 @@ mod tests {
 
     fn gpu(device: &str, arch: Option<&str>, units: u32, max_clock_mhz: Option<f64>) -> DeviceInfo {
         DeviceInfo {
-            device: device.parse().unwrap(),
-            name: "GPU".to_owned(),
-            device_type: DeviceType::Gpu,
-            pci_address: None,
-            driver: None,
             arch: arch.map(str::to_owned),
             units,
             max_clock_mhz,
-            power_level_mhz: None,
             usable_memory_bytes: 1 << 30,
-            caches: Vec::new(),
-            peak_bandwidth_gb_s: None,
+            ..DeviceInfo::new(device.parse().unwrap(), "GPU", DeviceType::Gpu)
         }
     }
 

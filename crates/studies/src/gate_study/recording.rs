@@ -157,32 +157,16 @@ impl Recording {
     /// Cases of made-up rounds, a second each, on no machine; the first of them is slowed.
     #[cfg(test)]
     pub(super) fn made_up(cases: impl Iterator<Item = Vec<[Samples; 2]>>) -> Self {
-        use rsb_model::record::EnvironmentSummary;
-        use rsb_model::{BenchmarkType, CaseId, Environment, RunId, Timestamp};
+        use rsb_model::{CaseId, Environment, RunId, Timestamp};
         let name = RunId("made-up".to_owned());
         let blank =
             Run::begin(name, Timestamp::UNIX_EPOCH, "quick", "quick", Environment::default());
         let cases = cases.enumerate().map(|(at, rounds)| RecordedCase {
-            result: BenchmarkResult {
-                benchmark_id: CaseId::from_segments(&[
-                    "cpu_performance",
-                    "gemm",
-                    "cpu:0",
-                    &format!("case{at}"),
-                ]),
-                timestamp: Timestamp::UNIX_EPOCH,
-                benchmark_type: BenchmarkType::CpuPerformance,
-                category: None,
-                outcome: Outcome::Measured,
-                reason: None,
-                device_type: None,
-                environment: EnvironmentSummary::default(),
-                results: Vec::new(),
-                statistics: None,
-                samples: Vec::new(),
-                factors: None,
-                metadata: serde_json::Map::new(),
-            },
+            result: BenchmarkResult::new(
+                CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", &format!("case{at}")]),
+                Timestamp::UNIX_EPOCH,
+                Outcome::Measured,
+            ),
             rounds,
             seconds: 1.0,
             is_slowed: at == 0,

@@ -287,23 +287,12 @@ const fn is_untestable(row: &Comparison) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rsb_model::{
-        BenchmarkResult, BenchmarkType, CaseId, Environment, Reason, Run, RunId, Samples, Timestamp,
-    };
+    use rsb_model::{BenchmarkResult, CaseId, Environment, Reason, Run, RunId, Samples, Timestamp};
 
     /// Returns a run with one case whose processes took `times`; `None` is a case that failed.
     fn run(times: Option<&[f64]>) -> Run {
         let result = BenchmarkResult {
-            benchmark_id: CaseId::from_segments(&["cpu_performance", "made-up", "cpu:0"]),
-            timestamp: Timestamp::UNIX_EPOCH,
-            benchmark_type: BenchmarkType::CpuPerformance,
-            category: None,
-            outcome: if times.is_some() { Outcome::Measured } else { Outcome::Failed },
             reason: times.is_none().then(|| Reason::new("it", "broke", "mend it")),
-            device_type: None,
-            environment: rsb_model::record::EnvironmentSummary::default(),
-            results: Vec::new(),
-            statistics: None,
             samples: (0..)
                 .zip(times.unwrap_or_default())
                 .map(|(replicate, &time)| Samples {
@@ -312,8 +301,11 @@ mod tests {
                     times_ns: vec![time * 1e6; 10],
                 })
                 .collect(),
-            factors: None,
-            metadata: serde_json::Map::new(),
+            ..BenchmarkResult::new(
+                CaseId::from_segments(&["cpu_performance", "made-up", "cpu:0"]),
+                Timestamp::UNIX_EPOCH,
+                if times.is_some() { Outcome::Measured } else { Outcome::Failed },
+            )
         };
         let mut run = Run::begin(
             RunId("x".into()),
