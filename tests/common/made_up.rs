@@ -5,17 +5,40 @@ use serde_json::Value;
 
 use super::{Bench, SMALL};
 
+/// Measures some cases of `operations` with `bench` and returns the run.
+fn measure(bench: &Bench, operations: &str) -> Value {
+    let axes = ["tensor-ops", "--axis", "shape=8x64", "--axis", &format!("operation={operations}")];
+    bench.run(&[&axes[..], &SMALL].concat()).expect(0);
+    serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap()
+}
+
+/// Returns a bench and a run that the program wrote there, as a template for other runs. It is no
+/// longer stored.
+pub fn template(operations: &str) -> (Bench, Value) {
+    let bench = Bench::new();
+    let run = measure(&bench, operations);
+    std::fs::remove_file(&bench.run_files()[0]).unwrap();
+    (bench, run)
+}
+
+/// Stores `run` as the program does.
+pub fn store(bench: &Bench, run: &Value) {
+    let name = run["run_id"].as_str().unwrap();
+    bench.write_sealed(&format!("benchmark_results/runs/{name}.json"), run);
+}
+
+/// Returns the ids of the cases of `result` that regressed.
+pub fn regressed(result: &Value) -> Vec<&str> {
+    let rows = result["comparisons"].as_array().unwrap().iter();
+    rows.filter(|row| row["verdict"] == "Regressed")
+        .map(|row| row["id"].as_str().unwrap())
+        .collect()
+}
+
 /// Returns `bench` with a baseline of twelve cases, with three replicates each about 1 % apart, and
 /// the run that it was made from.
 pub fn with_baseline(bench: Bench) -> (Bench, Value) {
-    bench
-        .run(
-            &[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"][..], &SMALL]
-                .concat(),
-        )
-        .expect(0);
-    let mut run: Value =
-        serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap();
+    let mut run = measure(&bench, "add");
     let measured = run["benchmarks"][0].take();
     run["benchmarks"] = (0..12).map(|index| made_up(&measured, index)).collect();
     bench.write_sealed("made-up.json", &run);

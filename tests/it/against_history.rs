@@ -1,7 +1,8 @@
 //! `gate --against-history` with the real binary, on a store of made-up runs: which runs count as
 //! history or as repeats, and the exit code of each verdict.
 
-use crate::common::{Bench, ProgramOutput, SMALL, says};
+use crate::common::made_up::{regressed, store, template};
+use crate::common::{Bench, ProgramOutput, says};
 use serde_json::{Value, json};
 
 const CASES: u32 = 12;
@@ -10,22 +11,6 @@ const CASES: u32 = 12;
 type Change<'a> = &'a dyn Fn(&mut Value);
 
 const SLOW: &str = "cpu_performance/tensor-ops/cpu:0/made-up-2";
-
-/// Returns a bench and a run that the program wrote there, as a template for other runs. It is no
-/// longer stored.
-fn bench() -> (Bench, Value) {
-    let bench = Bench::new();
-    bench
-        .run(
-            &[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"][..], &SMALL]
-                .concat(),
-        )
-        .expect(0);
-    let file = &bench.run_files()[0];
-    let run = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-    std::fs::remove_file(file).unwrap();
-    (bench, run)
-}
 
 /// Returns the run of hour `hour`, in which every case varies by 1 % and made-up-2 takes `factor`
 /// times as long.
@@ -55,16 +40,9 @@ fn made_up(run: &Value, hour: u32, factor: f64) -> Value {
     made_up
 }
 
-fn store(bench: &Bench, run: &Value) {
-    bench.write_sealed(
-        &format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()),
-        run,
-    );
-}
-
 /// Returns a bench with `hours` runs, one per hour.
 fn with_history(hours: u32) -> (Bench, Value) {
-    let (bench, run) = bench();
+    let (bench, run) = template("add");
     (0..hours).for_each(|hour| store(&bench, &made_up(&run, hour, 1.0)));
     (bench, run)
 }
@@ -80,13 +58,6 @@ fn row<'a>(result: &'a Value, id: &str) -> &'a Value {
         .iter()
         .find(|row| row["id"] == id && row["metric"] == "time_ms")
         .unwrap()
-}
-
-fn regressed(result: &Value) -> Vec<&str> {
-    let rows = result["comparisons"].as_array().unwrap().iter();
-    rows.filter(|row| row["verdict"] == "Regressed")
-        .map(|row| row["id"].as_str().unwrap())
-        .collect()
 }
 
 #[test]
@@ -164,7 +135,7 @@ fn too_short_a_history_is_no_verdict() {
 
 /// Returns a bench with a single run, and the suite of that run.
 fn bench_with_one_run() -> (Bench, String) {
-    let (bench, run) = bench();
+    let (bench, run) = template("add");
     store(&bench, &made_up(&run, 0, 1.0));
     (bench, run["suite"].as_str().unwrap().to_owned())
 }
@@ -184,7 +155,7 @@ fn runs_of_other_machines_suites_and_software_are_no_history() {
         (&|run| with_rocm(run, "99.1"), "--across"),
     ];
     for (change, said) in changes {
-        let (bench, run) = bench();
+        let (bench, run) = template("add");
         for hour in 0..30 {
             let mut other = made_up(&run, hour, 1.0);
             change(&mut other);

@@ -4,7 +4,7 @@
 //! Real measurements on a shared machine are noisy, and no test may depend on that: the tests use a
 //! run of the program with made-up times. Only the last test measures both sides.
 
-use crate::common::made_up::{again, scale};
+use crate::common::made_up::{again, regressed, scale};
 use crate::common::{Bench, SMALL, says, words};
 use serde_json::Value;
 
@@ -20,14 +20,6 @@ fn gate(bench: &Bench, run: &Value, code: i32, change: impl Fn(&mut Value)) -> V
     bench.write_sealed("current.json", &current);
     let ended = bench.run("gate --baseline tensor-ops --current current.json --json");
     ended.expect(code).json()
-}
-
-fn regressed(result: &Value) -> Vec<&str> {
-    let comparisons = result["comparisons"].as_array().unwrap().iter();
-    comparisons
-        .filter(|comparison| comparison["verdict"] == "Regressed")
-        .map(|comparison| comparison["id"].as_str().unwrap())
-        .collect()
 }
 
 #[test]

@@ -8,9 +8,10 @@ use std::process::Stdio;
 use rustix::io::Errno;
 use serde_json::Value;
 
+use crate::common::made_up::template;
 use crate::common::preload::with_functions;
 use crate::common::{Bench, ProgramOutput, says, words};
-use crate::stored_runs::{bench, ids, write_days};
+use crate::stored_runs::{ids, write_days};
 
 const RUN: &str = "run gemm --axis shape=32x32x32 --axis dtype=f32 --replicates 1 --runs 10 \
                    --warmup 1";
@@ -96,7 +97,7 @@ fn faults() -> impl Iterator<Item = (u32, Errno)> {
 /// Runs `command` with each fault in a directory with runs, until none of its writes fails, and
 /// calls `check` each time. Whatever fails, the directory is sound and has no temporary file.
 fn with_each_fault(command: &str, check: impl Fn(&Outcome<'_>)) {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     let Some(bench) = with_functions(bench, FAILING_WRITES) else { return };
     let under = format!("{}/", bench.dir.path().canonicalize().unwrap().display());
     let [mark, scratch] = ["mark", "scratch"].map(|name| bench.cache.path().join(name));
@@ -308,7 +309,7 @@ fn a_time_zone_that_changes_between_runs_reorders_nothing() {
 fn a_run_with_too_few_file_descriptors_keeps_earlier_runs() {
     const LIMITED: &str = "ulimit -n \"$0\" && exec \"$@\"";
     const PROGRAM: &str = env!("CARGO_BIN_EXE_rusty-stack-bench");
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     let scratch = bench.cache.path().to_str().unwrap().to_owned();
     let bench = bench.set("TMPDIR", &scratch);
     write_days(&bench, &run, STORED, "benchmark_results");
@@ -328,7 +329,7 @@ fn a_run_with_too_few_file_descriptors_keeps_earlier_runs() {
 
 #[test]
 fn a_run_a_prune_and_an_export_at_once_lose_and_invent_nothing() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, STORED, "benchmark_results");
     let all = [RUN, "prune --days 0 --keep 1", "export --format json --output out.json"];
     let children = all.map(|command| {

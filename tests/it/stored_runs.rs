@@ -7,24 +7,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::common::made_up::template;
 use crate::common::{Bench, ProgramOutput, SMALL, says};
 use serde_json::{Value, json};
-
-/// Returns a bench and a run that the program wrote there, as a template for other runs. It is no
-/// longer stored.
-pub fn bench() -> (Bench, Value) {
-    let bench = Bench::new();
-    bench
-        .run(
-            &[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add,relu"][..], &SMALL]
-                .concat(),
-        )
-        .expect(0);
-    let file = &bench.run_files()[0];
-    let run = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-    std::fs::remove_file(file).unwrap();
-    (bench, run)
-}
 
 /// Returns the run of a day, counted from March 1, 2026. No value is equal to that of another day.
 fn of_day(run: &Value, day: u32) -> Value {
@@ -64,7 +49,7 @@ pub fn ids(ended: &ProgramOutput) -> Vec<String> {
 fn kill_9_during_an_import_loses_nothing_acknowledged_and_doubles_nothing() {
     const DAYS: u32 = 24;
     const KILLS: usize = 20;
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, DAYS, "theirs");
     let cases = run["benchmarks"].as_array().unwrap().len();
     for kill in 0..KILLS {
@@ -109,7 +94,7 @@ fn kill_9_during_an_import_loses_nothing_acknowledged_and_doubles_nothing() {
 
 #[test]
 fn imports_of_one_directory_at_once_take_each_run_once() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, 12, "theirs");
     let mut children: Vec<_> = (0..3)
         .map(|_| {
@@ -133,7 +118,7 @@ fn imports_of_one_directory_at_once_take_each_run_once() {
 
 #[test]
 fn an_import_of_a_directory_says_what_it_leaves_out() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, 3, "theirs");
     let mut back = of_day(&run, 3);
     back["started"] = "2026-02-01T00:00:00Z".into();
@@ -206,7 +191,7 @@ fn kill_9_during_an_import_of_a_tool_and_a_repeat_take_each_sample_once() {
 
 #[test]
 fn questions_are_answered_in_sql_and_by_name() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, 5, "benchmark_results");
     let count =
         bench.run(&["query", "SELECT count(*) AS runs FROM runs", "--json"]).expect(0).json();
@@ -256,7 +241,7 @@ fn questions_are_answered_in_sql_and_by_name() {
 
 #[test]
 fn old_runs_go_and_those_of_baselines_stay() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, 8, "benchmark_results");
     bench.run("baseline save --run day-002").expect(0);
     let dry = bench.run("prune --days 0 --keep 3 --dry-run").expect(0);
@@ -285,7 +270,7 @@ fn old_runs_go_and_those_of_baselines_stay() {
 
 #[test]
 fn nothing_is_deleted_through_a_link() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, 3, "theirs");
     std::fs::remove_dir_all(bench.path("benchmark_results")).unwrap();
     std::fs::create_dir(bench.path("benchmark_results")).unwrap();
@@ -309,7 +294,7 @@ fn is_run(path: &Path) -> bool {
 
 #[test]
 fn a_damaged_index_is_named_and_repaired() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, 3, "benchmark_results");
     let whole = bench.run("store check").expect(0);
     says(&whole.stdout, &["3 runs and", "0 problems"]);
@@ -342,7 +327,7 @@ fn a_damaged_index_is_named_and_repaired() {
 
 #[test]
 fn many_files_that_cannot_be_read_share_one_note() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, 1, "benchmark_results");
     for at in 0..140 {
         bench.write(&format!("benchmark_results/runs/broken-{at:03}.json"), "{");
@@ -369,7 +354,7 @@ example: rusty-stack-bench compare previous
 "
     );
     assert!(!bench_without_runs.path("benchmark_results").exists());
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, 7, "elsewhere");
     bench.run("baseline save before --results-dir elsewhere").expect(0);
     let compare = refused(&bench, &["compare", "--results-dir", "elsewhere"]);
@@ -393,7 +378,7 @@ example: rusty-stack-bench compare previous
 
 #[test]
 fn the_id_of_a_run_is_no_name_of_a_baseline() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, 2, "benchmark_results");
     for id in ["day-000", "20261121T090312Z_1a2b3c4", "20261121T090312Z"] {
         let refused = bench.run(&["baseline", "save", id]).expect(2).stderr;
@@ -406,7 +391,7 @@ fn the_id_of_a_run_is_no_name_of_a_baseline() {
 
 #[test]
 fn a_trend_follows_the_figure_that_the_gate_judges() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, 20, "benchmark_results");
     let trend = bench.run("trend --json").expect(0).json();
     let stored = bench.run(&[
@@ -429,7 +414,7 @@ fn a_trend_follows_the_figure_that_the_gate_judges() {
 
 #[test]
 fn runs_are_copied_between_directories_and_a_database_that_is_away_costs_nothing() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, 4, "theirs");
     let copied = bench.run("store copy theirs ours").expect(0).stdout;
     assert_eq!(copied.trim(), "4 runs copied");
@@ -474,7 +459,7 @@ fn runs_are_copied_between_directories_and_a_database_that_is_away_costs_nothing
 #[cfg(feature = "postgres")]
 #[test]
 fn a_database_that_accepts_a_connection_and_stays_silent_costs_nothing() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     write_days(&bench, &run, 2, "theirs");
     // The system accepts connections for a listener, which reads none of them.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -512,7 +497,7 @@ fn a_question_ends_in_time_even_in_one_step_of_a_database() {
 #[test]
 fn duckdb_answers_over_an_export_and_writes_a_database() {
     const LIBRARY: &str = "RSB_DUCKDB_LIBRARY";
-    let (bench, run) = bench();
+    let (bench, run) = template("add,relu");
     let bench = bench.set(LIBRARY, &std::env::var(LIBRARY).unwrap_or_default());
     write_days(&bench, &run, 3, "benchmark_results");
     let question =

@@ -1,7 +1,8 @@
 //! Trends, health and advice with the real binary, on stores of made-up runs.
 
 use crate::alert_servers::{MailServer, answer, next_statuses, serve, start_alertmanager};
-use crate::common::{Bench, SMALL, says};
+use crate::common::made_up::{store, template};
+use crate::common::{Bench, says};
 use rsb_model::random::Generator;
 use serde_json::{Value, json};
 
@@ -9,22 +10,6 @@ const CASES: u32 = 10;
 
 /// Factor for the time of case 2 in a run.
 type Factor<'a> = &'a dyn Fn(u32) -> f64;
-
-/// Returns a bench and a run that the program wrote there, as a template for other runs. It is no
-/// longer stored.
-fn bench() -> (Bench, Value) {
-    let bench = Bench::new();
-    bench
-        .run(
-            &[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"][..], &SMALL]
-                .concat(),
-        )
-        .expect(0);
-    let file = &bench.run_files()[0];
-    let run = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-    std::fs::remove_file(file).unwrap();
-    (bench, run)
-}
 
 /// Returns the run of day `day`, in which every case varies by 2 % (sd) and case 2 takes `factor`
 /// times as long.
@@ -57,16 +42,9 @@ fn made_up(run: &Value, day: u32, factor: f64, random: &mut Generator) -> Value 
     made_up
 }
 
-fn store(bench: &Bench, run: &Value) {
-    bench.write_sealed(
-        &format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()),
-        run,
-    );
-}
-
 /// Returns a bench with `days` runs, one per day.
 fn with_history(days: u32, factor: Factor<'_>) -> (Bench, Value, Generator) {
-    let (bench, run) = bench();
+    let (bench, run) = template("add");
     let mut random = Generator::new(16);
     (0..days).for_each(|day| store(&bench, &made_up(&run, day, factor(day), &mut random)));
     (bench, run, random)
@@ -320,7 +298,7 @@ fn health_names_the_run_in_which_the_case_changed_and_not_a_later_run_without_it
 
 #[test]
 fn a_drift_that_trend_warns_of_is_in_health_and_on_the_dashboard() {
-    let (bench, run) = bench();
+    let (bench, run) = template("add");
     let mut random = Generator::new(16);
     for day in 0..75 {
         let mut run = made_up(&run, day, 1.0, &mut random);

@@ -4,15 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::common::made_up::{again, scale, with_baseline};
+use crate::common::made_up::{again, scale, store, with_baseline};
 use crate::common::{Bench, SMALL, says};
-
-fn stored(bench: &Bench, run: &Value) {
-    bench.write_sealed(
-        &format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()),
-        run,
-    );
-}
 
 /// Returns a bench with a baseline, and a stored run that passes, the second of its sequence.
 fn with_run() -> (Bench, Value) {
@@ -22,7 +15,7 @@ fn with_run() -> (Bench, Value) {
     }
     let mut passing = again(&run, "second");
     passing["sequence"] = 2.into();
-    stored(&bench, &passing);
+    store(&bench, &passing);
     (bench, passing)
 }
 
@@ -37,7 +30,7 @@ fn the_latest_run_is_the_one_of_the_latest_time() {
     slower["sequence"] = 3.into();
     slower["started"] = later(&run).into();
     scale(&mut slower["benchmarks"][3], 2.0);
-    stored(&bench, &slower);
+    store(&bench, &slower);
     assert_eq!(judged(&bench, 3)["current_run_id"], "third");
     bench.run("report --output report.md").expect(0);
     assert!(std::fs::read_to_string(bench.path("report.md")).unwrap().contains("third"));
@@ -47,12 +40,12 @@ fn the_latest_run_is_the_one_of_the_latest_time() {
     let mut imported = again(&run, "imported");
     (imported["imported"], imported["sequence"]) = (true.into(), Value::Null);
     imported["started"] = "2096-01-01T00:00:00Z".into();
-    stored(&bench, &imported);
+    store(&bench, &imported);
     assert_eq!(judged(&bench, 3)["current_run_id"], "third");
     // Of two runs with the same time, the file name decides.
     let mut same = again(&slower, "second-again");
     same["sequence"] = 1.into();
-    stored(&bench, &same);
+    store(&bench, &same);
     assert_eq!(judged(&bench, 3)["current_run_id"], "third");
 }
 
@@ -66,10 +59,10 @@ fn a_forged_or_missing_number_in_the_sequence_reorders_nothing_and_is_reported()
         [(json!(1), json!(2)), (Value::Null, json!(2)), (json!(3), json!(u64::MAX))]
     {
         slower["sequence"] = number.clone();
-        stored(&bench, &slower);
+        store(&bench, &slower);
         let mut passing = run.clone();
         passing["sequence"] = of_passing;
-        stored(&bench, &passing);
+        store(&bench, &passing);
         for words in [&["gate", "--budget", "0s"][..], &["gate", "--baseline-optional"]] {
             let ended = bench.run(words).expect(4);
             says(&ended.stdout, &["the run third is the latest by time, and second"]);
@@ -89,8 +82,8 @@ fn a_forged_or_missing_number_in_the_sequence_reorders_nothing_and_is_reported()
     // Without numbers, as in files of an older program, only the time decides.
     let mut passing = run.clone();
     (slower["sequence"], passing["sequence"]) = (Value::Null, Value::Null);
-    stored(&bench, &slower);
-    stored(&bench, &passing);
+    store(&bench, &slower);
+    store(&bench, &passing);
     assert_eq!(judged(&bench, 3)["current_run_id"], "third");
 }
 
@@ -106,7 +99,7 @@ fn where_all_runs_were_imported_one_must_be_named() {
     let mut imported = again(&run, "imported");
     (imported["imported"], imported["sequence"]) = (true.into(), Value::Null);
     let alone = Bench::new();
-    stored(&alone, &imported);
+    store(&alone, &imported);
     for arguments in [&["chart", "line"][..], &["report"], &["gate"]] {
         let said = alone.run(arguments);
         let said = said.stdout.clone() + &said.stderr;

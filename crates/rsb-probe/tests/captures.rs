@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rsb_model::Dtype;
@@ -13,22 +12,9 @@ use rsb_model::gpu_sample::Temperatures;
 use rsb_probe::{ProbeOptions, environment, telemetry};
 use tempfile::TempDir;
 
-fn capture(name: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("RSB_SHARED").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-        PathBuf::from,
-    );
-    let file = shared.join("captures").join(name);
-    if file.is_file() {
-        return Some(file);
-    }
-    test_needs::missing("captures", &format!("{} is not here", file.display()));
-    None
-}
-
 /// Unpacks a capture and arranges it like `/sys`.
 fn tree(name: &str, layout: &[(&str, &str)]) -> Option<TempDir> {
-    let archive = capture(name)?;
+    let archive = test_needs::capture(name)?;
     let dir = tempfile::tempdir().unwrap();
     let unpacked = dir.path().join("unpacked");
     std::fs::create_dir(&unpacked).unwrap();
@@ -329,7 +315,7 @@ fn nodes_of_the_kfd_alone() {
 /// Compares `rocminfo` of a real machine with the table and the rule for targets.
 #[test]
 fn the_table_agrees_with_rocminfo() {
-    let Some(file) = capture("rocminfo/MI300X_x4_rocminfo.txt") else { return };
+    let Some(file) = test_needs::capture("rocminfo/MI300X_x4_rocminfo.txt") else { return };
     let text = std::fs::read_to_string(file).unwrap();
     let value = |agent: &str, name: &str| {
         let line =

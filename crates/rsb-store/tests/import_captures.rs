@@ -4,27 +4,12 @@
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
 
-use std::path::{Path, PathBuf};
-
 use rsb_model::{BenchmarkResult, Outcome, Run};
 use rsb_store::import::{Format, import};
 
-fn capture(name: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("RSB_SHARED").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-        PathBuf::from,
-    );
-    let file = shared.join("captures").join(name);
-    if file.is_file() {
-        return Some(file);
-    }
-    test_needs::missing("captures", &format!("{} is not here", file.display()));
-    None
-}
-
 /// Imports a capture, whose format must be detected.
 fn read(name: &str, format: Format) -> Option<Run> {
-    let run = import(&capture(name)?, None).unwrap();
+    let run = import(&test_needs::capture(name)?, None).unwrap();
     assert_eq!(run.suite, format.as_str(), "{name}");
     Some(run)
 }
@@ -130,7 +115,9 @@ fn ceilings_of_rocm_compute_profiler_are_below_what_the_gpu_could_reach() {
 
 #[test]
 fn an_empty_capture_is_an_error() {
-    let Some(path) = capture("superbench/test_nvbandwidth.raw_output.txt") else { return };
+    let Some(path) = test_needs::capture("superbench/test_nvbandwidth.raw_output.txt") else {
+        return;
+    };
     for format in [None, Some(Format::Nvbandwidth)] {
         let error = import(&path, format).unwrap_err().to_string();
         assert!(error.contains("is empty"), "{error}");
@@ -144,7 +131,7 @@ fn what_no_importer_knows_is_refused() {
         "superbench/gpu_stream.log",
         "rocm-smi/mi100_rocm571.json",
     ] {
-        let Some(path) = capture(name) else { return };
+        let Some(path) = test_needs::capture(name) else { return };
         let error = import(&path, None).unwrap_err().to_string();
         assert!(
             error.contains("not the output of a supported tool") && error.contains("nvbandwidth"),

@@ -8,6 +8,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// Reports that `need` is missing and why; the calling test should then return.
 ///
@@ -25,6 +26,21 @@ pub fn missing(need: &str, why: &str) {
     if let Ok(mut file) = File::options().create(true).append(true).open(path) {
         let _ = file.write_all(format!("{need}: {}\n", why.replace('\n', " ")).as_bytes());
     }
+}
+
+/// Returns the path of a capture from a real machine, which are outside the repository, in
+/// `RSB_SHARED` or `../shared` next to it; `None` if it is missing.
+pub fn capture(name: &str) -> Option<PathBuf> {
+    let shared = std::env::var_os("RSB_SHARED").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+        PathBuf::from,
+    );
+    let file = shared.join("captures").join(name);
+    if file.is_file() {
+        return Some(file);
+    }
+    missing("captures", &format!("{} is not here", file.display()));
+    None
 }
 
 fn is_required(need: &str, required: &str) -> bool {
