@@ -62,7 +62,7 @@ pub fn document<'a>(bisection: &'a Bisection, case: &'a CaseId) -> BisectDocumen
     for (index, finding) in &bisection.steps {
         steps.push(Step {
             commit: range.after.get(*index).map_or("", |commit| commit.hash.as_str()),
-            outcome: word(finding.outcome),
+            outcome: finding.outcome.as_str(),
             verdict: finding.verdict,
             reason: &finding.reason,
             change_percent: finding.change_percent,
@@ -89,15 +89,6 @@ pub fn document<'a>(bisection: &'a Bisection, case: &'a CaseId) -> BisectDocumen
             .into_iter()
             .map(|commit| commit.hash.as_str())
             .collect(),
-    }
-}
-
-const fn word(outcome: StepOutcome) -> &'static str {
-    match outcome {
-        StepOutcome::Good => "good",
-        StepOutcome::Bad => "bad",
-        StepOutcome::Skipped => "skipped",
-        StepOutcome::Undecided => "undecided",
     }
 }
 
@@ -133,7 +124,7 @@ fn steps(bisection: &Bisection) -> Table {
         let Some(commit) = bisection.range.after.get(*index) else { continue };
         table.push([
             Cell::from(commit.short()),
-            Cell::with_tone(word(finding.outcome), tone(finding.outcome)),
+            Cell::with_tone(finding.outcome.as_str(), tone(finding.outcome)),
             Cell::from(finding.change_percent.map_or_else(String::new, format_percent)),
             Cell::with_tone(
                 finding.confidence_interval.map_or_else(String::new, format_interval),
@@ -220,7 +211,7 @@ mod tests {
         StepFinding {
             outcome,
             verdict: None,
-            reason: format!("it is {}", word(outcome)),
+            reason: format!("it is {outcome}"),
             change_percent: figures.then_some(12.3),
             confidence_interval: figures.then_some([10.0, 14.0]),
         }

@@ -124,7 +124,7 @@ fn row(component: &Component, last: Option<&LastComponentRun>, is_running: bool)
     let record = last.map(|last| &last.record);
     let status = match record {
         _ if is_running => "running",
-        Some(record) => word(record.status),
+        Some(record) => record.status.as_str(),
         None => "not_run",
     };
     json!({
@@ -139,14 +139,6 @@ fn row(component: &Component, last: Option<&LastComponentRun>, is_running: bool)
         "missing": missing.as_ref().map(|reason| format!("{}: {}", reason.what, reason.why)),
         "cure": missing.as_ref().map(|reason| &reason.cure),
     })
-}
-
-const fn word(status: ComponentStatus) -> &'static str {
-    match status {
-        ComponentStatus::Passed => "passed",
-        ComponentStatus::Warning => "warning",
-        ComponentStatus::Failed => "failed",
-    }
 }
 
 /// Returns the status of a row of [`rows`] for people: a component that cannot run now is missing,

@@ -361,16 +361,18 @@ pub struct Scalability {
     pub communication_overhead_percent: Option<f64>,
 }
 
-/// Overall status of a component.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ComponentStatus {
-    /// Every case was measured and every target is met.
-    Passed,
-    /// Every case was measured, but a target is missed.
-    Warning,
-    /// A case failed.
-    Failed,
+named_enum! {
+    serde
+    /// Overall status of a component.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum ComponentStatus {
+        /// Every case was measured and every target is met.
+        Passed = "passed",
+        /// Every case was measured, but a target is missed.
+        Warning = "warning",
+        /// A case failed.
+        Failed = "failed",
+    }
 }
 
 /// Returns the unit symbol of `metric`; `1` if the table of fields does not contain it.

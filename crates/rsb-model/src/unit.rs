@@ -3,14 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Direction in which a metric improves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Better {
-    /// Higher is better: throughput, efficiency, speedup.
-    Higher,
-    /// Lower is better: time, memory, error.
-    Lower,
+named_enum! {
+    serde
+    /// Direction in which a metric improves.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    pub enum Better {
+        /// Higher is better: throughput, efficiency, speedup.
+        Higher = "higher",
+        /// Lower is better: time, memory, error.
+        Lower = "lower",
+    }
 }
 
 named_enum! {

@@ -14,7 +14,6 @@ use crate::markdown::escape;
 use crate::number::{
     format_count, format_interval, format_percent, format_quantity, format_threshold,
 };
-use crate::run::better_word;
 use crate::style::{Style, Tone, clean};
 use crate::table::{Cell, Column, Table};
 use crate::targets;
@@ -508,13 +507,13 @@ const COLUMNS: [CsvColumn<Comparison>; 15] = [
     ("id", |row| row.id.to_string()),
     ("metric", |row| row.metric.clone()),
     ("unit", |row| row.unit.clone()),
-    ("better", |row| better_word(row.better).to_owned()),
+    ("better", |row| row.better.to_string()),
     ("baseline_value", |row| csv_number(row.baseline_value)),
     ("current_value", |row| csv_number(row.current_value)),
     ("difference_percent", |row| csv_number(row.difference_percent)),
     ("interval_low_percent", |row| csv_number(row.confidence_interval.map(|[low, _]| low))),
     ("interval_high_percent", |row| csv_number(row.confidence_interval.map(|[_, high]| high))),
-    ("change_status", |row| row.change_status.map_or("", change_word).to_owned()),
+    ("change_status", |row| row.change_status.map_or("", ChangeStatus::as_str).to_owned()),
     ("verdict", |row| row.verdict.to_string()),
     ("reason_code", |row| row.reason_code.as_str().to_owned()),
     ("reason", |row| row.reason.clone()),
@@ -529,14 +528,6 @@ const COLUMNS: [CsvColumn<Comparison>; 15] = [
 /// Never for data that the model can contain.
 pub fn csv_rows(result: &ComparisonResult) -> Result<String, ReportError> {
     csv_of(&COLUMNS, &result.comparisons)
-}
-
-const fn change_word(status: ChangeStatus) -> &'static str {
-    match status {
-        ChangeStatus::Improved => "improved",
-        ChangeStatus::Degraded => "degraded",
-        ChangeStatus::Unchanged => "unchanged",
-    }
 }
 
 #[cfg(test)]

@@ -216,7 +216,7 @@ fn metric_cells(result: &BenchmarkResult) -> Vec<[String; 4]> {
     let metrics = result.results.iter().flat_map(Fields::metrics);
     let mut cells: Vec<[String; 4]> = metrics
         .map(|(field, value)| {
-            let better = field.better().map_or("", better_word);
+            let better = field.better().map_or("", Better::as_str);
             [
                 field.name.to_owned(),
                 field.unit.to_string(),
@@ -229,11 +229,4 @@ fn metric_cells(result: &BenchmarkResult) -> Vec<[String; 4]> {
         cells.push(Default::default());
     }
     cells
-}
-
-pub(crate) const fn better_word(better: Better) -> &'static str {
-    match better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    }
 }

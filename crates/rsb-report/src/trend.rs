@@ -86,7 +86,7 @@ fn direction(series: &SeriesTrend) -> Cell {
     if is_alone(series) {
         return Cell::with_tone("one run, no trend yet", Tone::Dim);
     }
-    let word = direction_word(series.direction);
+    let word = series.direction.as_str();
     match series.direction {
         Direction::Stable => Cell::with_tone(word, Tone::Dim),
         _ => Cell::with_tone(word, alert_tone(series)),
@@ -103,23 +103,6 @@ fn alert_tone(series: &SeriesTrend) -> Tone {
 
 fn has_alert(series: &SeriesTrend, direction: &str) -> bool {
     series.alerts.iter().any(|alert| alert.direction == direction)
-}
-
-const fn direction_word(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Increasing => "increasing",
-        Direction::Decreasing => "decreasing",
-        Direction::Stable => "stable",
-    }
-}
-
-const fn shape_word(shape: TrendShape) -> &'static str {
-    match shape {
-        TrendShape::Stable => "stable",
-        TrendShape::Step => "step",
-        TrendShape::Drift => "drift",
-        TrendShape::Ramp => "ramp",
-    }
 }
 
 fn name(series: &SeriesTrend) -> String {
@@ -399,10 +382,10 @@ const COLUMNS: [CsvColumn<SeriesTrend>; 19] = [
     ("intercept", |series| csv_number(series.intercept)),
     ("r_squared", |series| csv_number(series.r_squared)),
     ("p_value", |series| csv_number(series.p_value)),
-    ("direction", |series| direction_word(series.direction).to_owned()),
+    ("direction", |series| series.direction.to_string()),
     ("change_points", |series| series.change_points.len().to_string()),
     ("suspected", |series| series.suspected.len().to_string()),
-    ("shape", |series| shape_word(series.shape).to_owned()),
+    ("shape", |series| series.shape.to_string()),
     ("forecast_days", |series| csv_number(series.forecast.as_ref().map(|ahead| ahead.days))),
     ("forecast", |series| csv_number(series.forecast.as_ref().map(|ahead| ahead.value))),
     ("forecast_low", |series| csv_number(series.forecast.as_ref().and_then(|ahead| ahead.low))),

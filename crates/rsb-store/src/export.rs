@@ -5,11 +5,10 @@ use std::io::Write;
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::shown::to_cell;
-use rsb_model::{BenchmarkResult, Run};
+use rsb_model::{BenchmarkResult, Better, Run};
 use serde_json::{Value, json};
 
 use crate::history::HistoryRow;
-use crate::index::better_text;
 use crate::select::SqlAnswer;
 
 /// Columns of [`csv_header`], in order.
@@ -68,7 +67,7 @@ fn line(row: &HistoryRow, writer: &mut csv::Writer<impl Write>) -> std::io::Resu
         text(row.device_type.map(rsb_model::DeviceType::as_str)),
         text(row.metric.as_deref()),
         text(row.unit.as_deref()),
-        text(row.better.map(better_text)),
+        text(row.better.map(Better::as_str)),
         &value,
     ];
     Ok(writer.write_record(cells.map(to_cell))?)

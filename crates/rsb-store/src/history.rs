@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, Rows, params};
 use serde_json::Value;
 
 use crate::error::StoreError;
-use crate::index::{FromJson, Parsed, better_from};
+use crate::index::{FromJson, Parsed};
 use crate::store::{LATEST_FIRST, Store, time};
 
 /// One metric of one case of one run. A case without metrics has one row without a metric.
@@ -290,7 +290,7 @@ fn select_series(
             Ok(AskedSeries {
                 series: row.get(0)?,
                 key: (row.get(1)?, row.get(2)?, row.get(3)?),
-                better: better_from(&row.get::<_, String>(4)?),
+                better: Better::find(&row.get::<_, String>(4)?),
             })
         })?
         .collect()
@@ -386,7 +386,7 @@ fn history_row(run: &RunNumbers, row: &Row<'_>) -> rusqlite::Result<HistoryRow> 
         device_type: row.get::<_, Option<Parsed<_>>>(4)?.map(|kind| kind.0),
         metric: row.get(5)?,
         unit: row.get(6)?,
-        better: row.get::<_, Option<String>>(7)?.as_deref().and_then(better_from),
+        better: row.get::<_, Option<String>>(7)?.as_deref().and_then(Better::find),
         value: row.get(8)?,
     })
 }

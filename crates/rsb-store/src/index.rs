@@ -25,7 +25,7 @@ use rows::RunRows;
 #[cfg(feature = "parquet")]
 pub(crate) use rows::{PointRow, ResultRow};
 pub(crate) use schema::{SCHEMA_VERSION, TABLES};
-pub(crate) use text::{FromJson, Parsed, better_from, better_text};
+pub(crate) use text::{FromJson, Parsed};
 use text::{count, to_json};
 use write::RunWriter;
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::StoreError;
 use crate::history::{IS_ASKED, POINTS, indexed_point, pattern};
-use crate::index::{Parsed, better_from};
+use crate::index::Parsed;
 use crate::store::{Store, time};
 
 /// A case in the index.
@@ -105,7 +105,7 @@ impl Store {
                     continue;
                 }
                 let [metric, unit, machine]: [String; 3] = [row.get(2)?, row.get(3)?, row.get(5)?];
-                let better = better_from(&row.get::<_, String>(4)?);
+                let better = Better::find(&row.get::<_, String>(4)?);
                 let key = [machine.clone(), metric.clone(), unit.clone()];
                 let own = all.entry(key).or_insert(SeriesName {
                     machine,

@@ -13,13 +13,12 @@ use std::time::Duration;
 use postgres::config::SslMode;
 use postgres::types::ToSql;
 use postgres::{Client, Config, NoTls, Transaction};
-use rsb_model::{Fields, Fingerprint, Run, RunId};
+use rsb_model::{Better, Fields, Fingerprint, Run, RunId};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::without_password;
 use crate::error::StoreError;
 use crate::files;
-use crate::index::better_text;
 use crate::read;
 use crate::seal::sealed_text;
 use crate::store::{RunSummary, Store};
@@ -533,7 +532,7 @@ impl<'a> MetricRows<'a> {
                 rows.ids.push(result.benchmark_id.as_str());
                 rows.metrics.push(field.name);
                 rows.units.push(field.unit.symbol());
-                rows.better.push(field.better().map_or("", better_text));
+                rows.better.push(field.better().map_or("", Better::as_str));
                 rows.values.push(value);
             }
         }

@@ -22,7 +22,6 @@ use rsb_model::shown::from_cell;
 use rsb_model::{Better, Timestamp, Unit};
 
 use crate::history::{Series, SeriesPoint};
-use crate::index::better_from;
 use crate::input::{self, MOST_OF_OURS};
 
 /// Why a CSV cannot be used.
@@ -313,7 +312,7 @@ fn not_a_time(text: &str) -> Problem {
 
 fn parse_better(text: &str) -> Result<Option<Better>, Problem> {
     let lower = text.to_ascii_lowercase();
-    match better_from(&lower) {
+    match Better::find(&lower) {
         None if !lower.is_empty() => Err((format!("`{text}` is not a direction"), CURE_BETTER)),
         better => Ok(better),
     }

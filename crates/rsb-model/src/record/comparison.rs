@@ -180,16 +180,18 @@ impl Comparison {
     }
 }
 
-/// Display band of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ChangeStatus {
-    /// Better by more than 5 %.
-    Improved,
-    /// Worse by more than 5 %.
-    Degraded,
-    /// Within ±5 %.
-    Unchanged,
+named_enum! {
+    serde
+    /// Display band of a change.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum ChangeStatus {
+        /// Better by more than 5 %.
+        Improved = "improved",
+        /// Worse by more than 5 %.
+        Degraded = "degraded",
+        /// Within ±5 %.
+        Unchanged = "unchanged",
+    }
 }
 
 /// Counts and overall status of a comparison.

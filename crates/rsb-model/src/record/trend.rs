@@ -146,31 +146,35 @@ pub struct RollingSeries {
     pub median: Vec<f64>,
 }
 
-/// Direction of a series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// Significant increase.
-    Increasing,
-    /// Significant decrease.
-    Decreasing,
-    /// No significant trend.
-    Stable,
+named_enum! {
+    serde
+    /// Direction of a series.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum Direction {
+        /// Significant increase.
+        Increasing = "increasing",
+        /// Significant decrease.
+        Decreasing = "decreasing",
+        /// No significant trend.
+        Stable = "stable",
+    }
 }
 
-/// Shape of a series.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum TrendShape {
-    /// One level.
-    #[default]
-    Stable,
-    /// Several levels with steps between them.
-    Step,
-    /// One line, rising or falling.
-    Drift,
-    /// One level, a gradual rise or fall, and another level.
-    Ramp,
+named_enum! {
+    serde
+    /// Shape of a series.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum TrendShape {
+        /// One level.
+        #[default]
+        Stable = "stable",
+        /// Several levels with steps between them.
+        Step = "step",
+        /// One line, rising or falling.
+        Drift = "drift",
+        /// One level, a gradual rise or fall, and another level.
+        Ramp = "ramp",
+    }
 }
 
 /// Result of a Mann-Kendall test.

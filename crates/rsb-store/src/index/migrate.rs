@@ -6,11 +6,10 @@
 
 use std::path::Path;
 
-use rsb_model::Field;
+use rsb_model::{Better, Field};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::schema::{COMPARISONS, DROP_RUNS, RUN_TABLES, SCHEMA_VERSION};
-use super::text::better_text;
 use crate::error::StoreNotice;
 use crate::files::{self, RUNS, StampedFile};
 
@@ -63,7 +62,8 @@ fn changed_metrics(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let known: Vec<(String, String, String)> = rows.collect::<rusqlite::Result<_>>()?;
     let changed = known.into_iter().filter(|(name, unit, better)| {
         Field::find(name).is_none_or(|field| {
-            field.unit.symbol() != unit || field.better().map_or("", better_text) != better.as_str()
+            field.unit.symbol() != unit
+                || field.better().map_or("", Better::as_str) != better.as_str()
         })
     });
     Ok(changed.map(|(name, ..)| name).collect())

@@ -1,6 +1,5 @@
 //! Conversions between values of the index and Rust types.
 
-use rsb_model::Better;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
 /// A text of the index parsed as its type. An unknown text is an error, since this program wrote
@@ -31,21 +30,4 @@ pub(super) fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String>
 
 pub(crate) fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// Returns the text for `better` in the index and in exports.
-pub(crate) const fn better_text(better: Better) -> &'static str {
-    match better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    }
-}
-
-/// Parses a direction.
-pub(crate) fn better_from(text: &str) -> Option<Better> {
-    match text {
-        "higher" => Some(Better::Higher),
-        "lower" => Some(Better::Lower),
-        _ => None,
-    }
 }

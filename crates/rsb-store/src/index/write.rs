@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use rsb_model::{Field, Outcome};
+use rsb_model::{Better, Field, Outcome};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::rows::{CaseText, PointRow, ResultRow, RunRows, VariantText};
-use super::text::{better_text, count};
+use super::text::count;
 
 const DAY: i64 = 86_400_000_000;
 
@@ -264,7 +264,7 @@ impl<'c> RunWriter<'c> {
         if let Some(known) = self.metrics.get(field.name) {
             return Ok(*known);
         }
-        let better = field.better().map_or("", better_text);
+        let better = field.better().map_or("", Better::as_str);
         let id = match self.number("SELECT id FROM metrics WHERE name = ?1", [field.name])? {
             Some(id) => id,
             None => self

@@ -11,9 +11,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::TypePtr;
-use rsb_model::{BenchmarkResult, Run, Samples, Verdict};
+use rsb_model::{BenchmarkResult, Better, Run, Samples, Verdict};
 
-use crate::index::{PointRow, ResultRow, better_text};
+use crate::index::{PointRow, ResultRow};
 
 /// Number of rows buffered before they are written.
 const GROUP: usize = 20_000;
@@ -125,7 +125,7 @@ pub(super) const INDEX_COLUMNS: [ExportColumn; 18] = [
         "required group directions (LIST) { repeated group list { required binary element (UTF8); } }",
         |row, to| {
             let directions = row.points().iter().map(|point| point.field.better());
-            to.push_list(directions.map(|better| text(better.map_or("", better_text))));
+            to.push_list(directions.map(|better| text(better.map_or("", Better::as_str))));
         },
     ),
     (

@@ -8,7 +8,6 @@ use rsb_model::{Better, Timestamp};
 
 use super::columns::{Column, RowWriter, text};
 use crate::history::{Series, SeriesPoint};
-use crate::index::better_text;
 
 /// Columns of the trend export. `kind` is `point`, `change`, `suspected`, `alert`, or `tracked` for
 /// a series of an alert that is tracked across analyses. Columns that do not apply to a kind are
@@ -19,7 +18,7 @@ const TREND_COLUMNS: [TrendColumn; 23] = [
     ("required binary metric (UTF8);", |row, to| to.push(text(row.metric))),
     ("optional binary unit (UTF8);", |row, to| to.push_optional(row.unit.map(text))),
     ("optional binary better (UTF8);", |row, to| {
-        to.push_optional(row.better.map(|better| text(better_text(better))));
+        to.push_optional(row.better.map(|better| text(better.as_str())));
     }),
     ("optional int64 timestamp (TIMESTAMP(MICROS, true));", |row, to| {
         to.push_optional(row.timestamp.map(Timestamp::as_microsecond));

@@ -6,17 +6,19 @@
 
 use std::ops::RangeInclusive;
 
-/// Outcome of trying a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepOutcome {
-    /// Not slower than the good commit by the threshold.
-    Good,
-    /// Regressed against the good commit.
-    Bad,
-    /// It does not build, or does not have the case.
-    Skipped,
-    /// Measured, but undecided.
-    Undecided,
+rsb_model::named_enum! {
+    /// Outcome of trying a commit.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum StepOutcome {
+        /// Not slower than the good commit by the threshold.
+        Good = "good",
+        /// Regressed against the good commit.
+        Bad = "bad",
+        /// It does not build, or does not have the case.
+        Skipped = "skipped",
+        /// Measured, but undecided.
+        Undecided = "undecided",
+    }
 }
 
 /// A search for the first bad commit.
