@@ -26,6 +26,7 @@ use rsb_device::DeviceInfo;
 use rsb_model::shape::{format_bytes, parse_shape, rounded_bytes};
 use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Dtype, Note, Params, Reason};
 
+use crate::axis::AxisInfo;
 use crate::benchmark::{Benchmark, Grid, unusable};
 use crate::plausibility::times_of_last_cache;
 
@@ -66,6 +67,11 @@ fn sizes(name: &'static str, sizes: &[u64]) -> (&'static str, Vec<String>) {
     (name, sizes.iter().map(|&size| format_bytes(size)).collect())
 }
 
+/// Returns `sizes` in bytes as the values of an axis in a text.
+fn size_list(sizes: &[u64]) -> String {
+    sizes.iter().map(|&size| format_bytes(size)).collect::<Vec<_>>().join(",")
+}
+
 /// Returns a grid of these axes.
 fn grid<const N: usize>(axes: [(&'static str, Vec<String>); N]) -> Grid {
     Vec::from(axes)
@@ -75,6 +81,23 @@ fn grid<const N: usize>(axes: [(&'static str, Vec<String>); N]) -> Grid {
 fn fixed_grid(text: &'static str) -> Grid {
     let pairs = text.split(' ').filter_map(|pair| pair.split_once('='));
     pairs.map(|(name, values)| (name, values.split(',').map(str::to_owned).collect())).collect()
+}
+
+/// Parses a grid as [`fixed_grid`], from a text that is built at run time, over some of `axes`.
+fn text_grid(axes: &[AxisInfo], text: &str) -> Grid {
+    let pairs = text.split(' ').filter_map(|pair| pair.split_once('='));
+    let name = |name: &str| axes.iter().map(|axis| axis.name).find(|known| *known == name);
+    pairs
+        .filter_map(|(axis, values)| {
+            Some((name(axis)?, values.split(',').map(str::to_owned).collect()))
+        })
+        .collect()
+}
+
+/// Adds the [`thread_counts`] to a grid.
+fn threaded(mut grid: Grid, device: &DeviceInfo) -> Grid {
+    grid.push(("threads", thread_counts(device)));
+    grid
 }
 
 /// Parses a grid as [`fixed_grid`] and adds the sizes `of_size` in bytes.

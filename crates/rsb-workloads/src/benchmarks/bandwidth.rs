@@ -6,8 +6,8 @@ use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{Fields, Params, Reason};
 
 use super::{
-    axis, bytes, dtype, grid, is_cpu, last_level_cache, last_level_caches, number, sized_grid,
-    sizes, stream_size, thread_counts,
+    bytes, dtype, is_cpu, last_level_cache, last_level_caches, number, size_list, sized_grid,
+    stream_size, text_grid, threaded,
 };
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, NUMA, THREADS};
 use crate::benchmark::{
@@ -68,32 +68,19 @@ impl Benchmark for MemoryBandwidth {
         if breadth == Breadth::Quick {
             return grids;
         }
-        grids.push(grid([
-            axis("operation", ALL),
-            axis("dtype", &["f32"]),
-            sizes("size", &[8 * KIB, 128 * KIB, 4 * MIB, large]),
-        ]));
+        let of = |text: String| text_grid(AXES, &text);
+        let all = format!("operation={} dtype=f32", ALL.join(","));
+        let few = size_list(&[8 * KIB, 128 * KIB, 4 * MIB, large]);
+        grids.push(of(format!("{all} size={few}")));
         grids.push(sized_grid("operation=copy,triad dtype=f16,bf16", &[large]));
         if is_cpu(device) {
-            grids.push(sized_grid(
-                "operation=write,copy,triad dtype=f32 stores=non-temporal",
-                &[large],
-            ));
-            let threads = ("threads", thread_counts(device));
-            let beyond_all = sizes("size", &[stream_size(device, last_level_caches(device))]);
-            grids.push(grid([
-                axis("operation", ALL),
-                axis("dtype", &["f32"]),
-                beyond_all.clone(),
-                threads.clone(),
-            ]));
-            grids.push(grid([
-                axis("operation", &["write", "copy", "triad"]),
-                axis("dtype", &["f32"]),
-                beyond_all,
-                axis("stores", &["non-temporal"]),
-                threads,
-            ]));
+            let around = "operation=write,copy,triad dtype=f32 stores=non-temporal";
+            grids.push(sized_grid(around, &[large]));
+            let beyond_all = size_list(&[stream_size(device, last_level_caches(device))]);
+            grids.push(threaded(of(format!("{all} size={beyond_all}")), device));
+            let beyond_all = format!("size={beyond_all} stores=non-temporal");
+            let around = of(format!("operation=write,copy,triad dtype=f32 {beyond_all}"));
+            grids.push(threaded(around, device));
         }
         if breadth == Breadth::Full {
             grids.extend(full(device));
@@ -164,43 +151,20 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
     let below = std::iter::successors(Some(8 * KIB), |size| size.checked_mul(2))
         .take_while(|&size| size < most);
     let every: Vec<u64> = below.chain([most]).collect();
-    let types = axis("dtype", &["f64", "f32", "f16", "bf16"]);
+    let of = |text: String| text_grid(AXES, &text);
+    let (all, size) = (ALL.join(","), format!("size={}", size_list(&every)));
+    let types = "dtype=f64,f32,f16,bf16";
     let mut grids = vec![
-        grid([axis("operation", ALL), types.clone(), sizes("size", &every)]),
-        grid([
-            axis("operation", ALL),
-            types.clone(),
-            sizes("size", &every),
-            axis("cache", &["cold"]),
-        ]),
+        of(format!("operation={all} {types} {size}")),
+        of(format!("operation={all} {types} {size} cache=cold")),
     ];
     if is_cpu(device) {
-        let threads = ("threads", thread_counts(device));
-        grids.push(grid([
-            axis("operation", &["write", "copy", "triad"]),
-            types,
-            sizes("size", &every),
-            axis("stores", &["non-temporal"]),
-        ]));
-        grids.push(grid([
-            axis("operation", ALL),
-            axis("dtype", &["f32"]),
-            sizes("size", &every),
-            threads.clone(),
-        ]));
-        grids.push(grid([
-            axis("operation", &["write", "copy", "triad"]),
-            axis("dtype", &["f32"]),
-            sizes("size", &every),
-            axis("stores", &["non-temporal"]),
-            threads,
-        ]));
-        grids.push(grid([
-            axis("operation", ALL),
-            axis("dtype", &["f32"]),
-            sizes("size", &[most]),
-            axis("numa", &["near", "far"]),
-        ]));
+        let (stores, around) = ("operation=write,copy,triad", "stores=non-temporal");
+        grids.push(of(format!("{stores} {types} {size} {around}")));
+        grids.push(threaded(of(format!("operation={all} dtype=f32 {size}")), device));
+        grids.push(threaded(of(format!("{stores} dtype=f32 {size} {around}")), device));
+        let most = size_list(&[most]);
+        grids.push(of(format!("operation={all} dtype=f32 size={most} numa=near,far")));
     }
     grids
 }

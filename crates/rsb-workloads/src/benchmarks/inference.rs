@@ -9,7 +9,7 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
 use super::{
     axis, dtype, fixed_grid, grid, is_cpu, last_level_cache, newer, number, shape, stream_size,
-    thread_counts,
+    text_grid, threaded,
 };
 use crate::axis::{AxisInfo, AxisKind, DTYPE, THREADS};
 use crate::benchmark::{
@@ -112,115 +112,71 @@ impl Benchmark for Inference {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        let both = axis("phase", &["prefill", "decode"]);
+        let of = |text: String| text_grid(AXES, &text);
         let is_gpu = device.device_type == DeviceType::Gpu;
+        let is_fast = is_gpu || is_cpu(device);
         let usual = if is_gpu { "f16" } else { "f32" };
+        let both = "phase=prefill,decode";
         // Software that emulates a GPU is slow.
-        let small = axis("heads", &[if is_gpu || is_cpu(device) { "12x64" } else { "4x32" }]);
+        let heads = if is_fast { "heads=12x64" } else { "heads=4x32" };
+        let small = format!("dtype={usual} {heads}");
         // A prompt of the usual length takes a CPU a tenth of a second.
-        let glance = axis("sequence_length", &[if is_gpu { "128" } else { "32" }]);
-        let mut grids =
-            vec![grid([both.clone(), axis("dtype", &[usual]), small.clone(), glance.clone()])];
+        let glance = if is_gpu { "sequence_length=128" } else { "sequence_length=32" };
+        let mut grids = vec![of(format!("{both} {small} {glance}"))];
         if is_gpu {
             // The main use of a GPU: decoding with weights that exceed all caches.
             grids.push(from_memory(device, usual, &["decode"]));
         }
         if breadth >= Breadth::Standard {
             let other = if is_gpu { "f32" } else { "f16" };
-            grids.push(grid([both.clone(), axis("dtype", &[usual, "bf16", other]), small.clone()]));
-            grids.push(grid([
-                both.clone(),
-                axis("dtype", &[usual]),
-                small.clone(),
-                axis("batch_size", &["8"]),
-            ]));
-            if is_gpu || is_cpu(device) {
+            grids.push(of(format!("{both} dtype={usual},bf16,{other} {heads}")));
+            grids.push(of(format!("{both} {small} batch_size=8")));
+            if is_fast {
                 // For comparison with staged attention.
-                let prompt =
-                    grid([axis("phase", &["prefill"]), axis("dtype", &[usual]), small.clone()]);
-                grids.push(with_fused_attention(prompt));
+                grids.push(of(format!("phase=prefill {small} attention=fused")));
                 let blocks = from_memory(device, usual, &["prefill", "decode"]);
                 // Sixteen tokens with weights in memory take a CPU a second.
-                let growing = if is_gpu {
-                    blocks.clone()
-                } else {
-                    grid([axis("dtype", &[usual]), small.clone()])
-                };
+                let growing = if is_gpu { blocks.clone() } else { of(small.clone()) };
                 let mut tokens = fixed_grid("phase=decode output_length=16");
                 tokens.extend(growing);
                 if is_gpu {
                     // For comparison with one call per operation.
-                    grids.push(as_graph(grid([
-                        axis("phase", &["decode"]),
-                        axis("dtype", &[usual]),
-                        small.clone(),
-                    ])));
+                    grids.push(of(format!("phase=decode {small} launch_mode=graph")));
                     grids.push(as_graph(tokens.clone()));
                 }
                 grids.extend([blocks, tokens]);
             }
-            grids.extend(narrow(device, usual, small.clone()));
-            if is_gpu || is_cpu(device) {
+            grids.extend(narrow(device, usual, of(small.clone())));
+            if is_fast {
                 // Complete GPT-2 from words to logits: the first token, and each later one.
-                let (layers, words) = (axis("layers", &["12"]), axis("vocabulary", &["50257"]));
-                grids.push(grid([
-                    both.clone(),
-                    axis("dtype", &[usual]),
-                    small.clone(),
-                    layers,
-                    words,
-                    glance,
-                ]));
+                grids.push(of(format!("{both} {small} layers=12 vocabulary=50257 {glance}")));
             }
         }
         if breadth == Breadth::Full {
             // Cases of a tenth of a second on a GPU take minutes on other devices.
-            let values = if is_gpu { 3 } else { 2 };
-            let lengths = axis("sequence_length", &["128", "512", "2048"][..values]);
-            let batches = axis("batch_size", &["1", "8", "32"][..values]);
-            let models = axis("heads", &["12x64", "16x64", "32x128"][..values]);
-            let types = &["f32", "f16", "bf16"];
-            if is_gpu || is_cpu(device) {
-                grids.push(with_fused_attention(grid([
-                    both.clone(),
-                    axis("dtype", &[usual]),
-                    small.clone(),
-                    lengths.clone(),
-                ])));
+            let (models, batches, lengths) = if is_gpu {
+                ("12x64,16x64,32x128", "1,8,32", "128,512,2048")
+            } else {
+                ("12x64,16x64", "1,8", "128,512")
+            };
+            let (types, lengths) = ("dtype=f32,f16,bf16", format!("sequence_length={lengths}"));
+            if is_fast {
+                grids.push(of(format!("{both} {small} {lengths} attention=fused")));
             }
-            grids.push(grid([both.clone(), axis("dtype", types), models, batches, lengths]));
-            grids.push(grid([
-                both.clone(),
-                axis("dtype", &[usual]),
-                small.clone(),
-                axis("layers", &["12"]),
-            ]));
-            if is_gpu || is_cpu(device) {
-                let (layers, words) = (axis("layers", &["12"]), axis("vocabulary", &["50257"]));
-                grids.push(grid([
-                    both.clone(),
-                    axis("dtype", &[usual]),
-                    small.clone(),
-                    layers,
-                    words,
-                ]));
+            grids.push(of(format!("{both} {types} heads={models} batch_size={batches} {lengths}")));
+            grids.push(of(format!("{both} {small} layers=12")));
+            if is_fast {
+                grids.push(of(format!("{both} {small} layers=12 vocabulary=50257")));
             }
             if is_gpu {
                 grids.push(llama(usual, "32", fixed_grid("vocabulary=128256 sequence_length=512")));
-            }
-            if is_gpu {
                 // A block of Llama 3 70B.
                 let mut wide = llama(usual, "1", fixed_grid("sequence_length=512"));
                 with(&mut wide, axis("heads", &["64x128"]));
                 grids.push(wide);
             }
             if is_cpu(device) {
-                grids.push(grid([
-                    both,
-                    axis("dtype", &["f32"]),
-                    small,
-                    ("threads", thread_counts(device)),
-                ]));
+                grids.push(threaded(of(format!("{both} dtype=f32 {heads}")), device));
             }
         }
         grids
@@ -241,11 +197,6 @@ impl Benchmark for Inference {
         let phase = params.text("phase").unwrap_or_default().to_owned();
         Ok(Box::new(Case { device, shape, options, decoder, phase, launch_mode: mode }))
     }
-}
-
-fn with_fused_attention(mut grid: Grid) -> Grid {
-    grid.push(axis("attention", &["fused"]));
-    grid
 }
 
 fn as_graph(mut grid: Grid) -> Grid {
@@ -281,12 +232,12 @@ fn layers_beyond(device: &DeviceInfo, bytes_of_layer: u64) -> String {
 /// Returns decode cases with quantized weights. On a GPU they use enough blocks of Llama 3 8B to
 /// exceed all caches even with 4-bit weights, and include weights in the full type for comparison.
 /// On a CPU they use the blocks of [`from_memory`], since more would take minutes to fill.
-fn narrow(device: &DeviceInfo, dtype: &str, small: (&'static str, Vec<String>)) -> Vec<Grid> {
+fn narrow(device: &DeviceInfo, dtype: &str, small: Grid) -> Vec<Grid> {
     if is_cpu(device) {
         return vec![decode_with_weights(from_memory(device, dtype, &["decode"]), &["i8", "i4"])];
     }
     if device.device_type != DeviceType::Gpu {
-        return vec![decode_with_weights(grid([axis("dtype", &[dtype]), small]), &["i8", "i4"])];
+        return vec![decode_with_weights(small, &["i8", "i4"])];
     }
     let of_layer = Shape { narrow: Some(Dtype::I4), ..LLAMA_3_8B }.weight_bytes();
     let blocks = llama(dtype, &layers_beyond(device, of_layer), fixed_grid("sequence_length=512"));

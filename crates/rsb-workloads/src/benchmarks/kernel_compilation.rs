@@ -10,7 +10,7 @@ use rsb_device::{Device, DeviceInfo, Registry, child};
 use rsb_model::factor::{CUDA, ROCM};
 use rsb_model::{DeviceType, Fields, Params, Reason};
 
-use super::{axis, grid, number};
+use super::{number, text_grid};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{
     Benchmark, BenchmarkInfo, Breadth, Failure, Grid, Iterations, PrepareResult, Prepared, RunsOn,
@@ -61,32 +61,22 @@ impl Benchmark for KernelCompilation {
     }
 
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
-        let levels = axis("opt", &["O0", "O1", "O2", "O3"]);
-        let known = ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "sm_80", "sm_90"];
-        let usual = ["gfx90a", "sm_90"];
-        let elementwise =
-            grid([axis("arch", &usual), axis("source", &["elementwise"]), axis("opt", &["O3"])]);
-        let mut warm = elementwise.clone();
-        warm.push(axis("compilation", &["warm"]));
-        let vector_add =
-            grid([axis("arch", &usual), axis("source", &[VECTOR_ADD]), axis("opt", &["O3"])]);
-        let mut grids = vec![vector_add, elementwise, warm];
+        let of = |text: String| text_grid(AXES, &text);
+        let known = "gfx906,gfx90a,gfx942,gfx1030,gfx1100,sm_80,sm_90";
+        let elementwise = "arch=gfx90a,sm_90 source=elementwise";
+        let mut grids = vec![
+            of(format!("arch=gfx90a,sm_90 source={VECTOR_ADD} opt=O3")),
+            of(format!("{elementwise} opt=O3")),
+            of(format!("{elementwise} opt=O3 compilation=warm")),
+        ];
         if breadth >= Breadth::Standard {
-            grids.push(grid([
-                axis("arch", &known),
-                axis("source", &["elementwise"]),
-                axis("opt", &["O3"]),
-            ]));
-            grids.push(grid([
-                axis("arch", &usual),
-                axis("source", &["elementwise"]),
-                levels.clone(),
-            ]));
+            grids.push(of(format!("arch={known} source=elementwise opt=O3")));
+            grids.push(of(format!("{elementwise} opt=O0,O1,O2,O3")));
         }
         if breadth == Breadth::Full {
-            let all = [&known[..], &["gfx908", "gfx950", "gfx1151", "gfx1201", "sm_89", "sm_120"]]
-                .concat();
-            grids.push(grid([axis("arch", &all), axis("source", SOURCES), levels]));
+            let all = format!("{known},gfx908,gfx950,gfx1151,gfx1201,sm_89,sm_120");
+            let sources = SOURCES.join(",");
+            grids.push(of(format!("arch={all} source={sources} opt=O0,O1,O2,O3")));
         }
         grids
     }

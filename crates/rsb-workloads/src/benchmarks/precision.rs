@@ -9,7 +9,7 @@ use rsb_model::shape::format_shape;
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
-use super::{axis, dtype, grid, is_by_vendor, is_cpu, number};
+use super::{axis, dtype, grid, is_by_vendor, is_cpu, number, text_grid};
 use crate::axis::{AxisInfo, AxisKind, DTYPE, PROVIDER, THREADS};
 use crate::benchmark::{
     Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
@@ -88,12 +88,8 @@ impl Benchmark for Precision {
         }
         if breadth >= Breadth::Standard && !is_cpu(device) {
             // Speedup and error of narrower types over the usual types of models.
-            grids.push(grid([
-                axis("operation", &["matmul"]),
-                axis("dtype", &["fp8", "i8"]),
-                axis("n", &[size]),
-                axis("over", &["f16", "bf16"]),
-            ]));
+            let over = format!("operation=matmul dtype=fp8,i8 n={size} over=f16,bf16");
+            grids.push(text_grid(AXES, &over));
         }
         if breadth == Breadth::Full {
             grids.push(grid_of(&["matmul", "convolution", "layer-norm"], types, "1024"));

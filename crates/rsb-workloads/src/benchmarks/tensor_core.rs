@@ -7,7 +7,7 @@ use rsb_model::architecture::{self, Architecture, Engine};
 use rsb_model::unit::gigaflops;
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
-use super::{axis, dtype, fixed_grid, grid};
+use super::{dtype, fixed_grid};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{
     Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, Iterations, PrepareResult,
@@ -67,21 +67,8 @@ impl Benchmark for TensorCore {
                 fixed_grid("dtype=f32 engine=vector"),
             ],
             _ => vec![
-                grid([
-                    axis(
-                        "dtype",
-                        &[
-                            "f64", "f32", "tf32", "f16", "bf16", "fp8", "bf8", "i8", "fp6", "fp4",
-                            "i4",
-                        ],
-                    ),
-                    axis("engine", &["matrix"]),
-                ]),
-                grid([
-                    axis("dtype", &["tf32", "f16", "bf16", "fp8", "bf8", "i8", "i4"]),
-                    axis("engine", &["matrix"]),
-                    axis("sparsity", &["2:4"]),
-                ]),
+                fixed_grid("dtype=f64,f32,tf32,f16,bf16,fp8,bf8,i8,fp6,fp4,i4 engine=matrix"),
+                fixed_grid("dtype=tf32,f16,bf16,fp8,bf8,i8,i4 engine=matrix sparsity=2:4"),
                 // Some vector units have a rate for integers, but there is no kernel; the skip
                 // reason names them.
                 fixed_grid("dtype=f64,f32,f16,i8,i4 engine=vector"),

@@ -6,7 +6,7 @@ use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{DeviceType, Dtype, Params, Reason};
 
-use super::{axis, dtype, grid, is_by_vendor, is_cpu, shape, thread_counts};
+use super::{dtype, is_by_vendor, is_cpu, shape, text_grid, threaded};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
 use crate::benchmark::{
     Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
@@ -66,73 +66,36 @@ impl Benchmark for TensorOps {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        let some = ["add", "relu", "gelu", "sum", "max", "softmax", "layer-norm"];
         let is_software = device.device_type != DeviceType::Gpu && !is_cpu(device);
         let large = if is_software { LARGE_FOR_SOFTWARE } else { LARGE };
-        let mut grids = vec![grid([
-            axis("operation", &some),
-            axis("dtype", &["f32"]),
-            axis("shape", &[large]),
-        ])];
+        let of = |text: String| text_grid(AXES, &text);
+        let some = "operation=add,relu,gelu,sum,max,softmax,layer-norm";
+        let mut grids = vec![of(format!("{some} dtype=f32 shape={large}"))];
         if breadth == Breadth::Quick {
             return grids;
         }
-        grids.push(grid([
-            axis("operation", OPERATIONS),
-            axis("dtype", &["f32"]),
-            axis("shape", &["32x1024", large]),
-        ]));
-        grids.push(grid([
-            axis("operation", &["relu", "gelu", "softmax"]),
-            axis("dtype", &["f16", "bf16"]),
-            axis("shape", &[large]),
-        ]));
+        let every = OPERATIONS.join(",");
+        grids.push(of(format!("operation={every} dtype=f32 shape=32x1024,{large}")));
+        grids.push(of(format!("operation=relu,gelu,softmax dtype=f16,bf16 shape={large}")));
         let has_whole = is_cpu(device) || is_by_vendor(device);
         if has_whole {
-            for (dtype, operations) in
-                [("i8", &["add", "relu", "sum", "max"][..]), ("i4", &["add", "sum"])]
-            {
-                grids.push(grid([
-                    axis("operation", operations),
-                    axis("dtype", &[dtype]),
-                    axis("shape", &[large]),
-                ]));
-            }
+            grids.push(of(format!("operation=add,relu,sum,max dtype=i8 shape={large}")));
+            grids.push(of(format!("operation=add,sum dtype=i4 shape={large}")));
         }
         if is_cpu(device) {
-            let threads = ("threads", thread_counts(device));
-            grids.push(grid([
-                axis("operation", &["gelu", "sum"]),
-                axis("dtype", &["f32"]),
-                axis("shape", &[large]),
-                threads,
-            ]));
+            let on_all = of(format!("operation=gelu,sum dtype=f32 shape={large}"));
+            grids.push(threaded(on_all, device));
         }
         if breadth == Breadth::Full {
-            let types = axis("dtype", &["f32", "f16", "bf16"]);
-            let shapes =
-                axis("shape", &["1x1024", "32x768", "128x3072", "1024x1024", large, "16384x4096"]);
-            grids.push(grid([axis("operation", OPERATIONS), types.clone(), shapes.clone()]));
+            let shapes = format!("shape=1x1024,32x768,128x3072,1024x1024,{large},16384x4096");
+            let types = "dtype=f32,f16,bf16";
+            grids.push(of(format!("operation={every} {types} {shapes}")));
             if has_whole {
-                grids.push(grid([
-                    axis("operation", OF_WHOLE),
-                    axis("dtype", &["i8", "i4"]),
-                    shapes.clone(),
-                ]));
+                let whole = OF_WHOLE.join(",");
+                grids.push(of(format!("operation={whole} dtype=i8,i4 {shapes}")));
             }
-            grids.push(grid([
-                axis("operation", OPERATIONS),
-                types,
-                shapes.clone(),
-                axis("cache", &["cold"]),
-            ]));
-            let threads = ("threads", thread_counts(device));
-            grids.push(grid([
-                axis("operation", OPERATIONS),
-                axis("dtype", &["f32"]),
-                shapes,
-                threads,
-            ]));
+            grids.push(of(format!("operation={every} {types} {shapes} cache=cold")));
+            grids.push(threaded(of(format!("operation={every} dtype=f32 {shapes}")), device));
         }
         grids
     }
