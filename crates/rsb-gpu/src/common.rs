@@ -29,7 +29,7 @@ mod transfer;
 
 pub(crate) use blas::{BlasLibrary, BlasOffer, Product, Side};
 pub(crate) use blas_lt::{LtBlas, LtCalls, LtNumbers, Plan, lt_calls};
-pub(crate) use calls::{call, done, in_thread, made, number};
+pub(crate) use calls::{CallError, call, done, in_thread, made, number};
 pub use compile::{Compiled, Source};
 pub(crate) use compile::{Rtc, Toolchain, choose, file_identity, job as compile_job};
 pub(crate) use core::Core;

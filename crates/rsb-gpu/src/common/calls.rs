@@ -4,8 +4,59 @@
 use std::ffi::c_int;
 
 use rsb_model::Reason;
+use runtime_loading::Unavailable;
 
+use super::{lacking, unavailable};
 use rsb_device::device::DeviceError;
+
+/// Error of a call of a runtime.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CallError {
+    /// The library lacks the function.
+    Missing(Unavailable),
+    /// The function returned an error status.
+    Status {
+        /// Name of the function.
+        call: &'static str,
+        /// Status code.
+        code: c_int,
+        /// Text of the status.
+        text: String,
+        /// Remedy.
+        cure: &'static str,
+        /// Whether the device does not support the operation.
+        is_unsupported: bool,
+    },
+}
+
+impl CallError {
+    /// Returns the status, if a function returned one.
+    pub(crate) const fn code(&self) -> Option<c_int> {
+        match self {
+            Self::Missing(_) => None,
+            Self::Status { code, .. } => Some(*code),
+        }
+    }
+}
+
+impl From<CallError> for Reason {
+    fn from(failed: CallError) -> Self {
+        match failed {
+            CallError::Missing(missing) => unavailable(missing),
+            CallError::Status { call, text, cure, .. } => Self::new(call, text, cure),
+        }
+    }
+}
+
+impl From<CallError> for DeviceError {
+    fn from(failed: CallError) -> Self {
+        match failed {
+            CallError::Missing(missing) => lacking(missing),
+            CallError::Status { is_unsupported: true, .. } => Self::Unsupported(failed.into()),
+            CallError::Status { .. } => Self::Failed(failed.into()),
+        }
+    }
+}
 
 /// Calls a function and converts its status to a `Result`. Must be used in an `unsafe` block of the
 /// caller, who guarantees the function's requirements on its arguments.

@@ -8,8 +8,8 @@ use rsb_model::environment::Cache;
 use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 
 use super::arch;
-use super::runtime::{CudaError, Runtime};
-use crate::common::{DeviceProperties, call, link, number};
+use super::runtime::Runtime;
+use crate::common::{CallError, DeviceProperties, call, link, number};
 use rsb_device::device::DeviceInfo;
 
 /// Reads the properties of GPU `ordinal`.
@@ -89,12 +89,12 @@ fn as_in_sysfs(address: &str) -> Option<String> {
 
 /// Returns nine tenths of the free memory of the current GPU: the driver and cuBLAS need some of
 /// it.
-fn usable_memory(runtime: &Runtime) -> Result<u64, CudaError> {
+fn usable_memory(runtime: &Runtime) -> Result<u64, CallError> {
     Ok(free_bytes(runtime)? / 10 * 9)
 }
 
 /// Returns the free memory of the current GPU in bytes.
-pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, CudaError> {
+pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, CallError> {
     let (mut free, mut total) = (0_usize, 0_usize);
     // SAFETY: both pointers are to live variables of this type.
     unsafe { call!(runtime, cuMemGetInfo_v2(&raw mut free, &raw mut total)) }?;

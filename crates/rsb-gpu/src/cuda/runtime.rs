@@ -8,8 +8,7 @@ use std::rc::Rc;
 use cuda_sys::{CUcontext, CUdevice, CUresult, Cuda, MissingPart, Unavailable, error};
 use rsb_model::Reason;
 
-use crate::common::{FAKE_GPU, call, lacking, unavailable};
-use rsb_device::device::DeviceError;
+use crate::common::{CallError, FAKE_GPU, call, unavailable};
 
 thread_local! {
     /// Current context of this thread, as far as set by this program.
@@ -23,22 +22,6 @@ pub(super) struct Runtime {
     contexts: RefCell<Vec<Option<(CUdevice, CUcontext)>>>,
 }
 
-/// Error of a driver call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum CudaError {
-    /// The library lacks the function.
-    Missing(Unavailable),
-    /// The function returned an error status.
-    Status {
-        /// Name of the function.
-        call: &'static str,
-        /// Status code.
-        code: CUresult,
-        /// Text of the status.
-        text: String,
-    },
-}
-
 impl Runtime {
     /// Loads and initializes the driver. Initialization may end the process if a driver is only
     /// partly removed: planning does it in a child process.
@@ -48,7 +31,7 @@ impl Runtime {
         // SAFETY: it takes no pointers; zero is the only valid flag.
         match unsafe { call!(runtime, cuInit(0)) } {
             Ok(()) => Ok(Rc::new(runtime)),
-            Err(CudaError::Status { code: error::NO_DEVICE, .. }) => {
+            Err(CallError::Status { code: error::NO_DEVICE, .. }) => {
                 Err(no_device(Path::new("/dev/nvidiactl")))
             }
             Err(other) => Err(other.into()),
@@ -75,7 +58,7 @@ impl Runtime {
         // SAFETY: the pointer is to a live variable of this type.
         match unsafe { call!(self, cuDeviceGetCount(&raw mut count)) } {
             Ok(()) if count > 0 => Ok(count.unsigned_abs()),
-            Ok(()) | Err(CudaError::Status { code: error::NO_DEVICE, .. }) => {
+            Ok(()) | Err(CallError::Status { code: error::NO_DEVICE, .. }) => {
                 Err(no_device(Path::new("/dev/nvidiactl")))
             }
             Err(other) => Err(other.into()),
@@ -83,7 +66,7 @@ impl Runtime {
     }
 
     /// Returns the driver's handle of device `ordinal`.
-    pub(super) fn device(&self, ordinal: c_int) -> Result<CUdevice, CudaError> {
+    pub(super) fn device(&self, ordinal: c_int) -> Result<CUdevice, CallError> {
         let mut device: CUdevice = 0;
         // SAFETY: the pointer is to a live variable of this type.
         unsafe { call!(self, cuDeviceGet(&raw mut device, ordinal)) }?;
@@ -92,7 +75,7 @@ impl Runtime {
 
     /// Returns the primary context of device `ordinal`, which other libraries in this process use
     /// too.
-    pub(super) fn context(&self, ordinal: c_int) -> Result<CUcontext, CudaError> {
+    pub(super) fn context(&self, ordinal: c_int) -> Result<CUcontext, CallError> {
         let place = usize::try_from(ordinal).unwrap_or(usize::MAX);
         if let Some(Some((_, context))) = self.contexts.borrow().get(place) {
             return Ok(*context);
@@ -111,7 +94,7 @@ impl Runtime {
     }
 
     /// Makes device `ordinal` current in this thread, unless it already is.
-    pub(super) fn make_current(&self, ordinal: c_int) -> Result<(), CudaError> {
+    pub(super) fn make_current(&self, ordinal: c_int) -> Result<(), CallError> {
         let context = self.context(ordinal)?;
         if CURRENT.get() != context {
             // SAFETY: the context is live until `self` is dropped.
@@ -121,16 +104,12 @@ impl Runtime {
         Ok(())
     }
 
-    pub(super) fn status(&self, call: &'static str, code: CUresult) -> Result<(), CudaError> {
-        if code == error::SUCCESS {
-            Ok(())
-        } else {
-            Err(CudaError::Status { call, code, text: self.text(code) })
-        }
+    pub(super) fn status(&self, call: &'static str, code: CUresult) -> Result<(), CallError> {
+        if code == error::SUCCESS { Ok(()) } else { Err(failed(call, code, self.text(code))) }
     }
 
-    pub(super) fn missing(&self, call: &str) -> CudaError {
-        CudaError::Missing(Unavailable::symbol(call, self.api.loaded().path()))
+    pub(super) fn missing(&self, call: &str) -> CallError {
+        CallError::Missing(Unavailable::symbol(call, self.api.loaded().path()))
     }
 
     fn text(&self, code: CUresult) -> String {
@@ -250,46 +229,20 @@ const fn cure(code: CUresult) -> &'static str {
     }
 }
 
-impl CudaError {
-    /// Returns the status, if a function returned one.
-    pub(super) const fn code(&self) -> Option<CUresult> {
-        match self {
-            Self::Missing(_) => None,
-            Self::Status { code, .. } => Some(*code),
-        }
-    }
-}
-
-impl From<CudaError> for Reason {
-    fn from(failed: CudaError) -> Self {
-        match failed {
-            CudaError::Missing(missing) => unavailable(missing),
-            CudaError::Status { call, code, text } => Self::new(call, text, cure(code)),
-        }
-    }
-}
-
-impl From<CudaError> for DeviceError {
-    fn from(failed: CudaError) -> Self {
-        match failed {
-            CudaError::Status {
-                code: error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED,
-                ..
-            } => Self::Unsupported(failed.into()),
-            CudaError::Missing(missing) => lacking(missing),
-            CudaError::Status { .. } => Self::Failed(failed.into()),
-        }
-    }
+/// Returns the error of a call that returned `code`.
+const fn failed(call: &'static str, code: CUresult, text: String) -> CallError {
+    let is_unsupported = matches!(code, error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED);
+    CallError::Status { call, code, text, cure: cure(code), is_unsupported }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rsb_device::device::DeviceError;
 
     #[test]
     fn what_cannot_be_done_skips_and_what_breaks_fails() {
-        let status =
-            |code| CudaError::Status { call: "cuMemAlloc_v2", code, text: "said so".into() };
+        let status = |code| failed("cuMemAlloc_v2", code, "said so".into());
         for (code, word) in [
             (error::OUT_OF_MEMORY, "smaller size"),
             (error::INVALID_IMAGE, "driver as new"),
@@ -308,7 +261,7 @@ mod tests {
             DeviceError::Unsupported(_)
         ));
         let torn = Unavailable::symbol("cuGraphLaunch", Path::new("/x.so"));
-        assert!(matches!(DeviceError::from(CudaError::Missing(torn)), DeviceError::Failed(_)));
+        assert!(matches!(DeviceError::from(CallError::Missing(torn)), DeviceError::Failed(_)));
     }
 
     #[test]

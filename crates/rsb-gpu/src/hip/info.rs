@@ -9,8 +9,8 @@ use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 
 use super::arch;
 use super::driver::VENDOR;
-use super::runtime::{HipError, Runtime};
-use crate::common::{DeviceProperties, call, link};
+use super::runtime::Runtime;
+use crate::common::{CallError, DeviceProperties, call, link};
 use rsb_device::device::DeviceInfo;
 
 /// Name and architecture, from either layout of the properties.
@@ -104,12 +104,12 @@ fn pci_address(runtime: &Runtime, ordinal: c_int) -> Option<String> {
 
 /// Returns nine tenths of the free memory of the current GPU: the runtime and rocBLAS need some of
 /// it.
-fn usable_memory(runtime: &Runtime) -> Result<u64, HipError> {
+fn usable_memory(runtime: &Runtime) -> Result<u64, CallError> {
     Ok(free_bytes(runtime)? / 10 * 9)
 }
 
 /// Returns the free memory of the current GPU in bytes.
-pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, HipError> {
+pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, CallError> {
     let (mut free, mut total) = (0_usize, 0_usize);
     // SAFETY: both pointers are to live variables of this type.
     unsafe { call!(runtime, hipMemGetInfo(&raw mut free, &raw mut total)) }?;

@@ -8,28 +8,11 @@ use std::rc::Rc;
 use hip_runtime_sys::{Hip, MissingPart, Unavailable, error, hipError_t};
 use rsb_model::Reason;
 
-use crate::common::{FAKE_GPU, call, lacking, unavailable};
-use rsb_device::device::DeviceError;
+use crate::common::{CallError, FAKE_GPU, call, unavailable};
 
 /// The loaded runtime.
 pub(super) struct Runtime {
     pub(super) api: Hip,
-}
-
-/// Error of a runtime call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum HipError {
-    /// The library lacks the function.
-    Missing(Unavailable),
-    /// The function returned an error status.
-    Status {
-        /// Name of the function.
-        call: &'static str,
-        /// Status code.
-        code: hipError_t,
-        /// Text of the status.
-        text: String,
-    },
 }
 
 impl Runtime {
@@ -42,7 +25,7 @@ impl Runtime {
         let started = unsafe { call!(runtime, hipInit(0)) };
         match started {
             Ok(()) => Ok(Rc::new(runtime)),
-            Err(HipError::Status { code: error::NO_DEVICE | error::INVALID_DEVICE, .. }) => {
+            Err(CallError::Status { code: error::NO_DEVICE | error::INVALID_DEVICE, .. }) => {
                 Err(no_device())
             }
             Err(other) => Err(other.into()),
@@ -61,7 +44,7 @@ impl Runtime {
         match unsafe { call!(self, hipGetDeviceCount(&raw mut count)) } {
             Ok(()) if count > 0 => Ok(count.unsigned_abs()),
             Ok(())
-            | Err(HipError::Status { code: error::NO_DEVICE | error::INVALID_DEVICE, .. }) => {
+            | Err(CallError::Status { code: error::NO_DEVICE | error::INVALID_DEVICE, .. }) => {
                 Err(no_device())
             }
             Err(other) => Err(other.into()),
@@ -69,7 +52,7 @@ impl Runtime {
     }
 
     /// Makes `device` current in this thread, unless it already is.
-    pub(super) fn make_current(&self, device: c_int) -> Result<(), HipError> {
+    pub(super) fn make_current(&self, device: c_int) -> Result<(), CallError> {
         thread_local! {
             static CURRENT: Cell<Option<c_int>> = const { Cell::new(None) };
         }
@@ -81,16 +64,12 @@ impl Runtime {
         Ok(())
     }
 
-    pub(super) fn status(&self, call: &'static str, code: hipError_t) -> Result<(), HipError> {
-        if code == error::SUCCESS {
-            Ok(())
-        } else {
-            Err(HipError::Status { call, code, text: self.text(code) })
-        }
+    pub(super) fn status(&self, call: &'static str, code: hipError_t) -> Result<(), CallError> {
+        if code == error::SUCCESS { Ok(()) } else { Err(failed(call, code, self.text(code))) }
     }
 
-    pub(super) fn missing(&self, call: &str) -> HipError {
-        HipError::Missing(Unavailable::symbol(call, self.api.loaded().path()))
+    pub(super) fn missing(&self, call: &str) -> CallError {
+        CallError::Missing(Unavailable::symbol(call, self.api.loaded().path()))
     }
 
     fn text(&self, code: hipError_t) -> String {
@@ -178,41 +157,16 @@ const fn cure(code: hipError_t) -> &'static str {
     }
 }
 
-impl HipError {
-    /// Returns the status, if a function returned one.
-    pub(super) const fn code(&self) -> Option<hipError_t> {
-        match self {
-            Self::Missing(_) => None,
-            Self::Status { code, .. } => Some(*code),
-        }
-    }
-}
-
-impl From<HipError> for Reason {
-    fn from(failed: HipError) -> Self {
-        match failed {
-            HipError::Missing(missing) => unavailable(missing),
-            HipError::Status { call, code, text } => Self::new(call, text, cure(code)),
-        }
-    }
-}
-
-impl From<HipError> for DeviceError {
-    fn from(failed: HipError) -> Self {
-        match failed {
-            HipError::Status {
-                code: error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED,
-                ..
-            } => Self::Unsupported(failed.into()),
-            HipError::Missing(missing) => lacking(missing),
-            HipError::Status { .. } => Self::Failed(failed.into()),
-        }
-    }
+/// Returns the error of a call that returned `code`.
+const fn failed(call: &'static str, code: hipError_t, text: String) -> CallError {
+    let is_unsupported = matches!(code, error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED);
+    CallError::Status { call, code, text, cure: cure(code), is_unsupported }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rsb_device::device::DeviceError;
 
     #[test]
     fn what_cannot_be_done_skips_and_what_breaks_fails() {
@@ -233,16 +187,16 @@ mod tests {
             DeviceError::Unsupported(_)
         ));
         let torn = Unavailable::symbol("hipGraphLaunch", Path::new("/x.so"));
-        assert!(matches!(DeviceError::from(HipError::Missing(torn)), DeviceError::Failed(_)));
+        assert!(matches!(DeviceError::from(CallError::Missing(torn)), DeviceError::Failed(_)));
         let absent = Unavailable::new("libamdhip64", "it is not here", "install it");
         assert!(matches!(
-            DeviceError::from(HipError::Missing(absent)),
+            DeviceError::from(CallError::Missing(absent)),
             DeviceError::Unsupported(_)
         ));
     }
 
-    fn status(code: hipError_t) -> HipError {
-        HipError::Status { call: "hipMalloc", code, text: "said so".into() }
+    fn status(code: hipError_t) -> CallError {
+        failed("hipMalloc", code, "said so".into())
     }
 
     #[test]
