@@ -18,8 +18,8 @@ named_enum! {
         Acknowledged = "acknowledged",
         /// Marked by a user as a consequence of another change.
         Downstream = "downstream",
-        /// Marked by a user as not a change, or closed automatically because no change is found
-        /// there after more runs.
+        /// Marked by a user as not a change, or closed automatically because no change is found there
+        /// after more runs.
         Invalid = "invalid",
         /// A later change restored the old level.
         Fixed = "fixed",
