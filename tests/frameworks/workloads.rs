@@ -51,7 +51,7 @@ fn onnxruntime_is_measured_on_the_provider_that_was_asserted() {
         "{encoder}"
     );
     assert_eq!(inference["results"][0]["provider"], "CPUExecutionProvider");
-    says(&inference["results"][0]["node_profile"].as_str().unwrap(), &["us"]);
+    says(inference["results"][0]["node_profile"].as_str().unwrap(), &["us"]);
     let nodes = |level: &str| {
         let fields = &find(&document, &format!("/graph-optimization/{level}"))["results"][0];
         (fields["original_nodes"].as_f64().unwrap(), fields["optimized_nodes"].as_f64().unwrap())

@@ -73,7 +73,7 @@ fn the_latest_run_is_judged_by_those_before_it() {
     store(&bench, &made_up(&run, 71, 1.25));
     let result = gate(&bench, 3);
     assert_eq!(regressed(&result), [SLOW]);
-    says(&row(&result, SLOW)["reason"].as_str().unwrap(), &["slower than the 15 runs before"]);
+    says(row(&result, SLOW)["reason"].as_str().unwrap(), &["slower than the 15 runs before"]);
     // Later runs are not used to judge an earlier one, and the number of runs is respected.
     let named = bench.run("gate --against-history 20 --current hour-070 --json").expect(0).json();
     assert_eq!(named["baseline_run_id"], "hour-040..hour-059");

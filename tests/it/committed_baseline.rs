@@ -66,7 +66,7 @@ fn where_no_program_was_kept_the_revision_is_built_once_and_decides() {
     for row in
         result["comparisons"].as_array().unwrap().iter().filter(|row| row["metric"] == "time_ms")
     {
-        says(&row["reason"].as_str().unwrap(), &["the machine changed, not the code"]);
+        says(row["reason"].as_str().unwrap(), &["the machine changed, not the code"]);
     }
     let notes = result["notes"].to_string();
     assert!(!notes.contains("match no case"), "{notes}");

@@ -43,7 +43,7 @@ fn a_piped_run_has_one_line_for_each_benchmark_and_ends_with_the_next_step() {
     let steps: Vec<&str> = first.stderr.lines().filter(|line| line.starts_with('[')).collect();
     assert_eq!(steps.len(), 1, "{}", first.stderr);
     assert!(steps[0].ends_with("] memory-bandwidth"), "{}", first.stderr);
-    says(&first.stderr.trim_end().lines().last().unwrap(), &["baseline save"]);
+    says(first.stderr.trim_end().lines().last().unwrap(), &["baseline save"]);
     bench.run("baseline save").expect(0);
     let second = bench.run(&arguments).expect(0);
     assert!(second.stderr.contains("next: `rusty-stack-bench gate`"), "{}", second.stderr);

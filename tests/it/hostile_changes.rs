@@ -409,7 +409,7 @@ fn a_command_whose_first_repetition_alone_is_fast_is_no_pass() {
     script(&[1000, 1301, 1302, 1301]);
     let words = ["--bench", "sh bench.sh", "--bench-format", "google-benchmark"];
     let result = bench.run(&[&JSON[..], &words].concat()).expect(3).json();
-    says(&result["comparisons"][0]["reason"].as_str().unwrap(), &["not in the fastest"]);
+    says(result["comparisons"][0]["reason"].as_str().unwrap(), &["not in the fastest"]);
 }
 
 #[test]

@@ -73,10 +73,10 @@ fn without_intels_platform_oneapi_says_how_to_get_it() {
 fn a_library_that_is_missing_or_is_another_is_a_reason() {
     let missing = Bench::new().set("RSB_OPENCL_LIBRARY", "/nonexistent/libOpenCL.so.1");
     let result = missing.run("run gemm --backend opencl --json").expect(5).json();
-    says(&result["benchmarks"][0]["why"].as_str().unwrap(), &["RSB_OPENCL_LIBRARY"]);
+    says(result["benchmarks"][0]["why"].as_str().unwrap(), &["RSB_OPENCL_LIBRARY"]);
     let other = Bench::new().set("RSB_OPENCL_LIBRARY", "libc.so.6");
     let result = other.run("run gemm --backend opencl --json").expect(5).json();
-    says(&result["benchmarks"][0]["what"].as_str().unwrap(), &["clGetPlatformIDs"]);
+    says(result["benchmarks"][0]["what"].as_str().unwrap(), &["clGetPlatformIDs"]);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn an_installation_without_any_driver_is_a_reason() {
     let vendors = format!("{}/", bench.path("vendors").display());
     let bench = bench.set("OCL_ICD_VENDORS", &vendors).set("OCL_ICD_FILENAMES", "");
     let result = bench.run("run gemm --backend opencl --json").expect(5).json();
-    says(&result["benchmarks"][0]["cure"].as_str().unwrap(), &["pocl-opencl-icd"]);
+    says(result["benchmarks"][0]["cure"].as_str().unwrap(), &["pocl-opencl-icd"]);
 }
 
 #[test]

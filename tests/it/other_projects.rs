@@ -381,7 +381,7 @@ fn a_case_that_cannot_be_measured_or_vanished_has_no_verdict() {
     let result = bench.run(&JSON).expect(4).json();
     let rows = rows(&result);
     assert!(rows.iter().all(|row| row.1 == "Inconclusive" && row.2 == "case_failed"), "{rows:?}");
-    says(&result["comparisons"][0]["reason"].as_str().unwrap(), &["the case cannot be measured"]);
+    says(result["comparisons"][0]["reason"].as_str().unwrap(), &["the case cannot be measured"]);
 }
 
 #[test]

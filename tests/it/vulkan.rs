@@ -57,7 +57,7 @@ fn lavapipe_is_a_cpu_and_is_spared_large_products() {
 fn a_loader_that_is_missing_or_finds_no_driver_is_a_reason() {
     let missing = Bench::new().set("RSB_VULKAN_LIBRARY", "/nonexistent/libvulkan.so.1");
     let result = missing.run("run gemm --backend vulkan --json").expect(5).json();
-    says(&result["benchmarks"][0]["why"].as_str().unwrap(), &["RSB_VULKAN_LIBRARY"]);
+    says(result["benchmarks"][0]["why"].as_str().unwrap(), &["RSB_VULKAN_LIBRARY"]);
     let other = Bench::new().set("RSB_VULKAN_LIBRARY", "libc.so.6");
     let result = other.run("run gemm --backend vulkan --json").expect(5).json();
     assert!(!result["benchmarks"][0]["cure"].as_str().unwrap().is_empty(), "{result}");
@@ -66,6 +66,6 @@ fn a_loader_that_is_missing_or_finds_no_driver_is_a_reason() {
             .set("VK_ICD_FILENAMES", "/nonexistent.json")
             .set("VK_DRIVER_FILES", "/nonexistent.json");
         let result = none.run("run gemm --backend vulkan --json").expect(5).json();
-        says(&result["benchmarks"][0]["cure"].as_str().unwrap(), &["mesa-vulkan-drivers"]);
+        says(result["benchmarks"][0]["cure"].as_str().unwrap(), &["mesa-vulkan-drivers"]);
     }
 }

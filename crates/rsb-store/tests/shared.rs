@@ -9,10 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
 
-use rsb_model::record::EnvironmentSummary;
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Run, RunId, Samples,
-    Timestamp,
+    BenchmarkResult, CaseId, Environment, Fields, Outcome, Run, RunId, Samples, Timestamp,
 };
 use rsb_store::shared::{SendOutcome, SharedStore, SharedStoreError};
 use rsb_store::{Store, sealed_text};
