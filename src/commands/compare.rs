@@ -6,7 +6,7 @@ use rsb_app::{chart, judge};
 use rsb_gate::gate::JudgedSides;
 use rsb_report::{GateFormat, Style, charts};
 
-use super::verdict;
+use super::verdict::{self, Look};
 use crate::cli::CompareArgs;
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
@@ -32,7 +32,6 @@ pub fn run(args: &CompareArgs, style: Style) -> CliResult {
             show::text("")?;
         }
     }
-    let exit = verdict::deliver(&args.judge, &shown, None, style, exit);
     let request = judge::request(
         &judge,
         &paths,
@@ -40,6 +39,10 @@ pub fn run(args: &CompareArgs, style: Style) -> CliResult {
         std::slice::from_ref(&args.baseline),
         args.current.as_slice(),
     );
-    verdict::advise(&shown, &JudgedSides::of(&baseline, &current), &request);
+    let sides = JudgedSides::of(&baseline, &current);
+    let context = || judge::comment_context(&shown, &sides, &request);
+    let look = Look { style, context: &context };
+    let exit = verdict::deliver(&args.judge, &shown, None, &look, exit);
+    verdict::advise(&shown, &sides, &request);
     Ok(exit)
 }

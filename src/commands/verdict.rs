@@ -7,6 +7,7 @@ use rsb_engine::measure::interrupt;
 use rsb_gate::gate::{Basis, Judge, JudgedSides, Judgment, MissingSide};
 use rsb_model::ComparisonResult;
 use rsb_report::comparison::Detail;
+use rsb_report::gate::CommentContext;
 use rsb_report::{GateFormat, Style};
 use rsb_store::output;
 
@@ -40,7 +41,8 @@ pub(super) fn conclude(
         Basis::Nothing { why, .. } => (Exit::NoVerdict, Some(format!("NO VERDICT: {why}"))),
         Basis::Same { why } => (Exit::Pass, Some(format!("UNCHANGED: {why}."))),
     };
-    let exit = deliver(args, result, sentence.as_deref(), style, exit);
+    let context = || judge::comment_context(result, &judgment.sides, request);
+    let exit = deliver(args, result, sentence.as_deref(), &Look { style, context: &context }, exit);
     if matches!(judgment.basis, Basis::Figures { .. }) && exit != Exit::Interrupted {
         advise(result, &judgment.sides, request);
         notify::after_verdict(request, &judge.store, judgment, &mut console::tell);
@@ -55,6 +57,13 @@ pub(super) fn advise(result: &ComparisonResult, sides: &JudgedSides, request: &V
     }
 }
 
+/// Presentation of a verdict.
+pub(super) struct Look<'l> {
+    pub(super) style: Style,
+    /// Returns what only a comment shows.
+    pub(super) context: &'l dyn Fn() -> CommentContext,
+}
+
 /// Shows `result`, or only `sentence` if there is one, and writes the result to every requested
 /// file. Failures to write are reported; they turn a pass into a failure, but change no other exit
 /// code.
@@ -62,14 +71,14 @@ pub(super) fn deliver(
     args: &JudgeArgs,
     result: &ComparisonResult,
     sentence: Option<&str>,
-    style: Style,
+    look: &Look<'_>,
     exit: Exit,
 ) -> Exit {
     let shown = match sentence {
         Some(sentence) => say(args, result, sentence),
-        None => print(args, result, style),
+        None => print(args, result, look),
     };
-    let written = args.output.iter().map(|file| write(file, args, result));
+    let written = args.output.iter().map(|file| write(file, args, result, look));
     let problems: Vec<anyhow::Error> =
         std::iter::once(shown).chain(written).filter_map(Result::err).collect();
     for problem in &problems {
@@ -79,9 +88,21 @@ pub(super) fn deliver(
 }
 
 /// Shows the comparison in the requested format.
-fn print(args: &JudgeArgs, result: &ComparisonResult, style: Style) -> anyhow::Result<()> {
-    show::text(&rsb_report::gate::write(result, format(args), style, detail(args))?)
-        .context(show::FAILED)
+fn print(args: &JudgeArgs, result: &ComparisonResult, look: &Look<'_>) -> anyhow::Result<()> {
+    show::text(&formatted(result, format(args), args, look)?).context(show::FAILED)
+}
+
+/// Formats the comparison; a comment with its context.
+fn formatted(
+    result: &ComparisonResult,
+    format: GateFormat,
+    args: &JudgeArgs,
+    look: &Look<'_>,
+) -> anyhow::Result<String> {
+    if format == GateFormat::Markdown {
+        return Ok(rsb_report::gate::comment(result, detail(args), &(look.context)()));
+    }
+    Ok(rsb_report::gate::write(result, format, look.style, detail(args))?)
 }
 
 /// Shows a verdict without a table: `sentence` as text; in other formats, the document on standard
@@ -97,8 +118,13 @@ fn say(args: &JudgeArgs, result: &ComparisonResult, sentence: &str) -> anyhow::R
 }
 
 /// Writes the comparison to a file.
-fn write(file: &VerdictFile, args: &JudgeArgs, result: &ComparisonResult) -> anyhow::Result<()> {
-    let text = rsb_report::gate::write(result, file.format, Style::PLAIN, detail(args))?;
+fn write(
+    file: &VerdictFile,
+    args: &JudgeArgs,
+    result: &ComparisonResult,
+    look: &Look<'_>,
+) -> anyhow::Result<()> {
+    let text = formatted(result, file.format, args, &Look { style: Style::PLAIN, ..*look })?;
     Ok(output::write(&file.path, &text)?)
 }
 

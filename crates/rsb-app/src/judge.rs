@@ -13,6 +13,8 @@ use rsb_gate::suggest::shell_quote;
 use rsb_model::record::ThresholdCheck;
 use rsb_model::{ComparisonResult, Environment, Fingerprint, Run};
 use rsb_notify::NotifyBook;
+use rsb_report::Forge;
+use rsb_report::gate::CommentContext;
 use rsb_stats::accept::AcceptList;
 use rsb_store::{Baseline, Baselines, output};
 
@@ -115,6 +117,18 @@ pub fn advice(
     sides.baseline =
         sides.baseline.filter(|commit| rsb_probe::knows_commit(Path::new("."), commit));
     next_step::hints(result, &sides, request)
+}
+
+/// Returns what the comment on `result` shows in addition to it, with the forge of the repository
+/// around the working directory.
+pub fn comment_context(
+    result: &ComparisonResult,
+    sides: &JudgedSides,
+    request: &VerdictRequest,
+) -> CommentContext {
+    let origin = rsb_probe::origin(Path::new("."));
+    let forge = origin.and_then(|url| Forge::from_remote(&url));
+    CommentContext { forge, ..next_step::comment_context(result, sides, request) }
 }
 
 /// Returns the request that judges `current` by `baseline`, as named by the user.

@@ -9,6 +9,7 @@ use rsb_model::record::{AlertState, Comparison, ComparisonNoteCode, TrackedAlert
 use rsb_model::{CaseId, ComparisonResult, ReasonCode, Verdict};
 use rsb_notify::NotifySection;
 use rsb_report::comparison::by_importance;
+use rsb_report::gate::CommentContext;
 use rsb_report::label::split_id;
 use rsb_report::number::format_count;
 use rsb_store::import::Format;
@@ -101,6 +102,9 @@ fn after_regression(
     };
     let case = shell_quote(worst.id.as_str());
     let mut hints = Vec::new();
+    if let Some(command) = find_commit(worst, sides, request) {
+        hints.push(hint("find the commit", &command));
+    }
     match (&sides.baseline, &sides.current) {
         (Some(good), _) if sides.is_dirty => {
             let commit = shell_quote(short(good));
@@ -114,21 +118,6 @@ fn after_regression(
                 &format!("both sides are the commit {commit}, so check the machine"),
                 "doctor",
             ));
-        }
-        // Only times can be bisected, and in other projects instructions.
-        (Some(good), Some(bad))
-            if worst.confidence_interval.is_some()
-                || (worst.metric == "instructions"
-                    && !plan::is_built_in(split_id(&worst.id).0)) =>
-        {
-            // `--decide-by` and `--threshold` exclude each other.
-            let by = if worst.metric == "instructions" && request.budget.is_some() {
-                " --decide-by instructions".to_owned()
-            } else {
-                request.threshold_argument()
-            };
-            let command = bisect(good, bad, worst.id.as_str(), &by, &request.paths);
-            hints.push(hint("find the commit", &format!("{command}{}", request.project)));
         }
         _ => {}
     }
@@ -149,6 +138,53 @@ fn after_regression(
         hints.push(request.hint(&purpose, &command));
     }
     hints
+}
+
+/// Returns the subcommand that finds the commit of the regression `worst`; `None` if the sides are
+/// one commit, or it cannot be bisected.
+fn find_commit(
+    worst: &Comparison,
+    sides: &JudgedSides,
+    request: &VerdictRequest,
+) -> Option<String> {
+    let (good, bad) = (sides.baseline.as_ref()?, sides.current.as_ref()?);
+    let is_instructions = worst.metric == "instructions";
+    // Only times can be bisected, and in other projects instructions.
+    let is_bisectable = worst.confidence_interval.is_some()
+        || (is_instructions && !plan::is_built_in(split_id(&worst.id).0));
+    if sides.is_dirty || good == bad || !is_bisectable {
+        return None;
+    }
+    // `--decide-by` and `--threshold` exclude each other.
+    let by = if is_instructions && request.budget.is_some() {
+        " --decide-by instructions".to_owned()
+    } else {
+        request.threshold_argument()
+    };
+    let command = bisect(good, bad, worst.id.as_str(), &by, &request.paths);
+    Some(format!("{command}{}", request.project))
+}
+
+/// Returns what the comment on `result` shows in addition to it.
+pub fn comment_context(
+    result: &ComparisonResult,
+    sides: &JudgedSides,
+    request: &VerdictRequest,
+) -> CommentContext {
+    let worst = by_importance(result).into_iter().find(|row| is_worse(row));
+    let again = request.again.as_ref();
+    let paths = request.paths.arguments();
+    CommentContext {
+        baseline: sides.baseline.clone(),
+        current: sides.current.clone().filter(|_| !sides.is_dirty),
+        forge: None,
+        machine: sides.machine.clone(),
+        reproduce: again.map(|again| format!("{PROGRAM} {again}{paths}{}", request.project)),
+        bisect: worst
+            .and_then(|worst| find_commit(worst, sides, request))
+            .map(|command| format!("{PROGRAM} {command}")),
+        fails_fast: again.is_some_and(|again| again.contains(" --fail-fast")),
+    }
 }
 
 fn is_worse(row: &Comparison) -> bool {
@@ -401,6 +437,31 @@ mod tests {
             current: Some(current.to_string().repeat(40)),
             ..JudgedSides::default()
         }
+    }
+
+    #[test]
+    fn a_comment_reproduces_and_bisects() {
+        let slower = result(&[row(Verdict::Regressed, ReasonCode::AboveThreshold, "")]);
+        let request = VerdictRequest {
+            again: Some("gate --against main --fail-fast".into()),
+            project: " -- --features x".into(),
+            ..VerdictRequest::default()
+        };
+        let context = comment_context(&slower, &of_commits('a', 'b'), &request);
+        assert_eq!(
+            context.reproduce.as_deref(),
+            Some("rusty-stack-bench gate --against main --fail-fast -- --features x")
+        );
+        assert_eq!(
+            context.bisect.as_deref(),
+            Some(
+                "rusty-stack-bench bisect aaaaaaaaaaaa bbbbbbbbbbbb --case \
+                 cpu_performance/gemm/cpu:0/f32/64x64x64 -- --features x"
+            )
+        );
+        assert!(context.fails_fast);
+        let same = comment_context(&slower, &of_commits('a', 'a'), &request);
+        assert_eq!(same.bisect, None);
     }
 
     #[test]

@@ -91,6 +91,14 @@ pub fn knows_commit(dir: &Path, commit: &str) -> bool {
     matches!(found, ChildEnd::Well(kind) if kind.trim() == "commit")
 }
 
+/// Returns the URL of the remote `origin` of the repository around `dir`, if there is one.
+pub fn origin(dir: &Path) -> Option<String> {
+    match child::run(ask_git(dir, "git", &["config", "--get", "remote.origin.url"]), STATUS_LIMIT) {
+        ChildEnd::Well(url) => Some(url.trim().to_owned()),
+        ChildEnd::Badly | ChildEnd::Late | ChildEnd::Missing => None,
+    }
+}
+
 /// Returns the commits after `before` up to `after`, oldest first, each as its short hash and its
 /// subject. `None` if the repository around `dir` lacks one of the two, or git does not answer in
 /// time.

@@ -16,7 +16,7 @@ use crate::comparison::{self, Detail};
 use crate::document::{ReportError, json};
 use crate::style::Style;
 
-pub use comment::MARKER;
+pub use comment::{CommentContext, MARKER, comment};
 
 rsb_model::named_enum! {
     /// Output format of a verdict.
@@ -54,7 +54,8 @@ impl FromStr for GateFormat {
 }
 
 /// Formats `result` as `format`. `style` and `detail` apply only to text and Markdown. The other
-/// formats are complete, within the limits of their readers.
+/// formats are complete, within the limits of their readers. [`comment()`] adds more context to
+/// Markdown.
 ///
 /// # Errors
 /// If the comparison cannot be represented in JSON.
@@ -67,7 +68,7 @@ pub fn write(
     match format {
         GateFormat::Text => Ok(comparison::text(result, style, detail)),
         GateFormat::Json => json(result),
-        GateFormat::Markdown => Ok(comment::write(result, detail)),
+        GateFormat::Markdown => Ok(comment(result, detail, &CommentContext::default())),
         GateFormat::Junit => Ok(junit::write(result)),
         GateFormat::Sarif => json(&sarif::log(result)),
         GateFormat::Github => Ok(github::write(result)),

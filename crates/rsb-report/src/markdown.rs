@@ -20,6 +20,14 @@ pub fn escape(text: &str) -> String {
     out
 }
 
+/// Returns `text` as code in a line of prose, shown verbatim.
+pub(crate) fn inline_code(text: &str) -> String {
+    let text = clean(text);
+    let ticks = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(ticks + 1);
+    if ticks == 0 { format!("{fence}{text}{fence}") } else { format!("{fence} {text} {fence}") }
+}
+
 pub(crate) fn escape_xml(text: &str) -> String {
     clean(text)
         .replace('&', "&amp;")
@@ -55,6 +63,12 @@ mod tests {
             escape("a|b `c` <script> *d* e_f [g](h)\n# i @j"),
             "a\\|b \\`c\\` &lt;script&gt; \\*d\\* e\\_f \\[g\\](h) \\# i &#64;j"
         );
+    }
+
+    #[test]
+    fn code_cannot_leave_its_fence() {
+        assert_eq!(inline_code("a --case 'b|<c>'"), "`a --case 'b|<c>'`");
+        assert_eq!(inline_code("a `b` ``c"), "``` a `b` ``c ```");
     }
 
     #[test]

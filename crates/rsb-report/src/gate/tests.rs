@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 
-use rsb_model::Better::{Higher, Lower};
 use rsb_model::record::Comparison;
 use rsb_model::{CaseId, ComparisonResult, ReasonCode, Verdict};
 use serde_json::Value;
@@ -383,14 +382,10 @@ fn the_comment_begins_with_its_marker_and_fits() {
                     && !text.contains("@all")
                     && !text.chars().any(|c| c.is_control() && c != '\n')
             );
-            let rows = text
-                .lines()
-                .skip_while(|line| !line.starts_with("| verdict"))
-                .take_while(|line| !line.is_empty());
-            assert!(
-                rows.map(|row| row.replace("\\|", "").matches('|').count()).all(|bars| bars == 7),
-                "{text}"
-            );
+            let rows = text.lines().filter(|line| line.starts_with('|'));
+            let bars = rows.map(|row| row.replace("\\|", "").matches('|').count());
+            assert!(bars.collect::<HashSet<_>>().is_subset(&HashSet::from([6, 5])), "{text}");
+            assert_eq!(text.matches("<details").count(), text.matches("</details>").count());
         }
     }
     let text = brief(&result, GateFormat::Markdown);
@@ -399,38 +394,6 @@ fn the_comment_begins_with_its_marker_and_fits() {
         "{text}"
     );
     assert!(text.contains("1000 of 2000 targets are met") && !text.contains("GFLOP"), "{text}");
-}
-
-#[test]
-fn names_too_long_for_a_comment_stay_different() {
-    let mut result = sample::comparison();
-    result.new = ["1", "2"].map(|end| id(&("x".repeat(400) + end + &"y".repeat(400)))).to_vec();
-    let text = brief(&result, GateFormat::Markdown);
-    let names: Vec<&str> = text.lines().filter(|line| line.contains("xxxx")).collect();
-    assert!(names.len() == 2 && names[0] != names[1], "{names:?}");
-}
-
-#[test]
-fn changes_are_drawn_worse_to_the_right() {
-    let mut result = sample::comparison();
-    result.comparisons.truncate(1);
-    let mut check = |change: (f64, Option<[f64; 2]>), better, expected: &str| {
-        let row = &mut result.comparisons[0];
-        (row.difference_percent, row.confidence_interval, row.better) =
-            (Some(change.0), change.1, better);
-        row.verdict = Verdict::Inconclusive;
-        let text = brief(&result, GateFormat::Markdown);
-        assert!(text.contains(&format!("`{expected}`")), "{expected}: {text}");
-    };
-    check((0.0, None), Lower, "··········●····┊·····");
-    check((16.0, Some([12.0, 20.0])), Lower, "··········│····┊──●──");
-    check((-16.0, Some([-20.0, -12.0])), Higher, "··········│····┊──●──");
-    check((-16.0, Some([-20.0, -12.0])), Lower, "──●──·····│····┊·····");
-    check((4.0, Some([-30.0, 80.0])), Lower, "◂─────────┼─●──┼────▸");
-    check((19.0, Some([12.0, 26.0])), Lower, "··········│····┊────●");
-    check((26.0, Some([12.0, 40.0])), Lower, "··········│····┊───●▸");
-    check((500.0, Some([400.0, 600.0])), Lower, "··········│····┊···●▸");
-    check((-1e300, None), Lower, "◂●········│····┊·····");
 }
 
 #[test]
@@ -452,6 +415,13 @@ fn a_vanished_case_is_told_once() {
     assert_eq!((without_row.0, count(&result)), (1, without_row));
 }
 
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Regressed => "REGRESSED",
+        _ => "NO VERDICT",
+    }
+}
+
 #[test]
 fn no_verdict_is_never_green_in_any_form() {
     let mut result = empty();
@@ -468,7 +438,8 @@ fn no_verdict_is_never_green_in_any_form() {
             brief(&result, GateFormat::Github).starts_with(&format!("::{level} ")),
             "{verdict}"
         );
-        assert!(brief(&result, GateFormat::Markdown).contains("the whole comparison"), "{verdict}");
+        let comment = brief(&result, GateFormat::Markdown);
+        assert!(comment.contains(&format!("\n**{}: ", word(verdict))), "{comment}");
     }
     let mut good = sample::comparison();
     good.comparisons.retain(|row| matches!(row.verdict, Verdict::Unchanged | Verdict::Improved));
