@@ -96,6 +96,8 @@ pub struct Config {
     pub tui: TuiSection,
     /// Look of charts.
     pub charts: ChartsSection,
+    /// Labels of machines in the dashboard, by the name that `serve` shows in a tooltip.
+    pub machines: BTreeMap<String, String>,
     /// Receivers of alerts.
     pub notify: Vec<NotifySection>,
 }

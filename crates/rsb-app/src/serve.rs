@@ -31,7 +31,7 @@ pub struct ServeOptions {
 
 /// Returns the pages of `source`, with charts as PNG if this build can create them.
 fn site(source: &source::StoreSource, medium: Medium) -> Site<'_> {
-    with_pictures(Site::new(source, medium))
+    with_pictures(Site::new(source, medium).with_names(source.names()))
 }
 
 #[cfg(feature = "png")]

@@ -153,6 +153,16 @@ fn drift_item(trend: &SeriesTrend, alert: &Alert) -> HealthItem {
     }
 }
 
+/// Returns the run-to-run noise of the median series, in percent; `None` if none has enough points.
+pub fn median_noise(series: &[Series]) -> Option<f64> {
+    let mut all = Vec::new();
+    for one in series {
+        let values: Vec<f64> = one.points.iter().map(|point| point.value).collect();
+        all.extend(noise(&values));
+    }
+    median(&all).map(|noise| 100.0 * noise)
+}
+
 /// Returns the run-to-run noise relative to the level. It is estimated from differences of
 /// neighbors, so that steps and drifts do not affect it.
 fn noise(values: &[f64]) -> Option<f64> {

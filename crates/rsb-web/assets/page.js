@@ -178,6 +178,17 @@
     files.append(" ", button);
   }
 
+  // Adds a button to each command that copies it.
+  function offerCopy(command) {
+    const button = document.createElement("button");
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(command.querySelector("code").textContent);
+      button.textContent = "Copied";
+    });
+    command.append(button);
+  }
+
   // Shows the progress that the server sends between cases. The page itself is not reloaded.
   function listen(status) {
     const said = status.textContent;
@@ -199,6 +210,7 @@
     begin(figure);
     offerPicture(figure);
   });
+  if (navigator.clipboard) document.querySelectorAll(".command").forEach(offerCopy);
   const status = document.querySelector("[data-events]");
   if (status && window.EventSource) listen(status);
 })();

@@ -18,17 +18,21 @@ mod assets;
 mod chart_file;
 mod crawl;
 mod figure;
+mod grid;
+mod names;
 mod pages;
 mod response;
 mod router;
 mod sheet;
 mod site;
 pub mod source;
+mod spark;
 #[cfg(test)]
 mod tests;
 
 pub use address::{Address, AddressError};
 pub use crawl::{SiteExportError, export_site};
+pub use names::NameBook;
 pub use pages::LIVE_EVENTS;
 pub use response::PageResponse;
 pub use router::respond;

@@ -10,6 +10,7 @@ use crate::site::Site;
 
 pub(crate) struct Sheet<'v> {
     title: String,
+    /// HTML below the title.
     subtitle: String,
     /// View of the page, which is marked in the list of pages.
     view: Option<&'v PageView>,
@@ -23,7 +24,14 @@ impl<'v> Sheet<'v> {
 
     #[must_use]
     pub(crate) fn under(mut self, subtitle: &str) -> Self {
-        subtitle.clone_into(&mut self.subtitle);
+        self.subtitle = escape(subtitle);
+        self
+    }
+
+    /// Sets the line below the title as HTML.
+    #[must_use]
+    pub(crate) fn under_html(mut self, subtitle: String) -> Self {
+        self.subtitle = subtitle;
         self
     }
 
@@ -52,7 +60,7 @@ impl<'v> Sheet<'v> {
         let title = escape(&self.title);
         let subtitle = match self.subtitle.as_str() {
             "" => String::new(),
-            text => format!("<p class=\"subtitle\">{}</p>\n", escape(text)),
+            text => format!("<p class=\"subtitle\">{text}</p>\n"),
         };
         // An exported file has no headers; the server sends the same policy as a header.
         let policy = PageResponse::POLICY.replace("; frame-ancestors 'none'", "");

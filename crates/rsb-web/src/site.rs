@@ -1,10 +1,12 @@
 //! Source, medium and theme of the pages, and their links.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
 
-use rsb_report::Theme;
+use rsb_report::{RunRow, Theme};
 
 use crate::address::Address;
+use crate::names::NameBook;
 use crate::source::PageSource;
 
 /// Distribution of the pages.
@@ -28,12 +30,30 @@ pub struct Site<'s> {
     draw: Option<&'s Draw<'s>>,
     /// Targets of the links in the pages rendered since the last call of `take_links`.
     linked: RefCell<Vec<Address>>,
+    names: NameBook,
+    /// The runs, which most names need.
+    runs: OnceCell<Arc<Vec<RunRow>>>,
 }
 
 impl<'s> Site<'s> {
     /// Creates a site of the data of `source`, for `medium`.
     pub fn new(source: &'s dyn PageSource, medium: Medium) -> Self {
-        Self { source, medium, theme: Theme::default(), draw: None, linked: RefCell::default() }
+        Self {
+            source,
+            medium,
+            theme: Theme::default(),
+            draw: None,
+            linked: RefCell::default(),
+            names: NameBook::default(),
+            runs: OnceCell::new(),
+        }
+    }
+
+    /// Uses the configured names and links commits to their forge.
+    #[must_use]
+    pub fn with_names(mut self, names: NameBook) -> Self {
+        self.names = names;
+        self
     }
 
     /// Adds PNG images of charts.
@@ -45,6 +65,15 @@ impl<'s> Site<'s> {
 
     pub(crate) const fn source(&self) -> &'s dyn PageSource {
         self.source
+    }
+
+    pub(crate) const fn names(&self) -> &NameBook {
+        &self.names
+    }
+
+    /// Returns the stored runs, the newest first; none if the store cannot be queried.
+    pub(crate) fn runs(&self) -> &[RunRow] {
+        self.runs.get_or_init(|| self.source.runs().unwrap_or_default())
     }
 
     pub(crate) const fn theme(&self) -> &Theme {

@@ -67,6 +67,12 @@ pub trait PageSource {
     /// If the store cannot be queried.
     fn points(&self, keys: &[PointKey]) -> SourceResult<Vec<PointRun>>;
 
+    /// Returns the time of every case over the newest runs of the machine that measured last.
+    ///
+    /// # Errors
+    /// If the store cannot be queried.
+    fn lines(&self) -> SourceResult<Arc<Vec<CaseLine>>>;
+
     /// Returns the content of the overview.
     ///
     /// # Errors
@@ -193,6 +199,23 @@ pub struct OverviewData {
     pub notices: Vec<String>,
     /// Number of the newest runs that were analyzed, if there are more.
     pub only_newest: Option<usize>,
+    /// Noise from run to run of the median case, in percent, if known.
+    pub noise_percent: Option<f64>,
+    /// Smallest change that raises an alert, in percent.
+    pub alert_percent: f64,
+}
+
+/// The time of one case over the newest runs of one machine.
+#[derive(Debug, Clone)]
+pub struct CaseLine {
+    /// The case.
+    pub id: String,
+    /// The metric.
+    pub metric: String,
+    /// Unit of the values.
+    pub unit: String,
+    /// Start time and value of each run, oldest first.
+    pub points: Vec<(Timestamp, f64)>,
 }
 
 /// Verdict on the last run.

@@ -7,14 +7,23 @@ use std::convert::Infallible;
 
 use serde_json::Value;
 
-use crate::address::{Address, CaseView, CompareView, PageView, ShownVerdicts};
-use crate::{Medium, Site, export_site, respond};
+use crate::address::{Address, CaseView, CompareView, ListFilter, PageView, ShownVerdicts};
+use crate::{Medium, NameBook, Site, export_site, respond};
 use made_up::{CASES, MadeUp};
 
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'&`<script>\u{202e}\u{1b}[31m</td>--";
 
 fn served(source: &MadeUp) -> Site<'_> {
-    Site::new(source, Medium::Served)
+    Site::new(source, Medium::Served).with_names(names())
+}
+
+const FORGE: &str = "https://github.com/owner/name/commit/";
+
+fn names() -> NameBook {
+    NameBook {
+        machines: BTreeMap::from([("other-4c".to_owned(), HOSTILE.to_owned())]),
+        forge: rsb_report::Forge::from_remote("git@github.com:owner/name.git"),
+    }
 }
 
 fn open(site: &Site<'_>, link: &str) -> String {
@@ -44,13 +53,14 @@ fn values(html: &str, attribute: &str) -> BTreeSet<String> {
 fn links(html: &str) -> BTreeSet<String> {
     let mut links = values(html, "href");
     links.extend(values(html, "src"));
-    links.retain(|link| link != "data:,");
+    links.retain(|link| link != "data:," && !link.starts_with(FORGE));
     links
 }
 
 /// Checks that a page runs and styles nothing except its own files, that quoted text has no effect,
 /// and that it is navigable for a screen reader.
 fn check(link: &str, html: &str) {
+    let html = &*html.replace(&format!("<a href=\"{FORGE}"), "<a href=\"");
     for part in [
         "<img",
         "<script>",
@@ -158,7 +168,7 @@ fn every_link_leads_somewhere_and_no_name_is_obeyed() {
 #[test]
 fn an_export_is_whole_and_asks_nothing() {
     let source = MadeUp::new(HOSTILE);
-    let site = Site::new(&source, Medium::Exported);
+    let site = Site::new(&source, Medium::Exported).with_names(names());
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let count = export_site(&site, |name, bytes| {
         assert!(files.insert(name.to_owned(), bytes.to_vec()).is_none(), "{name} is written twice");
@@ -180,6 +190,59 @@ fn an_export_is_whole_and_asks_nothing() {
         assert!(missing.is_empty(), "{name} links to missing pages {missing:?}");
     }
     assert!(files.contains_key("index.html") && pages.count() > 11 + CASES);
+}
+
+#[test]
+fn the_overview_lists_each_change_once_with_what_to_do() {
+    let source = MadeUp::new("64");
+    let html = page(&served(&source), PageView::Overview);
+    for part in [
+        "<a href=\"#moved\"><strong>1</strong> slower</a>",
+        "<li class=\"count dim\"><strong>0</strong> faster",
+        "<a href=\"#noisy\"><strong>1</strong> noisy</a>",
+        "<a href=\"#unmeasured\"><strong>1</strong> not measured</a>",
+        "<svg class=\"spark\"",
+        "27 Nov 09:03",
+        "bisect 0505050505 0606060606 --case cpu_performance/gemm/cpu:0/f32/0x64",
+        "trend ack",
+        "title=\"20261107T090312Z_0a2b3c4\"",
+    ] {
+        assert!(html.contains(part), "{part}\n{html}");
+    }
+    assert_eq!(html.matches("+30.0 %").count(), 1, "{html}");
+    assert_eq!(html.matches(">gemm f32/0x64<").count(), 1, "{html}");
+}
+
+#[test]
+fn a_healthy_store_says_what_could_have_been_found() {
+    let source = MadeUp::healthy("64");
+    let html = page(&served(&source), PageView::Overview);
+    for part in [
+        "the last on ",
+        "Nothing moved: no new change in 12 cases",
+        "varies by 0.8 %",
+        "A lasting change of 10 % or more",
+        "<li class=\"count dim\"><strong>0</strong> slower",
+    ] {
+        assert!(html.contains(part), "{part}\n{html}");
+    }
+}
+
+#[test]
+fn runs_and_machines_have_names_and_commits_lead_to_their_forge() {
+    let source = MadeUp::new("64");
+    let site = served(&source);
+    let runs = page(&site, PageView::Runs(ListFilter::default()));
+    for part in [
+        "title=\"20261107T090312Z_0a2b3c4\">27 Nov 09:03 · 0606060 · 64</a>",
+        &format!("<a href=\"{FORGE}{}\"", "06".repeat(20)),
+        "<span title=\"other-4c\">&lt;img src=x",
+    ] {
+        assert!(runs.contains(part), "{part}\n{runs}");
+    }
+    let [_, before, after] = MadeUp::ids();
+    let compared = page(&site, PageView::Compare(CompareView::of(&before, &after)));
+    assert!(compared.contains("27 Nov 09:03 · 0606060 · 64 against "), "{compared}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rsb_engine::{Event, Listener};
 use rsb_gate::gate::{self, Judge};
-use rsb_insight::health::{HealthInput, HealthLimits, health};
+use rsb_insight::health::{HealthInput, HealthLimits, health, median_noise};
 use rsb_insight::model_results::{self, RecommendRequest};
 use rsb_insight::trends::{self, TrackRequest};
 use rsb_model::finding::Finding;
@@ -19,12 +19,12 @@ use rsb_model::{Fingerprint, Run, Timestamp};
 use rsb_probe::ProbeOptions;
 use rsb_report::{BaselineRow, MetricsFormat, RunRow};
 use rsb_stats::{SeriesInput, TrendSettings, trend_with};
-use rsb_store::{Baseline, Baselines, LinePoint, SeriesName, Store};
-use rsb_web::PageResponse;
+use rsb_store::{Baseline, Baselines, LinePoint, Series, SeriesName, Store};
 use rsb_web::source::{
-    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource, PointKey,
-    PointRun, RunReportData, SourceError, SourceResult, StoredCase, StoredMachine,
+    CaseHistory, CaseLine, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource,
+    PointKey, PointRun, RunReportData, SourceError, SourceResult, StoredCase, StoredMachine,
 };
+use rsb_web::{NameBook, PageResponse};
 
 use super::stored::{Stamp, Stored};
 use crate::history::NewestRun;
@@ -54,6 +54,11 @@ impl StoreSource {
     ) -> Result<Self, AppError> {
         let stamp = RefCell::new(stored.stamp());
         Ok(Self { stored: Arc::clone(stored), judge: stored.judge(listener)?, stamp })
+    }
+
+    /// Returns the configured names.
+    pub(super) fn names(&self) -> NameBook {
+        self.stored.names.clone()
     }
 
     fn store(&self) -> &Store {
@@ -202,6 +207,8 @@ impl StoreSource {
             latest,
             notices,
             only_newest: (all.len() > NEWEST).then_some(NEWEST),
+            noise_percent: median_noise(&series),
+            alert_percent: TrendSettings::DEFAULT.alert_threshold_percent,
         })
     }
 
@@ -382,6 +389,20 @@ impl PageSource for StoreSource {
         let runs: Vec<i64> = keys.iter().map(|key| key.run).collect();
         let named = self.store().named_runs(&runs).map_err(unreadable)?;
         Ok(named.into_iter().map(|(run_id, commit)| PointRun { run_id, commit }).collect())
+    }
+
+    fn lines(&self) -> SourceResult<Arc<Vec<CaseLine>>> {
+        self.stored.answers.lines.get((), &self.now()?, || {
+            let series = trend::times_in(self.store(), None, Some(NEWEST));
+            let series = series.map_err(|error| source_error(&error))?;
+            let line = |one: Series| CaseLine {
+                points: one.points.iter().map(|point| (point.timestamp, point.value)).collect(),
+                id: one.id,
+                metric: one.metric,
+                unit: one.unit,
+            };
+            Ok(series.into_iter().map(line).collect())
+        })
     }
 
     fn overview(&self) -> SourceResult<Arc<OverviewData>> {

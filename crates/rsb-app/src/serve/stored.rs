@@ -9,10 +9,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rsb_engine::{Event, Listener};
 use rsb_gate::gate::Judge;
 use rsb_model::record::RecommendDocument;
-use rsb_report::{BaselineRow, MetricsFormat, RunRow};
+use rsb_report::{BaselineRow, Forge, MetricsFormat, RunRow};
 use rsb_store::AlertBook;
+use rsb_web::NameBook;
 use rsb_web::source::{
-    CaseHistory, ComparedRuns, OverviewData, RunReportData, SourceResult, StoredCase, StoredMachine,
+    CaseHistory, CaseLine, ComparedRuns, OverviewData, RunReportData, SourceResult, StoredCase,
+    StoredMachine,
 };
 
 use crate::{AppError, ProjectContext, ProjectPaths};
@@ -21,6 +23,7 @@ use crate::{AppError, ProjectContext, ProjectPaths};
 pub struct Stored {
     pub(super) project: ProjectContext,
     pub(super) answers: Answers,
+    pub(super) names: NameBook,
     /// Receives problems with the stored files.
     pub(super) tell: fn(&Event),
 }
@@ -31,6 +34,7 @@ pub(super) struct Answers {
     pub(super) runs: AnswerCache<(), Vec<RunRow>, 1>,
     pub(super) cases: AnswerCache<(), Vec<StoredCase>, 1>,
     pub(super) baselines: AnswerCache<(), Vec<BaselineRow>, 1>,
+    pub(super) lines: AnswerCache<(), Vec<CaseLine>, 1>,
     pub(super) overview: AnswerCache<(), OverviewData, 1>,
     pub(super) metrics: AnswerCache<MetricsFormat, String, 2>,
     pub(super) machines: AnswerCache<(), Vec<StoredMachine>, 1>,
@@ -46,7 +50,13 @@ impl Stored {
     /// # Errors
     /// If the configuration cannot be used.
     pub fn new(paths: &ProjectPaths, tell: fn(&Event)) -> Result<Self, AppError> {
-        Ok(Self { project: ProjectContext::open(paths)?, answers: Answers::default(), tell })
+        let project = ProjectContext::open(paths)?;
+        let origin = rsb_probe::origin(Path::new("."));
+        let names = NameBook {
+            machines: project.config.machines.clone(),
+            forge: origin.and_then(|url| Forge::from_remote(&url)),
+        };
+        Ok(Self { project, answers: Answers::default(), names, tell })
     }
 
     /// Draws simulated results, too, if `is_requested` or configured.

@@ -36,9 +36,9 @@ pub(super) fn page<'v>(
     let trend = &history.trend;
     let window = window(query, trend.values.len());
     let runs = format_count(trend.values.len(), "run", "runs");
-    let under = format!("{} on {}, {runs}", trend.metric, history.machine);
+    let under = format!("{} on {}, {runs}", trend.metric, site.machine(&history.machine));
     let mut sheet = Sheet::new(&short(&query.id), Some(view)).under(&under);
-    let (tone, sentence) = standing(&history);
+    let (tone, sentence) = standing(site, &history);
     sheet.say(tone, &sentence);
     sheet.push(&choices(site, query, &history));
     let drawn: Vec<Chart> = trend_window(trend, window.clone(), POINTS).into_iter().collect();
@@ -105,20 +105,14 @@ fn direction_tone(direction: &str) -> Tone {
 }
 
 /// Returns the headline: an open change if there is any, otherwise the direction of the trend.
-fn standing(history: &CaseHistory) -> (Tone, String) {
+fn standing(site: &Site<'_>, history: &CaseHistory) -> (Tone, String) {
     let trend = &history.trend;
     let last = format_quantity(trend.last, &trend.unit);
     let open = history.alerts.iter().find(|alert| !alert.state.is_closed());
     if let Some(alert) = open {
         let tone = direction_tone(&alert.direction);
         let own = alert.moves.iter().find(|one| one.id == trend.id && one.metric == trend.metric);
-        let sentence = match own {
-            Some(own) => {
-                let headline = rsb_report::tracked::headline_of(alert, own);
-                format!("{headline} ({})", format_percent(own.change_percent))
-            }
-            None => rsb_report::tracked::headline(alert),
-        };
+        let sentence = origin::headline(site, alert, own);
         return (tone, format!("{sentence}; the last run has {last}."));
     }
     if let Some(drift) = trend.alerts.iter().find(|alert| alert.basis == AlertBasis::Drift) {
@@ -156,7 +150,7 @@ fn choices(site: &Site<'_>, query: &CaseView, history: &CaseHistory) -> String {
     let mut machines = Vec::new();
     for machine in &history.machines {
         let view = CaseView { machine: machine.clone(), ..plain.clone() };
-        machines.push(choice_item(site, machine, *machine == history.machine, view));
+        machines.push(choice_item(site, &site.machine(machine), *machine == history.machine, view));
     }
     choice_list("Metric", &metrics) + &choice_list("Machine", &machines)
 }

@@ -33,7 +33,7 @@ pub(super) fn page<'v>(
     }
     let compared = site.source().compare(&query.from, &query.to)?;
     let result = &compared.result;
-    let mut sheet = Sheet::new("Comparison", Some(view)).under(&comparison::head(result));
+    let mut sheet = Sheet::new("Comparison", Some(view)).under(&sides(site, query, result));
     let (tone, sentence) = comparison::verdict_sentence(result);
     sheet.say(if tone == Tone::Plain { Tone::Good } else { tone }, &sentence);
     sheet.push(&choice(site, query)?);
@@ -65,6 +65,19 @@ fn drawn(result: &ComparisonResult) -> Vec<Chart> {
         .iter()
         .filter_map(|draw| draw(result))
         .collect()
+}
+
+/// Returns the names of both sides and the threshold.
+fn sides(site: &Site<'_>, query: &CompareView, result: &ComparisonResult) -> String {
+    let baselines = site.source().baselines().unwrap_or_default();
+    let from = if baselines.iter().any(|row| row.name == query.from) {
+        format!("baseline {}", query.from)
+    } else {
+        site.name_of_run(&result.baseline_run_id)
+    };
+    let head = comparison::head(result);
+    let threshold = head.rsplit_once(", ").map_or("", |(_, threshold)| threshold);
+    format!("{} against {from}, {threshold}", site.name_of_run(&result.current_run_id))
 }
 
 /// Returns whether `row` matches the filter `show`.

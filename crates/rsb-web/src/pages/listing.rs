@@ -2,9 +2,10 @@
 
 use rsb_report::html::element::{anchor, escape, linked_table};
 use rsb_report::number::{format_count, format_moment};
-use rsb_report::{Column, RunRow, Table, Tone, list, trend::short};
+use rsb_report::{Column, RunRow, Table, Tone, trend::short};
 
 use crate::address::{Address, CaseView, ListFilter, PageView};
+use crate::grid::{Grid, GridColumn, number, text};
 use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{SourceResult, StoredCase};
@@ -85,14 +86,38 @@ fn link_to_all(site: &Site<'_>, count: usize, view: PageView) -> String {
     if count > FOUND { format!("<p>{count} were found: {link}.</p>\n") } else { String::new() }
 }
 
-fn run_table(site: &Site<'_>, runs: &[RunRow], caption: &str) -> String {
-    linked_table(&list::runs_table(runs), caption, &|row, column| {
-        runs.get(row).filter(|_| column == 0).map(|run| run_link(site, run))
-    })
+const RUN_COLUMNS: &[GridColumn] = &[
+    text("run"),
+    text("commit"),
+    text("profile"),
+    number("measured"),
+    number("skipped"),
+    number("failed"),
+    text("machine"),
+];
+
+pub(super) fn run_table<'r>(
+    site: &Site<'_>,
+    runs: impl IntoIterator<Item = &'r RunRow>,
+    caption: &'static str,
+) -> String {
+    let mut table = Grid::new(caption, RUN_COLUMNS);
+    for run in runs {
+        table.push(&[
+            site.run_link(&run.run_id, &site.run_name(run)),
+            run.commit.as_deref().map_or_else(String::new, |commit| site.commit(commit)),
+            escape(&run.profile),
+            run.measured.to_string(),
+            count(run.skipped, "caution"),
+            count(run.failed, "bad"),
+            site.machine_html(&run.machine),
+        ]);
+    }
+    table.html()
 }
 
-pub(super) fn run_link(site: &Site<'_>, run: &RunRow) -> String {
-    site.link(Address::page(PageView::Run { id: run.run_id.clone() }))
+fn count(count: usize, class: &str) -> String {
+    if count == 0 { String::new() } else { format!("<span class=\"{class}\">{count}</span>") }
 }
 
 fn case_table(site: &Site<'_>, cases: &[StoredCase], caption: &str) -> String {

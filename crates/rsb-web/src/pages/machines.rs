@@ -32,7 +32,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
         );
         return Ok(sheet);
     }
-    sheet.push(&linked_table(&overview(&machines), "The machines", &|row, column| {
+    sheet.push(&linked_table(&overview(site, &machines), "The machines", &|row, column| {
         let machine = machines.get(row).filter(|_| column == 2)?;
         Some(site.link(Address::page(PageView::Run { id: machine.latest.run_id.0.clone() })))
     }));
@@ -51,13 +51,15 @@ pub(super) fn charts(site: &Site<'_>) -> SourceResult<Vec<Chart>> {
     Ok(all_charts::machines(&runs))
 }
 
-fn overview(machines: &[StoredMachine]) -> Table {
+fn overview(site: &Site<'_>, machines: &[StoredMachine]) -> Table {
     Table::of(
         machines,
         &[
-            (Column::left("machine"), &|machine| Cell::from(&machine.slug)),
+            (Column::left("machine"), &|machine| site.machine(&machine.slug).into()),
             (Column::right("runs"), &|machine| machine.runs.to_string().into()),
-            (Column::left("newest run"), &|machine| Cell::from(&machine.latest.run_id.0)),
+            (Column::left("newest run"), &|machine| {
+                site.name_of_run(&machine.latest.run_id.0).into()
+            }),
             (Column::elided("hardware"), &|machine| {
                 environment::line(&machine.latest.environment).into()
             }),
@@ -85,7 +87,7 @@ fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
     let ids: Vec<&str> = times.keys().copied().take(CASES).collect();
     let mut table = Table::new(
         std::iter::once(Column::elided("case"))
-            .chain(columns.iter().map(|machine| Column::right(&machine.slug))),
+            .chain(columns.iter().map(|machine| Column::right(&site.machine(&machine.slug)))),
     );
     for (id, row) in times.iter().take(CASES) {
         let best = row.iter().flatten().copied().reduce(f64::min);

@@ -1,7 +1,7 @@
 //! Origin of a change: the commits, the machine, and the commands for a closer look.
 
 use rsb_model::CaseId;
-use rsb_model::record::TrackedAlert;
+use rsb_model::record::{AlertState, SeriesMove, TrackedAlert};
 use rsb_report::html::element::{anchor, class, escape, list};
 use rsb_report::tracked;
 use rsb_report::{format_percent, trend::short};
@@ -17,10 +17,8 @@ const NAMED: usize = 12;
 pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> String {
     let tone = class(tracked::severity(alert.severity).1).unwrap_or_default();
     let own = alert.moves.iter().find(|one| case == Some(one.id.as_str()));
-    let (headline, range) = match own {
-        Some(own) => (tracked::headline_of(alert, own), alert.range_of(own)),
-        None => (tracked::headline(alert), &alert.range),
-    };
+    let range = own.map_or(&alert.range, |own| alert.range_of(own));
+    let headline = headline(site, alert, own);
     let mut items = moves(site, alert, case);
     // Both belong to the runs of the alert.
     if *range == alert.range {
@@ -45,18 +43,49 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
         command.map(|command| format!("find the commit: <code>{}</code>", escape(&command))),
     );
     let (headline, items) = (escape(&headline), list(items));
-    format!("<div class=\"tile {tone}\">\n<h3 class=\"{tone}\">{headline}</h3>\n{items}</div>\n")
+    let id = escape(&alert.id);
+    format!(
+        "<div class=\"tile {tone}\" title=\"{id}\">\n<h3 class=\"{tone}\">{headline}</h3>\n{items}\
+         </div>\n"
+    )
 }
+
+/// Returns what changed and since when, of one series or of the whole change:
+/// `Slower since 11 Nov 08:00 · a72b200 (+19.0 %), acknowledged: known`.
+pub(super) fn headline(site: &Site<'_>, alert: &TrackedAlert, own: Option<&SeriesMove>) -> String {
+    let is_time = alert.moves.iter().all(|one| TIMES.contains(&one.metric.as_str()));
+    let word = match (alert.direction.as_str(), is_time) {
+        ("better", true) => "Faster",
+        ("better", false) => "Better",
+        ("worse", true) => "Slower",
+        ("worse", false) => "Worse",
+        _ => "Changed",
+    };
+    let range = own.map_or(&alert.range, |own| alert.range_of(own));
+    let mut text = format!("{word} since {}", site.since(&range.first_after));
+    if let Some(own) = own {
+        text.push_str(&format!(" ({})", format_percent(own.change_percent)));
+        text.push_str(if own.confirmed { "" } else { ", suspected" });
+    }
+    if alert.state != AlertState::New {
+        text.push_str(&format!(", {}", alert.state.as_str()));
+    }
+    text + &alert.because.as_ref().map_or_else(String::new, |because| format!(": {because}"))
+}
+
+/// Metrics that are the time of an iteration.
+const TIMES: [&str; 2] = ["time_ms", "time_us"];
 
 /// Returns the series that changed, each with a link to its history.
 fn moves(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> Vec<String> {
     let others = alert.moves.iter().filter(|one| case != Some(one.id.as_str()));
     let mut items = Vec::new();
     for one in others.clone().take(NAMED) {
-        let view = PageView::Case(CaseView::of(&one.id));
+        let view = CaseView::of(&one.id);
         let suspected = if one.confirmed { "" } else { ", suspected" };
-        let name = anchor(&site.link(Address::page(view)), &escape(&short(&one.id)));
-        let origin = escape(&tracked::own_origin(one));
+        let name = site.case_link(view, &short(&one.id));
+        let own = one.range.as_ref().map(|range| site.since(&range.first_after));
+        let origin = own.map_or_else(String::new, |since| format!(" since {}", escape(&since)));
         let (metric, change) = (escape(&one.metric), format_percent(one.change_percent));
         items.push(format!("{name} {metric} {change}{suspected}{origin}"));
     }
@@ -72,6 +101,17 @@ pub(super) fn bisect(good: Option<&str>, bad: Option<&str>, id: &str) -> Option<
     let (good, bad) = (hash(good?)?, hash(bad?)?);
     (good != bad)
         .then(|| format!("rusty-stack-bench bisect {good} {bad} --case {}", shell_quote(id)))
+}
+
+/// Returns the command that marks an alert as reviewed.
+pub(super) fn acknowledge(alert: &str) -> String {
+    format!("rusty-stack-bench trend ack {} --because \"REASON\"", shell_quote(alert))
+}
+
+/// Returns `command` folded under `title`, with a mark for the script, which offers to copy it.
+pub(super) fn command(command: &str, title: &str) -> String {
+    let command = escape(command);
+    format!("<details class=\"command\"><summary>{title}</summary><code>{command}</code></details>")
 }
 
 /// Returns the command that measures the case again at that commit.

@@ -3,7 +3,7 @@
 
 use rsb_report::charts::{CHART_KINDS, ChartSelection, ChartSource, ChartSubject};
 use rsb_report::html::element::{anchor, escape, list};
-use rsb_report::html::site::{head, parts};
+use rsb_report::html::site::parts;
 use rsb_report::{Chart, Report};
 
 use super::case_links;
@@ -16,10 +16,10 @@ use crate::source::{RunReportData, SourceResult};
 pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceResult<Sheet<'v>> {
     let material = site.source().run(id)?;
     let report = material.report();
-    let (title, subtitle) = head(&report);
     let drawn = charts(site, view, &report);
     let sections = parts(&report, drawn, &*case_links(site));
-    let mut sheet = Sheet::new(&title, Some(view)).under(&subtitle);
+    let mut sheet = Sheet::new(&site.name_of_run(&material.run.run_id.0), Some(view))
+        .under_html(facts(site, &material));
     sheet.push(&ways(site, &material)?);
     let contents =
         sections.iter().map(|section| anchor(&format!("#{}", section.id), &escape(section.title)));
@@ -28,6 +28,20 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceR
         sheet.push(&section.html());
     }
     Ok(sheet)
+}
+
+/// Returns the machine, the profile, the commit and the duration of a run as HTML.
+fn facts(site: &Site<'_>, material: &RunReportData) -> String {
+    let run = &material.run;
+    let known = site.runs().iter().find(|row| row.run_id == run.run_id.0);
+    let machine = known.map(|row| site.machine_html(&row.machine));
+    let profile = format!("profile {}", escape(&run.profile));
+    let commit = run.environment.git.as_ref().map(|git| {
+        let dirty = if git.dirty { " with changes" } else { "" };
+        format!("commit {}{dirty}", site.commit(&git.commit))
+    });
+    let id = format!("<span title=\"{0}\">id <code>{0}</code></span>", escape(&run.run_id.0));
+    [machine, Some(profile), commit, Some(id)].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 /// Draws the selected charts. A server links to the others, which take it long to draw; an export
@@ -77,12 +91,9 @@ pub(super) fn every_chart<'v>(
     id: &str,
 ) -> SourceResult<Sheet<'v>> {
     let material = site.source().run(id)?;
-    let (_, subtitle) = head(&material.report());
-    let mut sheet = Sheet::new("Charts of a run", Some(view)).under(&subtitle);
-    let back = anchor(
-        &site.link(Address::page(PageView::Run { id: material.run.run_id.0.clone() })),
-        &escape(&material.run.run_id.0),
-    );
+    let mut sheet = Sheet::new("Charts of a run", Some(view));
+    let id = &material.run.run_id.0;
+    let back = site.run_link(id, &site.name_of_run(id));
     sheet.push(&format!("<p>The run: {back}.</p>\n"));
     let charts = of_every_kind(&material);
     if charts.is_empty() {

@@ -20,8 +20,8 @@ use rsb_report::{BaselineRow, ReportInput, RunRow};
 use rsb_stats::{Policy, SeriesInput, trend};
 
 use crate::source::{
-    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource, PointKey,
-    PointRun, RunReportData, SourceError, SourceResult, StoredCase, StoredMachine,
+    CaseHistory, CaseLine, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource,
+    PointKey, PointRun, RunReportData, SourceError, SourceResult, StoredCase, StoredMachine,
 };
 
 const RUNS: usize = 11;
@@ -35,6 +35,7 @@ pub(super) struct MadeUp {
     name: String,
     runs: Vec<(usize, Run)>,
     judged: RefCell<HashMap<(String, String), ComparisonResult>>,
+    is_healthy: bool,
 }
 
 fn moment(run: usize) -> Timestamp {
@@ -56,8 +57,14 @@ impl MadeUp {
         Self {
             name: name.to_owned(),
             judged,
+            is_healthy: false,
             runs: of_first.chain([(1, made_up(name, 1, 0))]).collect(),
         }
+    }
+
+    /// Returns a store without changes, noise or missing cases.
+    pub(super) fn healthy(name: &str) -> Self {
+        Self { is_healthy: true, ..Self::new(name) }
     }
 
     /// Returns an id that no run has, and two that runs have.
@@ -119,7 +126,7 @@ impl MadeUp {
             id: case_id(&self.name, at),
             metric: Some("time_ms".to_owned()),
             percent: Some(30.0),
-            alert: None,
+            alert: (at == 0).then(|| "a-1f2e3d4c".to_owned()),
             evidence: format!("{evidence} {}", self.name),
         };
         HealthDocument {
@@ -322,9 +329,14 @@ impl PageSource for MadeUp {
 
     fn overview(&self) -> SourceResult<Arc<OverviewData>> {
         let id = id_of(0, RUNS - 1);
+        let (mut health, mut alerts) = (self.health(), vec![self.alert()]);
+        if self.is_healthy {
+            (health.degraded, health.noisy, health.missing) = Default::default();
+            alerts.clear();
+        }
         Ok(Arc::new(OverviewData {
-            health: self.health(),
-            alerts: vec![self.alert()],
+            health,
+            alerts,
             latest: Some(LatestVerdict {
                 comparison: Some(self.judged(&id_of(0, 0), &id)?),
                 run_id: id,
@@ -332,7 +344,25 @@ impl PageSource for MadeUp {
             }),
             notices: vec![self.name.clone()],
             only_newest: None,
+            noise_percent: Some(0.8),
+            alert_percent: 10.0,
         }))
+    }
+
+    fn lines(&self) -> SourceResult<Arc<Vec<CaseLine>>> {
+        let own = || self.runs.iter().rev().filter(|(machine, _)| *machine == 0);
+        let line = |case| CaseLine {
+            id: case_id(&self.name, case),
+            metric: "time_ms".to_owned(),
+            unit: "ms".to_owned(),
+            points: own()
+                .filter_map(|(_, run)| {
+                    let time = run.benchmarks.get(case)?.fields()?.number("time_ms")?;
+                    Some((run.started, time))
+                })
+                .collect(),
+        };
+        Ok(Arc::new((0..CASES).map(line).collect()))
     }
 
     fn machines(&self) -> SourceResult<Arc<Vec<StoredMachine>>> {
