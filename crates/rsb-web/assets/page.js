@@ -14,6 +14,14 @@
     });
   }
 
+  // Returns the text and the run of each point of a chart over the runs.
+  function runsOf(figure) {
+    return figure.dataset.points.split("\n").map((line) => {
+      const [x, text, run] = line.split("\t");
+      return { x: Number(x), text, run };
+    });
+  }
+
   function begin(figure) {
     const svg = figure.querySelector("svg");
     if (!svg || !figure.dataset.frame) return;
@@ -23,9 +31,9 @@
     const [begins, ends] = [scaled(low), scaled(high)];
     const at = (x) => left + ((scaled(x) - begins) / (ends - begins)) * (right - left);
     const value = (pixel) => back(begins + ((pixel - left) / (right - left)) * (ends - begins));
-    const places = numbers(figure.dataset.at);
-    const points = pointsOf(figure)
-      .map((text, row) => ({ text, x: places[row] }))
+    const places = figure.dataset.at ? numbers(figure.dataset.at) : [];
+    const all = figure.dataset.points ? runsOf(figure) : pointsOf(figure).map((text, row) => ({ text, x: places[row] }));
+    const points = all
       .filter((point) => point.x >= low && point.x <= high)
       .sort((a, b) => a.x - b.x);
     const group = figure.querySelector("[role=group]");
@@ -88,6 +96,11 @@
       return best;
     }
 
+    function open() {
+      const run = chosen < 0 ? "" : points[chosen].run;
+      if (figure.dataset.run && run) location.href = figure.dataset.run + encodeURIComponent(run);
+    }
+
     function zoom(one, other) {
       const first = Math.max(1, Math.round(Math.min(one, other)));
       const last = Math.round(Math.max(one, other));
@@ -115,13 +128,15 @@
         const begun = from;
         from = null;
         range.setAttribute("visibility", "hidden");
-        if (begun !== null && Math.abs(at(begun) - at(xOf(event))) > 8) zoom(begun, xOf(event));
+        if (begun === null) return;
+        if (Math.abs(at(begun) - at(xOf(event))) > 8) zoom(begun, xOf(event));
+        else open();
       });
     }
     const hint = document.createElement("p");
     hint.className = "hint";
     hint.textContent = "Arrow keys move between values" +
-      (figure.dataset.zoom ? "; + and - show fewer and more runs, 0 shows all; drag to select a range." : ".");
+      (figure.dataset.zoom ? "; Enter or a click opens the run; + and - show fewer and more runs, 0 shows all; drag to select a range." : ".");
     figure.querySelector("figcaption").append(hint);
     group.addEventListener("keydown", (event) => {
       const wide = high - low;
@@ -131,6 +146,7 @@
         ArrowLeft: () => show(chosen < 0 ? points.length - 1 : chosen - 1),
         Home: () => show(0),
         End: () => show(points.length - 1),
+        Enter: open,
         Escape: hide,
       };
       if (figure.dataset.zoom) {

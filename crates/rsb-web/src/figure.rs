@@ -14,13 +14,33 @@ use crate::site::Site;
 /// file has all of them.
 pub(crate) const POINTS: usize = 600;
 
-/// Link that a chart offers for a selected range.
+/// Interaction that a chart offers.
 pub(crate) enum Zoom {
-    /// No link.
+    /// None, except that each value can be read.
     Fixed,
+    /// Values that are runs.
+    Runs(RunPoints),
+}
+
+/// The points of a chart over the runs, for the script.
+pub(crate) struct RunPoints {
     /// Link for a range along x that the user selects, to which the script appends
-    /// `&runs=FIRST-LAST`.
-    Runs(String),
+    /// `&runs=FIRST-LAST`; empty for none.
+    pub(crate) window: String,
+    /// Link to a run, to which the script appends its encoded id; empty for none.
+    pub(crate) run: String,
+    /// Points, in ascending order.
+    pub(crate) points: Vec<RunTip>,
+}
+
+/// A point of a chart over the runs.
+pub(crate) struct RunTip {
+    /// Number of the run, from 1.
+    pub(crate) number: usize,
+    /// What is shown of the run.
+    pub(crate) text: String,
+    /// Id of the run; empty if it has no page.
+    pub(crate) id: String,
 }
 
 /// Returns the charts of `view` as HTML.
@@ -45,6 +65,21 @@ fn figure(site: &Site<'_>, view: &PageView, number: usize, chart: &Chart, zoom: 
         return format!("<p>{title}: not drawn, a value in it is not finite</p>\n");
     };
     let (title, name) = (escape(&chart.title), escape(&chart.name));
+    let values = match zoom {
+        // The page has a table of the runs.
+        Zoom::Runs(_) => String::new(),
+        Zoom::Fixed => values(chart),
+    };
+    format!(
+        "<figure class=\"chart\" id=\"{name}\"{}><div class=\"wide\" role=\"group\" \
+         aria-label=\"{title}\" tabindex=\"0\">\
+         {drawn}</div>\n<figcaption>{values}{}</figcaption></figure>\n",
+        geometry(chart, zoom),
+        files(site, view, chart),
+    )
+}
+
+fn values(chart: &Chart) -> String {
     let (figures, more) = chart_table(chart, POINTS);
     let more = if more > 0 {
         let count = format_count(more, "more value is", "more values are");
@@ -53,14 +88,8 @@ fn figure(site: &Site<'_>, view: &PageView, number: usize, chart: &Chart, zoom: 
         String::new()
     };
     format!(
-        "<figure class=\"chart\" id=\"{name}\"{}><div class=\"wide\" role=\"group\" \
-         aria-label=\"{title}\" tabindex=\"0\">\
-         {drawn}</div>\n<figcaption><details><summary>Values of this \
-         chart</summary>\n{}{more}</details>\n{}</figcaption>\
-         </figure>\n",
-        geometry(chart, zoom),
-        table(&figures, &chart.title),
-        files(site, view, chart),
+        "<details><summary>Values of this chart</summary>\n{}{more}</details>\n",
+        table(&figures, &chart.title)
     )
 }
 
@@ -70,17 +99,36 @@ fn geometry(chart: &Chart, zoom: &Zoom) -> String {
     if chart.y_axis.scale == AxisScale::Rows || chart.x_axis.scale == AxisScale::Rows {
         return String::new();
     }
-    let zoom = match zoom {
-        Zoom::Runs(link) => format!(" data-zoom=\"{}\"", escape(link)),
-        Zoom::Fixed => String::new(),
+    let data = match zoom {
+        Zoom::Runs(runs) => run_data(runs),
+        Zoom::Fixed => format!(" data-at=\"{}\"", join_numbers(&chart_places(chart, POINTS))),
     };
     let scale = if chart.x_axis.scale == AxisScale::Log { " data-scale=\"log\"" } else { "" };
     format!(
-        " data-frame=\"{}\" data-x=\"{}\" data-at=\"{}\"{scale}{zoom}",
+        " data-frame=\"{}\" data-x=\"{}\"{scale}{data}",
         join_numbers(&frame(chart).edges),
         join_numbers(&chart.x_axis.bounds),
-        join_numbers(&chart_places(chart, POINTS)),
     )
+}
+
+/// Returns one line for each point: number, text and id of the run, separated by tabs.
+fn run_data(runs: &RunPoints) -> String {
+    let mut lines = String::new();
+    for RunTip { number, text, id } in &runs.points {
+        lines.push_str(&format!("{number}\t{}\t{}\n", one_line(text), one_line(id)));
+    }
+    let mut data = format!(" data-points=\"{}\"", lines.trim_end());
+    for (name, link) in [("zoom", &runs.window), ("run", &runs.run)] {
+        if !link.is_empty() {
+            data.push_str(&format!(" data-{name}=\"{}\"", escape(link)));
+        }
+    }
+    data
+}
+
+/// Escapes `text`, which becomes a field of a line.
+fn one_line(text: &str) -> String {
+    escape(text).replace(['\t', '\n'], " ")
 }
 
 fn join_numbers(values: &[f64]) -> String {

@@ -31,6 +31,12 @@ pub(crate) fn moment(moment: Timestamp, now: Timestamp) -> String {
     moment.strftime(format).to_string()
 }
 
+/// Formats a day as `24 Nov`, with the year if it is not the one of `now`.
+pub(crate) fn date(at: Timestamp, now: Timestamp) -> String {
+    let text = moment(at, now);
+    text.rsplit_once(' ').map_or_else(|| text.clone(), |(date, _)| date.to_owned())
+}
+
 /// Returns the first digits of a commit; the whole text if it is no hash.
 pub(crate) fn short_commit(commit: &str) -> &str {
     let is_hash = commit.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -17,7 +17,7 @@ pub fn trend_chart(series: &SeriesTrend) -> Option<Chart> {
 }
 
 /// Returns a chart of the runs `window` of the series, counted from 0, with at most `most` points.
-/// If there are more, it keeps the extremes at their positions (`rsb_stats::thin`). `None` if
+/// If there are more, it keeps extremes and medians at their positions (`rsb_stats::thin`). `None` if
 /// there are fewer than two values.
 pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> Option<Chart> {
     let shown = series.values.get(window.clone())?;
@@ -38,7 +38,8 @@ pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> 
     datasets.extend(levels(series, &window));
     // With more points, marks would overlap.
     let kind = if points.len() > MARKED { DatasetKind::Path } else { DatasetKind::Line };
-    let name = if is_thinned { "lowest and highest of neighboring runs" } else { "one run" };
+    let name =
+        if is_thinned { "lowest, median and highest of neighboring runs" } else { "one run" };
     datasets.push(Dataset::new(kind, Paint::Plain, points).with_name(name));
     datasets.extend(suspected_marks(series, &window));
     Some(Chart {

@@ -1,23 +1,32 @@
 //! One metric of one case over its runs: the line with its noise and levels, the changes with their
 //! origins, and each run with its commit and the commands for a closer look.
 
+mod scaled;
+
 use std::ops::Range;
 use std::sync::Arc;
 
-use rsb_model::record::{AlertBasis, Direction, SeriesTrend};
+use rsb_model::Timestamp;
+use rsb_model::record::{AlertBasis, AlertState, Direction, SeriesTrend, TrackedAlert};
+use rsb_report::chart::DatasetKind;
 use rsb_report::charts::trend_window;
 use rsb_report::html::element::{anchor, escape};
 use rsb_report::number::{format_count, format_moment};
-use rsb_report::{Chart, Tone, format_percent, format_quantity, trend::short};
+use rsb_report::{Chart, Tone, chart_places, format_percent, format_quantity, trend::short};
 
 use super::{listing::page_links, origin};
 use crate::address::{Address, CaseView, CompareView, PageView};
-use crate::figure::{POINTS, Zoom, figures};
+use crate::figure::{RunPoints, RunTip, Zoom, figures};
+use crate::grid::{Grid, GridColumn, number, text};
+use crate::names;
 use crate::sheet::Sheet;
 use crate::site::Site;
-use crate::source::{CaseHistory, PageSource, PointRun, SourceError, SourceResult};
+use crate::source::{CaseHistory, PageSource, PointKey, PointRun, SourceError, SourceResult};
 
-const ROWS: usize = 50;
+/// Newest runs in the table of a page.
+const ROWS: usize = 200;
+/// Maximum number of points of the chart.
+const MOST_POINTS: usize = 2_000;
 const WINDOWS: [usize; 3] = [50, 500, 5_000];
 
 pub(super) fn page<'v>(
@@ -41,16 +50,13 @@ pub(super) fn page<'v>(
     let (tone, sentence) = standing(site, &history);
     sheet.say(tone, &sentence);
     sheet.push(&choices(site, query, &history));
-    let drawn: Vec<Chart> = trend_window(trend, window.clone(), POINTS).into_iter().collect();
-    let zoom = if site.answers() {
-        Zoom::Runs(link(site, CaseView { window: None, page: 0, ..query.clone() }))
-    } else {
-        Zoom::Fixed
-    };
-    let chart = if drawn.is_empty() {
-        "<p>A line needs at least two runs.</p>\n".to_owned()
-    } else {
-        figures(site, view, &drawn, &zoom)
+    let drawn = drawn(site, &history, window.clone(), MOST_POINTS);
+    let chart = match drawn.first() {
+        None => "<p>A line needs at least two runs.</p>\n".to_owned(),
+        Some(chart) => {
+            let points = points(site, query, &history, chart)?;
+            figures(site, view, &drawn, &Zoom::Runs(points))
+        }
     };
     sheet.section(
         "line",
@@ -82,7 +88,101 @@ fn is_without_figures(source: &dyn PageSource, id: &str) -> SourceResult<bool> {
 pub(super) fn charts(site: &Site<'_>, query: &CaseView, points: usize) -> SourceResult<Vec<Chart>> {
     let history = site.source().history(&query.id, &query.metric, &query.machine)?;
     let window = window(query, history.trend.values.len());
-    Ok(trend_window(&history.trend, window, points).into_iter().collect())
+    // The file has every value, in the stored unit.
+    if points == usize::MAX {
+        return Ok(trend_window(&history.trend, window, points).into_iter().collect());
+    }
+    Ok(drawn(site, &history, window, MOST_POINTS))
+}
+
+/// Returns the chart of the runs `window`, in the unit that the page shows, with dates, and with
+/// the state of changes that were reviewed.
+fn drawn(
+    site: &Site<'_>,
+    history: &CaseHistory,
+    window: Range<usize>,
+    points: usize,
+) -> Vec<Chart> {
+    let trend = scaled::in_shown_unit(&history.trend);
+    let Some(mut chart) = trend_window(&trend, window, points) else { return Vec::new() };
+    "began, oldest run first".clone_into(&mut chart.x_axis.title);
+    let now = site.now();
+    for label in &mut chart.x_axis.labels {
+        let at = (label.at.round() as usize).saturating_sub(1);
+        if let Some(key) = history.keys.get(at) {
+            label.text = names::date(key.started, now);
+        }
+    }
+    for dataset in chart.datasets.iter_mut().filter(|dataset| dataset.kind == DatasetKind::Rules) {
+        for point in &mut dataset.points {
+            // A rule is drawn before the first run of the new level.
+            let key = history.keys.get(point.x.floor() as usize);
+            let state = key.and_then(|key| reviewed_as(history, key.started));
+            point.text.push_str(&state.map_or_else(String::new, |state| format!(", {state}")));
+        }
+    }
+    vec![chart]
+}
+
+/// Returns the state of the change that began in the run of `started`, unless it is new.
+fn reviewed_as(history: &CaseHistory, started: Timestamp) -> Option<&'static str> {
+    let alert = alert_at(history, started)?;
+    (alert.state != AlertState::New).then(|| alert.state.as_str())
+}
+
+/// Returns the alert on the change that began in the run of `started`.
+fn alert_at(history: &CaseHistory, started: Timestamp) -> Option<&TrackedAlert> {
+    let trend = &history.trend;
+    history.alerts.iter().find(|alert| {
+        let own = alert.moves.iter().find(|one| one.id == trend.id && one.metric == trend.metric);
+        own.map_or(&alert.range, |own| alert.range_of(own)).first_after.timestamp == started
+    })
+}
+
+/// Returns the runs that the chart draws, with what the script shows of each.
+fn points(
+    site: &Site<'_>,
+    query: &CaseView,
+    history: &CaseHistory,
+    chart: &Chart,
+) -> SourceResult<RunPoints> {
+    let values = &history.trend.values;
+    let mut kept: Vec<usize> = Vec::new();
+    for place in chart_places(chart, usize::MAX) {
+        kept.push((place.round() as usize).saturating_sub(1));
+    }
+    kept.sort_unstable();
+    kept.dedup();
+    let keys: Vec<PointKey> = kept.iter().filter_map(|at| history.keys.get(*at).copied()).collect();
+    let runs = site.source().points(&keys)?;
+    let now = site.now();
+    let mut points = Vec::new();
+    for ((at, key), run) in kept.into_iter().zip(&keys).zip(runs) {
+        let commit = run.commit.as_deref().map(|commit| names::short_commit(commit).to_owned());
+        let value = values.get(at).copied().unwrap_or(f64::NAN);
+        let value = format_quantity(value, &history.trend.unit);
+        let change = change_from_previous(values, at);
+        let change = change.map_or_else(String::new, |change| format!(" ({change})"));
+        let parts =
+            [Some(names::moment(key.started, now)), commit, Some(format!("{value}{change}"))];
+        let text = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+        let id = if site.answers() { run.run_id } else { String::new() };
+        points.push(RunTip { number: at + 1, text, id });
+    }
+    let all = CaseView { window: None, page: 0, ..query.clone() };
+    let [window, run] = if site.answers() {
+        [link(site, all), format!("{}?id=", PageView::Run { id: String::new() }.name())]
+    } else {
+        Default::default()
+    };
+    Ok(RunPoints { window, run, points })
+}
+
+/// Returns the change of a value from the one before it.
+fn change_from_previous(values: &[f64], at: usize) -> Option<String> {
+    let (before, now) = (values.get(at.checked_sub(1)?)?, values.get(at)?);
+    let change = 100.0 * (now - before) / before.abs();
+    change.is_finite().then(|| format_percent(change))
 }
 
 /// Returns the runs to show, counted from 0: the requested ones, clamped to those that exist.
@@ -244,8 +344,9 @@ fn changes(site: &Site<'_>, query: &CaseView, history: &CaseHistory) -> String {
         format!("<div class=\"tiles\">\n{tiles}</div>\n")
     };
     let trend = &history.trend;
-    let steps =
-        rsb_report::html::element::list(trend.change_points.iter().map(|point| step(trend, point)));
+    let lone =
+        trend.change_points.iter().filter(|point| alert_at(history, point.timestamp).is_none());
+    let steps = rsb_report::html::element::list(lone.map(|point| step(trend, point)));
     let suspected = rsb_report::html::element::list(trend.suspected.iter().map(|point| {
         let runs = format_count(point.points, "run", "runs");
         format!("{}, not confirmed yet: seen in {runs}", step(trend, point))
@@ -284,20 +385,17 @@ fn each_run(
     // One more run, for comparison with the oldest of the page.
     let from = range.start.saturating_sub(1);
     let runs = site.source().points(history.keys.get(from..range.end).unwrap_or_default())?;
-    let rows: String =
-        range.clone().rev().map(|at| row(site, query, history, at, &runs, from)).collect();
+    let mut table = Grid::new("Each run", COLUMNS);
+    for at in range.clone().rev() {
+        table.push_as(&format!("run-{}", at + 1), &row(site, query, history, at, &runs, from));
+    }
     let links = page_links(page, pages, |page| link(site, CaseView { page, ..query.clone() }));
     let links = if site.answers() { links } else { left_out(window.len() - range.len()) };
-    Ok(format!(
-        "<div class=\"wide\" role=\"group\" aria-label=\"Each run\" tabindex=\"0\"><table>\
-         <caption class=\"unseen\">Each run</caption>\n<thead><tr><th scope=\"col\" \
-         class=\"r\">no.<th scope=\"col\">run<th scope=\"col\">began\
-         <th scope=\"col\">commit<th scope=\"col\" class=\"r\">{}<th scope=\"col\" \
-         class=\"r\">change<th scope=\"col\">why</thead>\n\
-         <tbody>\n{rows}</tbody></table></div>\n{links}",
-        escape(&history.trend.metric)
-    ))
+    Ok(table.html() + &links)
 }
+
+const COLUMNS: &[GridColumn] =
+    &[text("run"), text("commit"), number("value"), number("change"), text("what next")];
 
 fn left_out(count: usize) -> String {
     if count == 0 {
@@ -317,30 +415,20 @@ fn row(
     at: usize,
     runs: &[PointRun],
     from: usize,
-) -> String {
+) -> [String; 5] {
     let trend = &history.trend;
     let nobody = PointRun { run_id: String::new(), commit: None };
     let run = at.checked_sub(from).and_then(|place| runs.get(place)).unwrap_or(&nobody);
     let before = at.checked_sub(from + 1).and_then(|place| runs.get(place));
     let value = trend.values.get(at).copied().unwrap_or(f64::NAN);
-    let earlier = at.checked_sub(1).and_then(|at| trend.values.get(at)).copied();
-    let change = earlier
-        .map(|earlier| 100.0 * (value - earlier) / earlier.abs())
-        .filter(|change| change.is_finite());
-    let began = history.keys.get(at).map_or_else(String::new, |key| format_moment(key.started));
-    let link = site.link(Address::page(PageView::Run { id: run.run_id.clone() }));
-    format!(
-        "<tr id=\"run-{}\"><td class=\"r\">{}<th scope=\"row\">{}<td>{}<td><code>{}</code><td \
-         class=\"r\">{}<td class=\"r\">{}<td>{}\n",
-        at + 1,
-        at + 1,
-        anchor(&link, &escape(&run.run_id)),
-        escape(&began),
-        escape(run.commit.as_deref().map_or("", |hash| hash.get(..9).unwrap_or(hash))),
+    let began = history.keys.get(at).map_or_else(String::new, |key| site.moment(key.started));
+    [
+        site.run_link(&run.run_id, &began),
+        run.commit.as_deref().map_or_else(String::new, |commit| site.commit(commit)),
         escape(&format_quantity(value, &trend.unit)),
-        escape(&change.map_or_else(String::new, format_percent)),
+        escape(&change_from_previous(&trend.values, at).unwrap_or_default()),
         next_commands(site, query, run, before),
-    )
+    ]
 }
 
 /// Returns the commands that measure this run again, and that explain its change from the run
