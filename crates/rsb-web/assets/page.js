@@ -205,12 +205,60 @@
     command.append(button);
   }
 
-  // Shows the progress that the server sends between cases. The page itself is not reloaded.
+  // Takes over what changed in the list of runs: progress, new rows, and runs that began or ended.
+  function renew(fresh) {
+    const known = document.getElementById("live-runs");
+    const idsOf = (runs) => [...runs.querySelectorAll("h2")].map((title) => title.id).join(" ");
+    if (idsOf(known) !== idsOf(fresh) || !known.querySelector("tbody")) {
+      known.replaceChildren(...fresh.children);
+      return;
+    }
+    const sections = [...fresh.querySelectorAll("section")];
+    [...known.querySelectorAll("section")].forEach((section, at) => {
+      section.querySelector(".progress").replaceWith(sections[at].querySelector(".progress"));
+      const [body, rows] = [section, sections[at]].map((one) => one.querySelector("tbody"));
+      if (!body || !rows) return;
+      body.replaceChildren(...[...rows.children].map((row) => {
+        const same = document.getElementById(row.id);
+        return same && same.textContent === row.textContent ? same : row;
+      }));
+    });
+  }
+
+  // Follows the runs: the server sends a message when a replicate has ended, and when a run begins or ends.
   function listen(status) {
     const said = status.textContent;
     const source = new EventSource(status.dataset.events);
-    source.onmessage = (event) => { status.textContent = event.data + " " + said; };
-    source.onerror = () => { source.close(); status.textContent = "The connection to the server was lost. " + said; };
+    let waits = false;
+    source.onmessage = (event) => {
+      status.textContent = event.data + " " + said;
+      if (waits) return;
+      waits = true;
+      // At most one page a second.
+      setTimeout(async () => {
+        waits = false;
+        const answer = await fetch(location.href);
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const fresh = page.getElementById("live-runs");
+        if (answer.ok && fresh) renew(fresh);
+      }, 1000);
+    };
+    source.onerror = () => { status.textContent = "The connection to the server is interrupted. " + said; };
+  }
+
+  // Hides the rows whose case does not match while a filter is typed, and keeps it in the address. Enter searches all pages.
+  function filterRows(field) {
+    field.addEventListener("input", () => {
+      const wanted = field.value.toLowerCase();
+      document.querySelectorAll("main tbody tr").forEach((row) => {
+        const link = row.querySelector("a[title]");
+        row.hidden = !!link && !link.title.toLowerCase().includes(wanted);
+      });
+      const address = new URL(location.href);
+      if (wanted) address.searchParams.set("find", field.value);
+      else address.searchParams.delete("find");
+      history.replaceState(null, "", address);
+    });
   }
 
   // "/" focuses the search field.
@@ -226,6 +274,7 @@
     begin(figure);
     offerPicture(figure);
   });
+  document.querySelectorAll("form[action=cases] [name=find]").forEach(filterRows);
   if (navigator.clipboard) document.querySelectorAll(".command").forEach(offerCopy);
   const status = document.querySelector("[data-events]");
   if (status && window.EventSource) listen(status);

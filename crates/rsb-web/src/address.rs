@@ -94,6 +94,38 @@ pub struct ListFilter {
     pub find: String,
     /// Number of the page, from 0.
     pub page: usize,
+    /// Order of the cases; runs are always listed from the newest on.
+    pub sort: CaseOrder,
+}
+
+/// Order of the cases within their benchmark.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum CaseOrder {
+    /// By name.
+    #[default]
+    Name,
+    /// The longest time first.
+    Value,
+    /// The largest change over 7 days first.
+    Week,
+    /// The largest change over 30 days first.
+    Month,
+    /// The most often measured first.
+    Runs,
+    /// The least recently measured first.
+    Last,
+}
+
+impl CaseOrder {
+    /// Each order with its name in an address and the title of its column.
+    pub const ALL: [(Self, &'static str, &'static str); 6] = [
+        (Self::Name, "name", "case"),
+        (Self::Value, "value", "last"),
+        (Self::Week, "week", "7 days"),
+        (Self::Month, "month", "30 days"),
+        (Self::Runs, "runs", "runs"),
+        (Self::Last, "measured", "measured"),
+    ];
 }
 
 /// A comparison, with the filter and the order of its rows.
@@ -240,7 +272,10 @@ impl Address {
             "" if !is_json => PageView::Overview,
             "overview" if is_json => PageView::Overview,
             "runs" => PageView::Runs(query.list_filter()?),
-            "cases" => PageView::Cases(query.list_filter()?),
+            "cases" => {
+                let sort = query.choice("sort", &CaseOrder::ALL)?;
+                PageView::Cases(ListFilter { sort, ..query.list_filter()? })
+            }
             "search" if !is_json => PageView::Search { find: query.text("find") },
             "run" => PageView::Run { id: query.text("id") },
             "charts" => PageView::Charts { id: query.text("id") },
@@ -330,8 +365,13 @@ impl PageView {
     /// Returns the pairs of its query, without default values.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs: Vec<(&'static str, String)> = match self {
-            Self::Runs(list) | Self::Cases(list) => {
-                vec![("find", list.find.clone()), ("page", page_text(list.page))]
+            Self::Runs(list) => list.pairs(),
+            Self::Cases(list) => {
+                let sort = CaseOrder::ALL.iter().find(|(each, ..)| *each == list.sort);
+                let name = sort.map_or("", |(_, name, _)| name);
+                let mut pairs = list.pairs();
+                pairs.push(("sort", name_unless_default(name, list.sort == CaseOrder::default())));
+                pairs
             }
             Self::Search { find } => vec![("find", find.clone())],
             Self::Run { id } | Self::Charts { id } => vec![("id", id.clone())],
@@ -346,6 +386,12 @@ impl PageView {
         };
         pairs.retain(|(_, value)| !value.is_empty());
         pairs
+    }
+}
+
+impl ListFilter {
+    fn pairs(&self) -> Vec<(&'static str, String)> {
+        vec![("find", self.find.clone()), ("page", page_text(self.page))]
     }
 }
 

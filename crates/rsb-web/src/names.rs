@@ -134,9 +134,9 @@ impl Site<'_> {
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 
-    /// Returns the name of the run `id`; the id itself if no run has it.
+    /// Returns the name of the run whose id is `id` or begins with it; `id` if there is none.
     pub(crate) fn name_of_run(&self, id: &str) -> String {
-        let run = self.runs().iter().find(|run| run.run_id == id);
+        let run = self.runs().iter().find(|run| !id.is_empty() && run.run_id.starts_with(id));
         run.map_or_else(|| id.to_owned(), |run| self.run_name(run))
     }
 

@@ -1,6 +1,7 @@
 //! The pages: each queries the source and renders the answer.
 
 mod case;
+mod cases;
 mod compare;
 mod listing;
 mod live;
@@ -13,8 +14,9 @@ mod state;
 
 pub(crate) use case::history;
 pub use live::EVENTS as LIVE_EVENTS;
-use rsb_report::Chart;
+use rsb_model::ComparisonResult;
 use rsb_report::html::site::CaseLinks;
+use rsb_report::{Chart, Tone, comparison};
 
 use crate::address::{Address, CaseView, PageView};
 use crate::sheet::Sheet;
@@ -25,7 +27,7 @@ pub(crate) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
     match view {
         PageView::Overview => overview::page(site, view),
         PageView::Runs(list) => listing::runs(site, view, list),
-        PageView::Cases(list) => listing::cases(site, view, list),
+        PageView::Cases(list) => cases::page(site, view, list),
         PageView::Search { find } => listing::search(site, view, find),
         PageView::Run { id } => run::page(site, view, id),
         PageView::Charts { id } => run::every_chart(site, view, id),
@@ -53,6 +55,21 @@ pub(crate) fn charts(site: &Site<'_>, view: &PageView, points: usize) -> SourceR
         PageView::Machines => machines::charts(site),
         PageView::Models => models::charts(site),
         _ => Ok(Vec::new()),
+    }
+}
+
+/// Returns the color of a verdict. A pass is good news even if nothing improved, but never while a
+/// case is undecided or missing.
+fn verdict_tone(result: &ComparisonResult) -> Tone {
+    let (tone, _) = comparison::verdict_sentence(result);
+    let is_pass = matches!(tone, Tone::Plain | Tone::Good);
+    let is_decided = result.comparisons.iter().all(|row| row.verdict.is_decided())
+        && result.missing.is_empty()
+        && !result.comparisons.is_empty();
+    match (is_pass, is_decided) {
+        (true, true) => Tone::Good,
+        (true, false) => Tone::Caution,
+        (false, _) => tone,
     }
 }
 

@@ -277,6 +277,43 @@ fn nothing_bad_is_hidden_by_a_filter() {
 }
 
 #[test]
+fn a_comparison_opens_on_the_newest_pair_and_is_no_pass_while_undecided() {
+    let source = MadeUp::new("64");
+    let site = served(&source);
+    let html = page(&site, PageView::Compare(CompareView::default()));
+    assert!(
+        html.contains("<p class=\"subtitle\">1 Dec 09:03 · 0a0a0a0 · 64 against 30 Nov"),
+        "{html}"
+    );
+    assert!(html.contains("<option value=\"20261111T090312Z_0a2b3c4\" selected>1 Dec"), "{html}");
+    assert!(html.contains("<p class=\"say caution\">NO VERDICT: 1 of 13"), "{html}");
+    assert!(!html.contains("<p class=\"say good\">"), "{html}");
+}
+
+#[test]
+fn cases_are_grouped_sorted_and_filtered_by_their_address() {
+    let source = MadeUp::new("64");
+    let site = served(&source);
+    let html = open(&site, "cases");
+    for part in [
+        "<h2 class=\"group\">gemm <span class=\"dim\">cpu:0/f32</span></h2>",
+        "<h2 class=\"group\">memory-bandwidth <span class=\"dim\">cpu:0</span></h2>",
+        ">0x64</a><td class=\"r\" data-label=\"last\">1.30 µs<td class=\"r\" data-label=\"7 \
+         days\">+30.0 %",
+        "<td class=\"r\" data-label=\"runs\">11<",
+    ] {
+        assert!(html.contains(part), "{part}\n{html}");
+    }
+    let position = |html: &str, case: &str| html.find(&format!(">{case}</a>")).unwrap();
+    let sorted = open(&site, "cases?sort=value&find=gemm");
+    assert!(position(&html, "0x64") < position(&html, "11x64"));
+    assert!(position(&sorted, "11x64") < position(&sorted, "0x64"));
+    assert!(
+        sorted.contains("name=\"sort\" value=\"value\"") && !sorted.contains("memory-bandwidth")
+    );
+}
+
+#[test]
 fn a_history_says_what_moved_and_every_point_what_would_explain_it() {
     let source = MadeUp::new("64");
     let site = served(&source);
@@ -347,6 +384,7 @@ fn the_live_page_counts_replicates_and_cases_with_a_result() {
     let html = page(&served(&source), PageView::Live);
     assert!(html.contains("<progress value=\"10\" max=\"35\">"), "{html}");
     assert!(html.contains("10 of 35 replicates, 14 of 14 cases with a result"), "{html}");
+    assert!(html.contains("<div id=\"live-runs\">") && html.contains("<tr id=\"row-"), "{html}");
     let document: Value = serde_json::from_str(&open(&served(&source), "api/live")).unwrap();
     assert_eq!(document["live"][0]["progress"]["done"], 10);
 }

@@ -91,12 +91,17 @@ impl Journals {
         let mut messages: Vec<String> = Vec::new();
         for path in over {
             self.0.remove(&path);
-            messages.push(format!("The run {} has ended: reload this page.", run_of(&path)));
+            messages.push(format!("The run {} has ended.", run_of(&path)));
         }
         for path in there {
+            let is_new = !self.0.contains_key(&path);
             let tail = self.0.entry(path.clone()).or_default();
-            if let Some(last) = tail.read(&path) {
-                messages.push(tail.message(&run_of(&path), &last));
+            match tail.read(&path) {
+                Some(last) => messages.push(tail.message(&run_of(&path), &last)),
+                None if is_new => {
+                    messages.push(format!("The run {} has begun.", run_of(&path)));
+                }
+                None => {}
             }
         }
         messages
@@ -196,7 +201,10 @@ mod tests {
         let path = dir.path().join(format!("20261121T090312Z_1a2b3c4{JOURNAL_SUFFIX}"));
         let mut journals = Journals::default();
         append(&path, "{\"run\":{}}\n{\"planned\":7}\n");
-        assert_eq!(journals.look(dir.path()), Vec::<String>::new());
+        assert_eq!(
+            journals.look(dir.path()),
+            ["The run 20261121T090312Z_1a2b3c4 has begun."]
+        );
         let (whole, half) = (result("a"), result("b"));
         append(&path, &whole);
         assert_eq!(journals.look(dir.path()), ["20261121T090312Z_1a2b3c4: last case a measured."]);
@@ -217,7 +225,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         assert_eq!(
             journals.look(dir.path()),
-            ["The run 20261121T090312Z_1a2b3c4 has ended: reload this page."]
+            ["The run 20261121T090312Z_1a2b3c4 has ended."]
         );
     }
 

@@ -40,7 +40,7 @@ impl<'q> Query<'q> {
     }
 
     pub(super) fn list_filter(&mut self) -> Result<ListFilter, AddressError> {
-        Ok(ListFilter { find: self.text("find"), page: self.page()? })
+        Ok(ListFilter { find: self.text("find"), page: self.page()?, ..ListFilter::default() })
     }
 
     pub(super) fn choice<T: Copy + Default>(

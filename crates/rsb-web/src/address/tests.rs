@@ -16,7 +16,13 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn view() -> impl Strategy<Value = PageView> {
-    let list = || (text(), 0_usize..9).prop_map(|(find, page)| ListFilter { find, page });
+    let list = || {
+        (text(), 0_usize..9).prop_map(|(find, page)| ListFilter {
+            find,
+            page,
+            ..ListFilter::default()
+        })
+    };
     let compare = (text(), text(), 0_usize..5, 0_usize..3, text()).prop_map(
         |(from, to, show, sort, find)| {
             PageView::Compare(CompareView {

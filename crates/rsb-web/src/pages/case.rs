@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use rsb_model::Timestamp;
 use rsb_model::record::{AlertBasis, AlertState, Direction, SeriesTrend, TrackedAlert};
-use rsb_report::chart::DatasetKind;
+use rsb_report::chart::{DatasetKind, Legend};
 use rsb_report::charts::trend_window;
 use rsb_report::html::element::{anchor, escape};
-use rsb_report::number::{format_count, format_moment};
+use rsb_report::number::format_count;
 use rsb_report::{Chart, Tone, chart_places, format_percent, format_quantity, trend::short};
 
 use super::{listing::page_links, origin};
@@ -50,12 +50,18 @@ pub(super) fn page<'v>(
     let (tone, sentence) = standing(site, &history);
     sheet.say(tone, &sentence);
     sheet.push(&choices(site, query, &history));
-    let drawn = drawn(site, &history, window.clone(), MOST_POINTS);
+    let mut drawn = drawn(site, &history, window.clone(), MOST_POINTS);
+    for chart in &mut drawn {
+        // On a narrow screen, entries of a legend would overlap.
+        chart.legend_position = Legend::Hidden;
+    }
     let chart = match drawn.first() {
         None => "<p>A line needs at least two runs.</p>\n".to_owned(),
         Some(chart) => {
             let points = points(site, query, &history, chart)?;
             figures(site, view, &drawn, &Zoom::Runs(points))
+                + "<p class=\"hint\">Lines: each run, and the level of its time. Band: 90 % of the \
+                   runs of a level. Dashed: a change.</p>\n"
         }
     };
     sheet.section(

@@ -7,9 +7,9 @@ use rsb_report::comparison::{self, Detail, by_importance};
 use rsb_report::html::element::{anchor, class, escape, list, prose, table};
 use rsb_report::html::site::compared_table;
 use rsb_report::number::{count_words, format_count};
-use rsb_report::{Chart, Tone, charts as all_charts, environment, trend::short};
+use rsb_report::{Chart, RunRow, Tone, charts as all_charts, environment, trend::short};
 
-use super::{case_links, listing::holds};
+use super::{case_links, listing::holds, verdict_tone};
 use crate::address::{Address, CompareView, Order, PageView, ShownVerdicts};
 use crate::figure::{Zoom, figures};
 use crate::sheet::Sheet;
@@ -25,17 +25,21 @@ pub(super) fn page<'v>(
     view: &'v PageView,
     query: &CompareView,
 ) -> SourceResult<Sheet<'v>> {
+    let newest = newest_pair(site, query);
+    let query = newest.as_ref().unwrap_or(query);
     if query.from.is_empty() || query.to.is_empty() {
         let mut sheet = Sheet::new("Compare", Some(view));
-        sheet.paragraph("Choose a run or a saved baseline, and the run to compare with it.");
+        sheet.paragraph(
+            "No two runs of one suite and machine are stored yet. Choose a run or a saved baseline, \
+             and the run to compare with it.",
+        );
         sheet.push(&choice(site, query)?);
         return Ok(sheet);
     }
     let compared = site.source().compare(&query.from, &query.to)?;
     let result = &compared.result;
     let mut sheet = Sheet::new("Comparison", Some(view)).under(&sides(site, query, result));
-    let (tone, sentence) = comparison::verdict_sentence(result);
-    sheet.say(if tone == Tone::Plain { Tone::Good } else { tone }, &sentence);
+    sheet.say(verdict_tone(result), &comparison::verdict_sentence(result).1);
     sheet.push(&choice(site, query)?);
     sheet.push(&filters(site, query, result));
     let (shown, hidden) = select_rows(query, result);
@@ -43,7 +47,7 @@ pub(super) fn page<'v>(
     let cut = shown.get(kept.len()..).unwrap_or_default();
     let rows = compared_table(kept, "Cases that were compared", &*case_links(site));
     let rows =
-        if rows.is_empty() { "<p>No row matches this filter.</p>\n".to_owned() } else { rows };
+        if rows.is_empty() { format!("<p>{}</p>\n", no_rows(query)) } else { rows };
     sheet.section(
         "rows",
         "Cases",
@@ -52,32 +56,73 @@ pub(super) fn page<'v>(
     );
     sheet.section("more", "Summary", summary_list(result));
     sheet.section("environment", "Differences of the machine", differences(&compared));
-    sheet.section("charts", "Charts", figures(site, view, &drawn(result), &Zoom::Fixed));
+    let view = PageView::Compare(query.clone());
+    sheet.section(
+        "charts",
+        "Charts",
+        figures(site, &view, &drawn(site, query, result), &Zoom::Fixed),
+    );
     Ok(sheet)
 }
 
 pub(super) fn charts(site: &Site<'_>, query: &CompareView) -> SourceResult<Vec<Chart>> {
-    Ok(drawn(&site.source().compare(&query.from, &query.to)?.result))
+    Ok(drawn(site, query, &site.source().compare(&query.from, &query.to)?.result))
 }
 
-fn drawn(result: &ComparisonResult) -> Vec<Chart> {
+/// Returns the charts of a comparison, whose titles name the sides as the page does.
+fn drawn(site: &Site<'_>, query: &CompareView, result: &ComparisonResult) -> Vec<Chart> {
+    let [baseline_run_id, current_run_id] = side_names(site, query);
+    let result = ComparisonResult { baseline_run_id, current_run_id, ..result.clone() };
     [all_charts::comparison, all_charts::delta, all_charts::before_after]
         .iter()
-        .filter_map(|draw| draw(result))
+        .filter_map(|draw| draw(&result))
         .collect()
+}
+
+/// Returns the newest run and the one before it of the same suite and machine, if no run is named.
+/// If only the newer side is named, it is compared with the run before it.
+fn newest_pair(site: &Site<'_>, query: &CompareView) -> Option<CompareView> {
+    if !query.from.is_empty() {
+        return None;
+    }
+    let measured = || site.runs().iter().filter(|run| run.measured > 0);
+    let pairs = measured().filter(|run| query.to.is_empty() || run.run_id == query.to);
+    for to in pairs {
+        let before = measured().find(|run| {
+            run.machine == to.machine && run.suite == to.suite && run.started < to.started
+        });
+        if let Some(from) = before {
+            let sides = CompareView::of(&from.run_id, &to.run_id);
+            return Some(CompareView { from: sides.from, to: sides.to, ..query.clone() });
+        }
+    }
+    None
 }
 
 /// Returns the names of both sides and the threshold.
 fn sides(site: &Site<'_>, query: &CompareView, result: &ComparisonResult) -> String {
+    let [from, to] = side_names(site, query);
+    let head = comparison::head(result);
+    let threshold = head.rsplit_once(", ").map_or("", |(_, threshold)| threshold);
+    format!("{to} against {from}, {threshold}")
+}
+
+const fn no_rows(query: &CompareView) -> &'static str {
+    match query.show {
+        ShownVerdicts::Changed if query.find.is_empty() => "No case changed.",
+        _ => "No row matches this filter.",
+    }
+}
+
+/// Returns the names of the baseline side and of the current side.
+fn side_names(site: &Site<'_>, query: &CompareView) -> [String; 2] {
     let baselines = site.source().baselines().unwrap_or_default();
     let from = if baselines.iter().any(|row| row.name == query.from) {
         format!("baseline {}", query.from)
     } else {
-        site.name_of_run(&result.baseline_run_id)
+        site.name_of_run(&query.from)
     };
-    let head = comparison::head(result);
-    let threshold = head.rsplit_once(", ").map_or("", |(_, threshold)| threshold);
-    format!("{} against {from}, {threshold}", site.name_of_run(&result.current_run_id))
+    [from, site.name_of_run(&query.to)]
 }
 
 /// Returns whether `row` matches the filter `show`.
@@ -105,7 +150,13 @@ fn select_rows<'r>(
                 && (holds(&name, &query.find) || holds(row.id.as_str(), &query.find))
         });
     match query.sort {
-        Order::Importance => {}
+        // What changed comes first, then what may have changed.
+        Order::Importance => shown.sort_by_key(|row| match row.verdict {
+            Verdict::Regressed => 0,
+            Verdict::Improved => 1,
+            Verdict::Inconclusive | Verdict::NotComparable => 2,
+            Verdict::Unchanged => 3,
+        }),
         Order::Change => shown.sort_by(|a, b| change_size(b).total_cmp(&change_size(a))),
         Order::Case => {
             shown.sort_by(|a, b| (a.id.as_str(), &a.metric).cmp(&(b.id.as_str(), &b.metric)));
@@ -201,32 +252,45 @@ fn choice(site: &Site<'_>, query: &CompareView) -> SourceResult<String> {
         return Ok(String::new());
     }
     let (runs, baselines) = (site.source().runs()?, site.source().baselines()?);
-    let saved: String = baselines.iter().map(|row| option(&row.name, "saved baseline")).collect();
-    let stored: String = runs
-        .iter()
-        .take(OFFERED)
-        .map(|row| option(&row.run_id, &format!("{} of {}", row.suite, row.machine)))
-        .collect();
+    let mut saved = String::new();
+    for row in baselines.iter() {
+        saved.push_str(&option(&row.name, &format!("saved baseline {}", row.name), &query.from));
+    }
+    let stored = |chosen: &str| {
+        let is_offered = |run: &&RunRow| run.measured > 0 || run.run_id == chosen;
+        let offered = runs.iter().filter(is_offered).take(OFFERED);
+        // A link may name an older run, or the beginning of an id.
+        let is_listed = |text: &str| {
+            offered.clone().any(|run| run.run_id == text)
+                || baselines.iter().any(|row| row.name == text)
+        };
+        let mut options = String::new();
+        if !chosen.is_empty() && !is_listed(chosen) {
+            options.push_str(&option(chosen, &site.name_of_run(chosen), chosen));
+        }
+        for run in offered.clone() {
+            let text = format!("{} on {}", site.run_name(run), site.machine(&run.machine));
+            options.push_str(&option(&run.run_id, &text, chosen));
+        }
+        options
+    };
     Ok(format!(
         "<form action=\"compare\" method=\"get\" class=\"filter\">{}{}<button>Compare</button>\
-         <datalist id=\"sides\">{saved}{stored}</datalist><datalist \
-         id=\"runs-known\">{stored}</datalist></form>\n",
-        side_input("from", "Baseline", &query.from, "sides"),
-        side_input("to", "Run", &query.to, "runs-known"),
+         </form>\n",
+        side("from", "Before", &(saved + &stored(&query.from))),
+        side("to", "Now", &stored(&query.to)),
     ))
 }
 
-fn option(value: &str, text: &str) -> String {
-    format!("<option value=\"{}\">{}</option>", escape(value), escape(text))
+fn option(value: &str, text: &str, chosen: &str) -> String {
+    let is_chosen = if value == chosen { " selected" } else { "" };
+    format!("<option value=\"{}\"{is_chosen}>{}</option>", escape(value), escape(text))
 }
 
-/// Returns the field for one side, which offers the list with the id `offers`.
-fn side_input(name: &str, title: &str, value: &str, offers: &str) -> String {
+/// Returns the field for one side.
+fn side(name: &str, title: &str, options: &str) -> String {
     format!(
-        "<label for=\"{name}\">{title}</label> <input id=\"{name}\" name=\"{name}\" \
-         value=\"{}\" list=\"{offers}\" \
-         autocomplete=\"off\" spellcheck=\"false\" required> ",
-        escape(value)
+        "<label for=\"{name}\">{title}</label> <select id=\"{name}\" name=\"{name}\">{options}</select> "
     )
 }
 

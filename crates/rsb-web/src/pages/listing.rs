@@ -22,7 +22,7 @@ pub(super) fn runs<'v>(
     let matching: Vec<RunRow> =
         all.iter().filter(|run| is_run(run, &query.find)).cloned().collect();
     let mut sheet = Sheet::new("Runs", Some(view));
-    sheet.push(&filter(site, "runs", "run, suite, commit or machine", &query.find));
+    sheet.push(&filter(site, view, "run, suite, commit or machine"));
     let (shown, pages) = paginate(site, &matching, query, PageView::Runs);
     sheet.push(&run_table(site, shown, "Stored runs"));
     sheet.push(&outside(all.len() - matching.len(), "run is", "runs are"));
@@ -31,23 +31,6 @@ pub(super) fn runs<'v>(
         sheet
             .say(Tone::Caution, "No runs are stored yet. `rusty-stack-bench run` makes the first.");
     }
-    Ok(sheet)
-}
-
-pub(super) fn cases<'v>(
-    site: &Site<'_>,
-    view: &'v PageView,
-    query: &ListFilter,
-) -> SourceResult<Sheet<'v>> {
-    let all = site.source().cases()?;
-    let matching: Vec<StoredCase> =
-        all.iter().filter(|case| holds(&case.id, &query.find)).cloned().collect();
-    let mut sheet = Sheet::new("Cases", Some(view));
-    sheet.push(&filter(site, "cases", "part of a case's name", &query.find));
-    let (shown, pages) = paginate(site, &matching, query, PageView::Cases);
-    sheet.push(&case_table(site, shown, "Cases that were measured"));
-    sheet.push(&outside(all.len() - matching.len(), "case is", "cases are"));
-    sheet.push(&pages);
     Ok(sheet)
 }
 
@@ -67,7 +50,7 @@ pub(super) fn search<'v>(
     let found: Vec<StoredCase> =
         cases.iter().filter(|case| holds(&case.id, find)).cloned().collect();
     let shown = found.get(..found.len().min(FOUND)).unwrap_or_default();
-    let list = ListFilter { find: find.to_owned(), page: 0 };
+    let list = ListFilter { find: find.to_owned(), ..ListFilter::default() };
     let all = link_to_all(site, found.len(), PageView::Cases(list.clone()));
     sheet.section("cases", "Cases", case_table(site, shown, "Cases found") + &all);
     let found_runs: Vec<RunRow> = runs.iter().filter(|run| is_run(run, find)).cloned().collect();
@@ -135,22 +118,34 @@ fn case_table(site: &Site<'_>, cases: &[StoredCase], caption: &str) -> String {
     })
 }
 
-/// Returns the filter form of a list.
-fn filter(site: &Site<'_>, page: &str, what: &str, find: &str) -> String {
+/// Returns the filter form of a list, which keeps the other parts of the address.
+pub(super) fn filter(site: &Site<'_>, view: &PageView, what: &str) -> String {
     if !site.answers() {
         return String::new();
     }
+    let (mut find, mut hidden) = (String::new(), String::new());
+    for (key, value) in view.pairs() {
+        match key {
+            "find" => find = value,
+            "page" => {}
+            _ => hidden.push_str(&format!(
+                "<input type=\"hidden\" name=\"{key}\" value=\"{}\">",
+                escape(&value)
+            )),
+        }
+    }
     format!(
-        "<form action=\"{page}\" method=\"get\" class=\"filter\"><label for=\"find\">Only \
+        "<form action=\"{}\" method=\"get\" class=\"filter\">{hidden}<label for=\"find\">Only \
          with</label> \
          <input type=\"search\" id=\"find\" name=\"find\" value=\"{}\" placeholder=\"{what}\"> \
          <button>Show</button></form>\n",
-        escape(find)
+        view.name(),
+        escape(&find)
     )
 }
 
 /// Returns the rows of the requested page, and the links to the other pages.
-fn paginate<'r, T>(
+pub(super) fn paginate<'r, T>(
     site: &Site<'_>,
     rows: &'r [T],
     query: &ListFilter,
@@ -159,7 +154,7 @@ fn paginate<'r, T>(
     let pages = rows.len().div_ceil(ROWS).max(1);
     let page = query.page.min(pages - 1);
     let shown = rows.get(page * ROWS..rows.len().min((page + 1) * ROWS)).unwrap_or_default();
-    let link = |page| site.link(Address::page(view(ListFilter { find: query.find.clone(), page })));
+    let link = |page| site.link(Address::page(view(ListFilter { page, ..query.clone() })));
     (shown, page_links(page, pages, link))
 }
 
@@ -182,7 +177,7 @@ pub(super) fn page_links(page: usize, pages: usize, link: impl Fn(usize) -> Stri
     format!("<nav aria-label=\"Pages of this list\"><ul>{items}</ul></nav>\n")
 }
 
-fn outside(count: usize, one: &str, many: &str) -> String {
+pub(super) fn outside(count: usize, one: &str, many: &str) -> String {
     if count == 0 {
         return String::new();
     }

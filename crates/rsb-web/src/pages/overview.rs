@@ -10,7 +10,7 @@ use rsb_report::label::Shortener;
 use rsb_report::number::{format_count, format_threshold};
 use rsb_report::{Tone, comparison, format_percent, health};
 
-use super::{listing, origin};
+use super::{listing, origin, verdict_tone};
 use crate::address::{Address, CaseView, CompareView, ListFilter, PageView};
 use crate::grid::{Grid, GridColumn, number, text};
 use crate::sheet::Sheet;
@@ -151,10 +151,7 @@ fn verdict(site: &Site<'_>, sheet: &mut Sheet<'_>, latest: &LatestVerdict) {
     let link = site.run_link(&latest.run_id, &site.name_of_run(&latest.run_id));
     match &latest.comparison {
         Some(result) => {
-            let (tone, sentence) = comparison::verdict_sentence(result);
-            // A pass is good news, even if nothing improved.
-            let tone = if tone == Tone::Plain { Tone::Good } else { tone };
-            sheet.say(tone, &sentence);
+            sheet.say(verdict_tone(result), &comparison::verdict_sentence(result).1);
             sheet.push(&format!("<p>This is the verdict on the last run, {link}.</p>\n"));
         }
         None => {
