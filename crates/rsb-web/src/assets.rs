@@ -2,15 +2,18 @@
 
 use rsb_report::html::site::style;
 
-use crate::response::PageResponse;
+use crate::response::{PageResponse, SVG};
 use crate::site::Site;
 
 /// Additional style of pages, compared with reports.
 const STYLE: &str = include_str!("../assets/site.css");
 /// Pointer and keyboard interaction of charts. Pages work without it.
 const SCRIPT: &str = include_str!("../assets/page.js");
+const FAVICON: &str = include_str!("../assets/favicon.svg");
 
-pub(crate) const NAMES: [&str; 2] = ["style.css", "page.js"];
+pub(crate) const NAMES: [&str; 3] = ["style.css", "page.js", ICON];
+/// Name of the icon.
+pub(crate) const ICON: &str = "favicon.svg";
 
 pub(crate) fn find(site: &Site<'_>, name: &str) -> Option<PageResponse> {
     match name {
@@ -18,6 +21,7 @@ pub(crate) fn find(site: &Site<'_>, name: &str) -> Option<PageResponse> {
             Some(PageResponse::ok("text/css; charset=utf-8", style(site.theme(), STYLE)))
         }
         "page.js" => Some(PageResponse::ok("text/javascript; charset=utf-8", SCRIPT)),
+        ICON => Some(PageResponse::ok(SVG, FAVICON)),
         _ => None,
     }
 }

@@ -4,10 +4,10 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::address::{Address, PageView};
-use crate::assets;
 use crate::response::PageResponse;
 use crate::router::answer;
 use crate::site::Site;
+use crate::{assets, feeds};
 
 /// An error of an export.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +41,15 @@ pub fn export_site<E: std::error::Error + 'static>(
             write(name, &body)?;
         }
     }
+    for name in feeds::NAMES {
+        match feeds::find(site, name) {
+            Some(Ok(PageResponse { body, .. })) => write(name, &body)?,
+            Some(Err(error)) => {
+                return Err(SiteExportError::Page { file: name.into(), why: error.to_string() });
+            }
+            None => {}
+        }
+    }
     while let Some(address) = waiting.pop_front() {
         let file = address.file();
         let response = answer(site, &address);
@@ -50,7 +59,7 @@ pub fn export_site<E: std::error::Error + 'static>(
         write(&file, &response.body)?;
         waiting.extend(site.take_links().into_iter().filter(|linked| known.insert(linked.file())));
     }
-    Ok(known.len() + assets::NAMES.len())
+    Ok(known.len() + assets::NAMES.len() + feeds::NAMES.len())
 }
 
 /// Returns the reason for a missing answer as text, from the JSON document of the same view.

@@ -17,6 +17,7 @@ mod api;
 mod assets;
 mod chart_file;
 mod crawl;
+mod feeds;
 mod figure;
 mod grid;
 mod names;

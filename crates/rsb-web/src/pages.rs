@@ -14,6 +14,8 @@ mod state;
 
 pub(crate) use case::history;
 pub use live::EVENTS as LIVE_EVENTS;
+pub(crate) use origin::headline as change_headline;
+pub(crate) use overview::moved_cases;
 use rsb_model::ComparisonResult;
 use rsb_report::html::site::CaseLinks;
 use rsb_report::{Chart, Tone, comparison};

@@ -5,7 +5,7 @@ use crate::response::{HTML, JSON, PageResponse};
 use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::SourceError;
-use crate::{api, assets, chart_file, pages};
+use crate::{api, assets, chart_file, feeds, pages};
 
 /// Responds to a request for `path`, without the leading slash, with `query`.
 pub fn respond(site: &Site<'_>, path: &str, query: &str) -> PageResponse {
@@ -14,6 +14,9 @@ pub fn respond(site: &Site<'_>, path: &str, query: &str) -> PageResponse {
     }
     if let Some(asset) = assets::find(site, path) {
         return asset;
+    }
+    if let Some(made) = feeds::find(site, path) {
+        return made.unwrap_or_else(|error| trouble(site, 500, &error.to_string(), true));
     }
     match Address::parse(path, query) {
         Ok(address) => answer(site, &address),

@@ -5,6 +5,8 @@ use rsb_report::html::element::{anchor, class, escape, prose};
 use rsb_report::html::site::PageSection;
 
 use crate::address::{Address, ListFilter, PageView};
+use crate::assets::ICON;
+use crate::feeds::FEED;
 use crate::response::PageResponse;
 use crate::site::Site;
 
@@ -69,7 +71,9 @@ impl<'v> Sheet<'v> {
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"referrer\" content=\"no-referrer\">\n\
-             <title>{title} · rusty-stack-bench</title>\n<link rel=\"icon\" href=\"data:,\">\n\
+             <title>{title} · rusty-stack-bench</title>\n<link rel=\"icon\" href=\"{ICON}\">\n\
+             <link rel=\"alternate\" type=\"application/atom+xml\" title=\"Changes\" \
+             href=\"{FEED}\">\n\
              <link rel=\"stylesheet\" href=\"style.css\">\n<script src=\"page.js\" \
              defer></script>\n</head>\n<body>\n\
              <a class=\"skip\" href=\"#content\">Skip to the content</a>\n\

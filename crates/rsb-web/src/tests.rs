@@ -146,12 +146,14 @@ fn every_link_leads_somewhere_and_no_name_is_obeyed() {
         "api/overview",
         "api/run",
         "api/runs",
+        "alerts.atom",
         "baselines",
         "case",
         "cases",
         "charts",
         "compare",
         "doctor",
+        "favicon.svg",
         "live",
         "machines",
         "models",
@@ -387,6 +389,26 @@ fn the_live_page_counts_replicates_and_cases_with_a_result() {
     assert!(html.contains("<div id=\"live-runs\">") && html.contains("<tr id=\"row-"), "{html}");
     let document: Value = serde_json::from_str(&open(&served(&source), "api/live")).unwrap();
     assert_eq!(document["live"][0]["progress"]["done"], 10);
+}
+
+#[test]
+fn a_badge_and_a_feed_tell_the_state_and_escape_names() {
+    let (changed, healthy) = (MadeUp::new(HOSTILE), MadeUp::healthy("x"));
+    let json =
+        |source| -> Value { serde_json::from_str(&open(&served(source), "badge.json")).unwrap() };
+    assert_eq!([&json(&changed)["message"], &json(&changed)["color"]], ["1 slower", "red"]);
+    assert_eq!(json(&healthy)["message"], "no change");
+    assert_eq!(json(&changed)["schemaVersion"], 1);
+    let badge = open(&served(&changed), "badge.svg");
+    assert!(badge.starts_with("<svg ") && badge.contains(">1 slower</text>"), "{badge}");
+    let feed = open(&served(&changed), "alerts.atom");
+    assert_eq!(feed.matches("<entry>").count(), 1, "{feed}");
+    assert!(feed.contains("<title>Slower since 27 Nov 09:03 · 0606060"), "{feed}");
+    assert!(
+        !feed.contains("<img") && !feed.contains("<script") && !feed.contains('\u{1b}'),
+        "{feed}"
+    );
+    assert!(!open(&served(&healthy), "alerts.atom").contains("<entry>"));
 }
 
 #[test]

@@ -201,10 +201,7 @@ mod tests {
         let path = dir.path().join(format!("20261121T090312Z_1a2b3c4{JOURNAL_SUFFIX}"));
         let mut journals = Journals::default();
         append(&path, "{\"run\":{}}\n{\"planned\":7}\n");
-        assert_eq!(
-            journals.look(dir.path()),
-            ["The run 20261121T090312Z_1a2b3c4 has begun."]
-        );
+        assert_eq!(journals.look(dir.path()), ["The run 20261121T090312Z_1a2b3c4 has begun."]);
         let (whole, half) = (result("a"), result("b"));
         append(&path, &whole);
         assert_eq!(journals.look(dir.path()), ["20261121T090312Z_1a2b3c4: last case a measured."]);
@@ -223,10 +220,7 @@ mod tests {
         );
         assert_eq!(journals.look(dir.path()), Vec::<String>::new());
         fs::remove_file(&path).unwrap();
-        assert_eq!(
-            journals.look(dir.path()),
-            ["The run 20261121T090312Z_1a2b3c4 has ended."]
-        );
+        assert_eq!(journals.look(dir.path()), ["The run 20261121T090312Z_1a2b3c4 has ended."]);
     }
 
     fn append(path: &Path, text: &str) {

@@ -46,8 +46,7 @@ pub(super) fn page<'v>(
     let kept = shown.get(..shown.len().min(ROWS)).unwrap_or_default();
     let cut = shown.get(kept.len()..).unwrap_or_default();
     let rows = compared_table(kept, "Cases that were compared", &*case_links(site));
-    let rows =
-        if rows.is_empty() { format!("<p>{}</p>\n", no_rows(query)) } else { rows };
+    let rows = if rows.is_empty() { format!("<p>{}</p>\n", no_rows(query)) } else { rows };
     sheet.section(
         "rows",
         "Cases",

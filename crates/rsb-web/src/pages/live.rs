@@ -56,7 +56,8 @@ fn run_section(site: &Site<'_>, live: &LiveRun) -> String {
     });
     let bar = format!("<p class=\"progress\">{replicates}{cases} with a result</p>\n");
     let commit = run.environment.git.as_ref().map(|git| names::short_commit(&git.commit));
-    let parts = [Some(site.moment(run.started)), commit.map(str::to_owned), Some(run.suite.clone())];
+    let parts =
+        [Some(site.moment(run.started)), commit.map(str::to_owned), Some(run.suite.clone())];
     let title = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
     let head = format!("profile {}, id {}", run.profile, run.run_id);
     format!(
@@ -83,7 +84,11 @@ fn so_far(run: &str, results: &[BenchmarkResult]) -> String {
         table.push_as(
             &format!("row-{}", short_hash(&format!("{run} {id}"))),
             &[
-                format!("<span title=\"{}\">{}</span>", escape(id.as_str()), escape(&names.full(id))),
+                format!(
+                    "<span title=\"{}\">{}</span>",
+                    escape(id.as_str()),
+                    escape(&names.full(id))
+                ),
                 escape(&time_text(result)),
                 escape(&headline_text(result)),
                 format!("<span class=\"{class}\">{}</span>", escape(&outcome.text)),

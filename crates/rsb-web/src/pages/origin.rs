@@ -52,7 +52,7 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
 
 /// Returns what changed and since when, of one series or of the whole change:
 /// `Slower since 11 Nov 08:00 · a72b200 (+19.0 %), acknowledged: known`.
-pub(super) fn headline(site: &Site<'_>, alert: &TrackedAlert, own: Option<&SeriesMove>) -> String {
+pub(crate) fn headline(site: &Site<'_>, alert: &TrackedAlert, own: Option<&SeriesMove>) -> String {
     let is_time = alert.moves.iter().all(|one| TIMES.contains(&one.metric.as_str()));
     let word = match (alert.direction.as_str(), is_time) {
         ("better", true) => "Faster",

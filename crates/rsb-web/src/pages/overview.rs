@@ -117,6 +117,12 @@ impl<'m> Changes<'m> {
     }
 }
 
+/// Returns the number of cases that are slower and of those that are faster, by open changes.
+pub(crate) fn moved_cases(material: &OverviewData) -> [usize; 2] {
+    let changes = Changes::of(material);
+    [changes.slower.len(), changes.faster.len()]
+}
+
 /// Returns the four counts, each with a link to its section.
 fn tiles(material: &OverviewData, changes: &Changes<'_>) -> String {
     let health = &material.health;
