@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::made_up::{again, scale, with_baseline};
 use crate::common::{Bench, SMALL, says};
@@ -163,6 +163,30 @@ fn readers_that_are_slow_hold_up_no_other() {
         })
         .collect();
     server.page("/runs");
+    drop(slow);
+}
+
+#[test]
+fn a_request_is_answered_within_a_second_beside_hundreds_of_slow_readers() {
+    let (bench, _) = with_baseline(Bench::new());
+    let server = Server::begin(&bench, &["serve"]);
+    let request = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
+    server.page("/");
+    // More than the server has connections for; a part of them sends its request slowly.
+    let mut slow = Vec::new();
+    for at in 0..600 {
+        let Ok(mut stream) = TcpStream::connect(&server.address) else { break };
+        let length = if at % 8 == 0 { request.len() } else { request.len() / 2 };
+        let _ = stream.write_all(&request.as_bytes()[..length]);
+        slow.push(stream);
+    }
+    assert_eq!(slow.len(), 600);
+    std::thread::sleep(Duration::from_secs(2));
+    for _ in 0..5 {
+        let began = Instant::now();
+        server.page("/runs");
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    }
     drop(slow);
 }
 

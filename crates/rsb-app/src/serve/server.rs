@@ -2,7 +2,7 @@
 //! written.
 //!
 //! Uses hyper without a framework: there is one handler, and the limits of such a server (the time
-//! for a request head and the number of connections) are set here.
+//! for a request head and for a write, and the number of connections) are set here.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use http_body_util::channel::Channel;
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
@@ -24,9 +24,9 @@ use rsb_report::MetricsFormat;
 use rsb_web::{Medium, respond};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
-use tokio::sync::Semaphore;
 
 use super::ServeOptions;
+use super::connections::{Connections, Place, WatchedStream};
 use super::guard::{Admission, Caller, Guard};
 use super::journal_watch::JournalWatch;
 use super::source::StoreSource;
@@ -37,8 +37,6 @@ use crate::{AppError, error_chain};
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// Maximum size in bytes of the head of a request.
 const HEAD_BYTES: usize = 16 * 1024;
-/// Maximum number of concurrent connections; further ones wait.
-const CONNECTIONS: usize = 512;
 /// Address of the metrics for Prometheus.
 const METRICS: &str = "metrics";
 /// Interval at which an idle live page is sent a sign that the server is still running.
@@ -117,16 +115,16 @@ impl Server {
 }
 
 async fn serve(listener: TcpListener, server: Arc<Shared>) -> Result<(), AppError> {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let connections = Connections::new();
     loop {
-        let place = Arc::clone(&places).acquire_owned().await.map_err(|error| anyhow!(error))?;
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let server = Arc::clone(&server);
-                tokio::spawn(async move {
-                    talk(stream, server).await;
-                    drop(place);
-                });
+            Ok((stream, peer)) => {
+                // Without a place, the connection is closed at once.
+                if let Some(place) = connections.admit(peer.ip()) {
+                    let connection = Arc::clone(&place.connection);
+                    let task = tokio::spawn(talk(stream, place, Arc::clone(&server)));
+                    connection.runs_in(task.abort_handle());
+                }
             }
             // For example too many open files: current connections will end.
             Err(error) => {
@@ -137,11 +135,18 @@ async fn serve(listener: TcpListener, server: Arc<Shared>) -> Result<(), AppErro
     }
 }
 
-async fn talk(stream: TcpStream, server: Arc<Shared>) {
-    let service = service_fn(move |request| {
-        let server = Arc::clone(&server);
-        async move { Ok::<_, Infallible>(server.answer(&request).await) }
+async fn talk(stream: TcpStream, place: Place, server: Arc<Shared>) {
+    let connection = Arc::clone(&place.connection);
+    let service = service_fn(|request| {
+        let (server, connection) = (Arc::clone(&server), Arc::clone(&connection));
+        async move {
+            connection.answers();
+            let answer = server.answer(&request).await;
+            connection.sends(matches!(answer.body(), Either::Right(_)));
+            Ok::<_, Infallible>(answer)
+        }
     });
+    let stream = WatchedStream::new(stream, &place);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_BYTES);
     if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {

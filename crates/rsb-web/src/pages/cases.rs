@@ -206,7 +206,7 @@ mod tests {
         let day = |day: i64| Timestamp::from_second(day * DAY).unwrap();
         let points: Vec<(Timestamp, f64)> =
             (0..40).map(|at| (day(at), if at < 35 { 100.0 } else { 110.0 })).collect();
-        let percent = |days| change_over(&points, days).map(|change| change.round());
+        let percent = |days| change_over(&points, days).map(f64::round);
         assert_eq!([percent(7), percent(30), percent(2)], [Some(10.0), Some(10.0), Some(0.0)]);
         assert_eq!(change_over(&points, 60), None);
         assert_eq!(change_over(&points[..1], 7), None);

@@ -155,17 +155,13 @@ fn tiles(material: &OverviewData, changes: &Changes<'_>) -> String {
 /// Adds the verdict on the last run, if it was compared.
 fn verdict(site: &Site<'_>, sheet: &mut Sheet<'_>, latest: &LatestVerdict) {
     let link = site.run_link(&latest.run_id, &site.name_of_run(&latest.run_id));
-    match &latest.comparison {
-        Some(result) => {
-            sheet.say(verdict_tone(result), &comparison::verdict_sentence(result).1);
-            sheet.push(&format!("<p>This is the verdict on the last run, {link}.</p>\n"));
-        }
-        None => {
-            let why = latest.not_compared.as_deref();
-            let why = why.unwrap_or("no baseline is saved for its machine and suite");
-            sheet
-                .push(&format!("<p>The last run, {link}, was not compared: {}.</p>\n", prose(why)));
-        }
+    if let Some(result) = &latest.comparison {
+        sheet.say(verdict_tone(result), &comparison::verdict_sentence(result).1);
+        sheet.push(&format!("<p>This is the verdict on the last run, {link}.</p>\n"));
+    } else {
+        let why = latest.not_compared.as_deref();
+        let why = why.unwrap_or("no baseline is saved for its machine and suite");
+        sheet.push(&format!("<p>The last run, {link}, was not compared: {}.</p>\n", prose(why)));
     }
 }
 
