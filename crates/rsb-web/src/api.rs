@@ -6,13 +6,19 @@ use serde_json::{Value, json as value};
 
 use crate::address::PageView;
 use crate::pages::history;
+use crate::site::Site;
 use crate::source::{LiveRun, PageSource, SourceError, SourceResult};
 
-pub(crate) fn document(source: &dyn PageSource, view: &PageView) -> SourceResult<String> {
+pub(crate) fn document(site: &Site<'_>, view: &PageView) -> SourceResult<String> {
+    let source = site.source();
     let written = match view {
         PageView::Overview => json(&source.overview()?.health),
         PageView::Runs(_) => list("runs", &*source.runs()?),
         PageView::Cases(_) => list("cases", &*source.cases()?),
+        // Runs are most of an export, and line breaks would double their size.
+        PageView::Run { id } if !site.answers() => {
+            serde_json::to_string(&source.run(id)?.run).map_err(ReportError::from)
+        }
         PageView::Run { id } | PageView::Charts { id } => json(&source.run(id)?.run),
         PageView::Compare(query) if query.from.is_empty() || query.to.is_empty() => {
             return Err(SourceError::Senseless("name both sides: `from` and `to`".to_owned()));

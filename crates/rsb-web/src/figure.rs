@@ -45,18 +45,7 @@ pub(crate) struct RunTip {
 
 /// Returns the charts of `view` as HTML.
 pub(crate) fn figures(site: &Site<'_>, view: &PageView, charts: &[Chart], zoom: &Zoom) -> String {
-    figures_from(site, view, 1, charts, zoom)
-}
-
-/// Returns the charts of `view` as HTML, numbered from `first`. Numbers are unique in a page.
-pub(crate) fn figures_from(
-    site: &Site<'_>,
-    view: &PageView,
-    first: usize,
-    charts: &[Chart],
-    zoom: &Zoom,
-) -> String {
-    (first..).zip(charts).map(|(number, chart)| figure(site, view, number, chart, zoom)).collect()
+    (1..).zip(charts).map(|(number, chart)| figure(site, view, number, chart, zoom)).collect()
 }
 
 fn figure(site: &Site<'_>, view: &PageView, number: usize, chart: &Chart, zoom: &Zoom) -> String {
@@ -136,6 +125,10 @@ fn join_numbers(values: &[f64]) -> String {
 }
 
 fn files(site: &Site<'_>, view: &PageView, chart: &Chart) -> String {
+    // In an export, the page itself contains the drawing and its values.
+    if !site.answers() {
+        return String::new();
+    }
     let formats = [
         (ChartFileFormat::Csv, "CSV"),
         (ChartFileFormat::Svg, "SVG"),
@@ -143,13 +136,7 @@ fn files(site: &Site<'_>, view: &PageView, chart: &Chart) -> String {
     ];
     let mut links = Vec::new();
     for (format, name) in formats {
-        // In an export the page itself contains the drawing.
-        let is_offered = match format {
-            ChartFileFormat::Csv => true,
-            ChartFileFormat::Svg => site.answers(),
-            ChartFileFormat::Png => site.draw().is_some(),
-        };
-        if is_offered {
+        if format != ChartFileFormat::Png || site.draw().is_some() {
             let form = Form::Chart { name: chart.name.clone(), format };
             links.push(anchor(&site.link(Address { view: view.clone(), form }), name));
         }

@@ -36,9 +36,7 @@ pub(crate) fn answer(site: &Site<'_>, address: &Address) -> PageResponse {
         Form::Page => {
             pages::page(site, &address.view).map(|sheet| PageResponse::ok(HTML, sheet.html(site)))
         }
-        Form::Json => {
-            api::document(site.source(), &address.view).map(|text| PageResponse::ok(JSON, text))
-        }
+        Form::Json => api::document(site, &address.view).map(|text| PageResponse::ok(JSON, text)),
         Form::Chart { name, format } => chart_file::file(site, &address.view, name, *format),
     };
     answered.unwrap_or_else(|error| {

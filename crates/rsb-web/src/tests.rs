@@ -195,6 +195,24 @@ fn an_export_is_whole_and_asks_nothing() {
 }
 
 #[test]
+fn a_run_adds_little_to_an_export_besides_its_document() {
+    let bytes = |runs| {
+        let source = MadeUp::with_runs("64", runs);
+        let site = Site::new(&source, Medium::Exported).with_names(names());
+        let mut total = 0;
+        export_site(&site, |name, bytes| {
+            total += if name.starts_with("api/run-") { 0 } else { bytes.len() };
+            Ok::<(), Infallible>(())
+        })
+        .unwrap();
+        total
+    };
+    let (few, many) = (bytes(20), bytes(60));
+    let of_a_run = (many - few) / 40;
+    assert!(of_a_run <= 10_000, "{of_a_run} bytes for each run");
+}
+
+#[test]
 fn the_overview_lists_each_change_once_with_what_to_do() {
     let source = MadeUp::new("64");
     let html = page(&served(&source), PageView::Overview);

@@ -27,6 +27,9 @@ use crate::source::{CaseHistory, PageSource, PointKey, PointRun, SourceError, So
 const ROWS: usize = 200;
 /// Maximum number of points of the chart.
 const MOST_POINTS: usize = 2_000;
+/// The same in an export, whose size should grow by little for each run.
+const EXPORTED_ROWS: usize = 25;
+const EXPORTED_POINTS: usize = 200;
 const WINDOWS: [usize; 3] = [50, 500, 5_000];
 
 pub(super) fn page<'v>(
@@ -50,7 +53,8 @@ pub(super) fn page<'v>(
     let (tone, sentence) = standing(site, &history);
     sheet.say(tone, &sentence);
     sheet.push(&choices(site, query, &history));
-    let mut drawn = drawn(site, &history, window.clone(), MOST_POINTS);
+    let most = if site.answers() { MOST_POINTS } else { EXPORTED_POINTS };
+    let mut drawn = drawn(site, &history, window.clone(), most);
     for chart in &mut drawn {
         // On a narrow screen, entries of a legend would overlap.
         chart.legend_position = Legend::Hidden;
@@ -384,10 +388,11 @@ fn each_run(
     history: &CaseHistory,
     window: &Range<usize>,
 ) -> SourceResult<String> {
-    let pages = window.len().div_ceil(ROWS).max(1);
+    let most = if site.answers() { ROWS } else { EXPORTED_ROWS };
+    let pages = window.len().div_ceil(most).max(1);
     let page = query.page.min(pages - 1);
-    let end = window.end - page * ROWS;
-    let range = end.saturating_sub(ROWS).max(window.start)..end;
+    let end = window.end - page * most;
+    let range = end.saturating_sub(most).max(window.start)..end;
     // One more run, for comparison with the oldest of the page.
     let from = range.start.saturating_sub(1);
     let runs = site.source().points(history.keys.get(from..range.end).unwrap_or_default())?;
@@ -395,8 +400,11 @@ fn each_run(
     for at in range.clone().rev() {
         table.push_as(&format!("run-{}", at + 1), &row(site, query, history, at, &runs, from));
     }
-    let links = page_links(page, pages, |page| link(site, CaseView { page, ..query.clone() }));
-    let links = if site.answers() { links } else { left_out(window.len() - range.len()) };
+    let links = if site.answers() {
+        page_links(page, pages, |page| link(site, CaseView { page, ..query.clone() }))
+    } else {
+        left_out(window.len() - range.len())
+    };
     Ok(table.html() + &links)
 }
 
@@ -433,7 +441,7 @@ fn row(
         run.commit.as_deref().map_or_else(String::new, |commit| site.commit(commit)),
         escape(&format_quantity(value, &trend.unit)),
         escape(&change_from_previous(&trend.values, at).unwrap_or_default()),
-        next_commands(site, query, run, before),
+        if site.answers() { next_commands(site, query, run, before) } else { String::new() },
     ]
 }
 

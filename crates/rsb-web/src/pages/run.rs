@@ -2,13 +2,15 @@
 //! values.
 
 use rsb_report::charts::{CHART_KINDS, ChartSelection, ChartSource, ChartSubject};
-use rsb_report::html::element::{anchor, escape, list};
+use rsb_report::html::element::{anchor, escape, linked_table, list};
 use rsb_report::html::site::parts;
-use rsb_report::{Chart, Report};
+use rsb_report::label::{Shortener, headline_text, time_text};
+use rsb_report::run::outcome_cell;
+use rsb_report::{Chart, Column, Report, Table, comparison};
 
-use super::case_links;
+use super::{case_links, verdict_tone};
 use crate::address::{Address, CompareView, PageView};
-use crate::figure::{Zoom, figures, figures_from};
+use crate::figure::{Zoom, figures};
 use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{RunReportData, SourceResult};
@@ -16,6 +18,9 @@ use crate::source::{RunReportData, SourceResult};
 pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceResult<Sheet<'v>> {
     let material = site.source().run(id)?;
     let report = material.report();
+    if !site.answers() {
+        return brief(site, view, &material);
+    }
     let drawn = charts(site, view, &report);
     let sections = parts(&report, drawn, &*case_links(site));
     let mut sheet = Sheet::new(&site.name_of_run(&material.run.run_id.0), Some(view))
@@ -44,29 +49,60 @@ fn facts(site: &Site<'_>, material: &RunReportData) -> String {
     [machine, Some(profile), commit, Some(id)].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// Draws the selected charts. A server links to the others, which take it long to draw; an export
-/// folds them.
+/// Draws the selected charts, with a link to the others, which take long to draw.
 fn charts(site: &Site<'_>, view: &PageView, report: &Report<'_>) -> String {
-    let ChartSelection { shown, more } = ChartSelection::of(report);
+    let shown = ChartSelection::of(report).shown;
     let drawn = figures(site, view, &shown, &Zoom::Fixed);
-    if site.answers() {
-        let id = report.run().run_id.0.clone();
-        let link = site.link(Address::page(PageView::Charts { id }));
-        let all = anchor(&link, "every kind of chart that this run has values for");
-        return format!("{drawn}<p>More: {all}.</p>\n");
+    let id = report.run().run_id.0.clone();
+    let link = site.link(Address::page(PageView::Charts { id }));
+    let all = anchor(&link, "every kind of chart that this run has values for");
+    format!("{drawn}<p>More: {all}.</p>\n")
+}
+
+/// Returns the page of an export, which has one for each run: the verdict and the results. The
+/// document has the rest.
+fn brief<'v>(
+    site: &Site<'_>,
+    view: &'v PageView,
+    material: &RunReportData,
+) -> SourceResult<Sheet<'v>> {
+    let run = &material.run;
+    let mut sheet =
+        Sheet::new(&site.name_of_run(&run.run_id.0), Some(view)).under_html(facts(site, material));
+    match &material.input.comparison {
+        Some(result) => {
+            sheet.say(verdict_tone(result), &comparison::verdict_sentence(result).1);
+        }
+        None => sheet.paragraph("Not compared with a baseline."),
     }
-    if more.is_empty() {
-        return drawn;
-    }
-    let folded = figures_from(site, view, shown.len() + 1, &more, &Zoom::Fixed);
-    let count = more.len();
-    format!("{drawn}<details><summary>More charts: {count}</summary>\n{folded}</details>\n")
+    sheet.push(&ways(site, material)?);
+    let names = Shortener::of(run.benchmarks.iter().map(|result| &result.benchmark_id));
+    let table = Table::of(
+        &run.benchmarks,
+        &[
+            (Column::elided("case"), &|result| names.full(&result.benchmark_id).into()),
+            (Column::right("time"), &|result| time_text(result).into()),
+            (Column::right("value"), &|result| headline_text(result).into()),
+            (Column::left("outcome"), &|result| outcome_cell(result.outcome)),
+        ],
+    );
+    let links = case_links(site);
+    let results = linked_table(&table, "Results", &|row, column| {
+        let result = run.benchmarks.get(row).filter(|_| column == 0)?;
+        links(&result.benchmark_id, None)
+    });
+    sheet.section("results", "Results", results);
+    Ok(sheet)
 }
 
 /// Returns the links to the usual comparisons of a run.
 fn ways(site: &Site<'_>, material: &RunReportData) -> SourceResult<String> {
     let (id, suite) = (&material.run.run_id.0, &material.run.suite);
     let mut ways = Vec::new();
+    // In an export, these would be two large pages for each run.
+    if !site.answers() && site.runs().first().is_none_or(|newest| newest.run_id != *id) {
+        return Ok(String::new());
+    }
     if let Some(previous) = &material.previous {
         ways.push(compare_link(site, previous, id, "compare with the previous run"));
     }

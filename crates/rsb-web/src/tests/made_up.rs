@@ -33,6 +33,7 @@ const MACHINES: [&str; 2] = ["amd-epyc-2c", "other-4c"];
 pub(super) struct MadeUp {
     /// Content of texts that are untrusted input.
     name: String,
+    count: usize,
     runs: Vec<(usize, Run)>,
     judged: RefCell<HashMap<(String, String), ComparisonResult>>,
     is_healthy: bool,
@@ -52,10 +53,16 @@ fn commit(run: usize) -> String {
 
 impl MadeUp {
     pub(super) fn new(name: &str) -> Self {
-        let of_first = (0..RUNS).rev().map(|run| (0, made_up(name, 0, run)));
+        Self::with_runs(name, RUNS)
+    }
+
+    /// Returns a store with `count` runs of the first machine.
+    pub(super) fn with_runs(name: &str, count: usize) -> Self {
+        let of_first = (0..count).rev().map(|run| (0, made_up(name, 0, run)));
         let judged = RefCell::default();
         Self {
             name: name.to_owned(),
+            count,
             judged,
             is_healthy: false,
             runs: of_first.chain([(1, made_up(name, 1, 0))]).collect(),
@@ -328,7 +335,7 @@ impl PageSource for MadeUp {
     }
 
     fn overview(&self) -> SourceResult<Arc<OverviewData>> {
-        let id = id_of(0, RUNS - 1);
+        let id = id_of(0, self.count - 1);
         let (mut health, mut alerts) = (self.health(), vec![self.alert()]);
         if self.is_healthy {
             (health.degraded, health.noisy, health.missing) = Default::default();
