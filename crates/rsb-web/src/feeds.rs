@@ -1,5 +1,6 @@
 //! Small files about the state of the store for other programs: a badge, and a feed of changes.
 
+use rsb_model::Timestamp;
 use rsb_model::record::TrackedAlert;
 use rsb_report::html::element::escape;
 use serde_json::json;
@@ -81,8 +82,8 @@ fn badge(material: &OverviewData) -> String {
 /// Returns the changes as an Atom feed, the newest first.
 fn feed(site: &Site<'_>, material: &OverviewData) -> String {
     let mut alerts: Vec<&TrackedAlert> = material.alerts.iter().collect();
-    alerts.sort_by(|a, b| b.first_seen.cmp(&a.first_seen).then_with(|| a.id.cmp(&b.id)));
-    let updated = alerts.first().map(|alert| alert.first_seen);
+    alerts.sort_by(|a, b| since(b).cmp(&since(a)).then_with(|| a.id.cmp(&b.id)));
+    let updated = alerts.first().map(|alert| since(alert));
     let updated = updated.or_else(|| material.health.latest.as_ref().map(|run| run.timestamp));
     let updated = updated.unwrap_or_default();
     let mut entries = String::new();
@@ -98,6 +99,12 @@ fn feed(site: &Site<'_>, material: &OverviewData) -> String {
     )
 }
 
+/// Returns the start of the first run after a change. When it was first seen is not stored before a
+/// user looks at it.
+const fn since(alert: &TrackedAlert) -> Timestamp {
+    alert.range.first_after.timestamp
+}
+
 fn entry(site: &Site<'_>, alert: &TrackedAlert) -> String {
     let cases: Vec<&str> = alert.moves.iter().map(|one| one.id.as_str()).collect();
     let machine = site.machine(&alert.machine);
@@ -111,7 +118,7 @@ fn entry(site: &Site<'_>, alert: &TrackedAlert) -> String {
         escape(&alert.id),
         escape(&change_headline(site, alert, alert.moves.first())),
         escape(&machine),
-        alert.first_seen,
+        since(alert),
         escape(&cases.join(", ")),
     )
 }

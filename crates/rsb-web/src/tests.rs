@@ -274,7 +274,7 @@ fn nothing_bad_is_hidden_by_a_filter() {
     let compare = |view: &CompareView| page(&site, PageView::Compare(view.clone()));
     let shown = compare(&asked);
     assert!(
-        shown.contains("REGRESSED") && shown.contains("<td class=\"bad\">Regressed"),
+        shown.contains("REGRESSED") && shown.contains("<span class=\"bad\">Regressed</span>"),
         "{shown}"
     );
     assert!(
@@ -421,6 +421,7 @@ fn a_badge_and_a_feed_tell_the_state_and_escape_names() {
     assert!(badge.starts_with("<svg ") && badge.contains(">1 slower</text>"), "{badge}");
     let feed = open(&served(&changed), "alerts.atom");
     assert_eq!(feed.matches("<entry>").count(), 1, "{feed}");
+    assert!(feed.contains("<updated>2026-11-27T09:03:12Z</updated>"), "{feed}");
     assert!(feed.contains("<title>Slower since 27 Nov 09:03 · 0606060"), "{feed}");
     assert!(
         !feed.contains("<img") && !feed.contains("<script") && !feed.contains('\u{1b}'),

@@ -1,26 +1,17 @@
 //! The parts of a report for a site of several pages: sections with links, charts for embedding,
 //! and a common style.
 
-use super::element::linked_table;
 use super::inline_svg::{self, Colors};
 use super::{PageLook, stylesheet};
-use rsb_model::record::Comparison;
-
 use crate::chart::Chart;
-use crate::comparison;
+use crate::report::Report;
 use crate::report::blocks::description;
-use crate::report::sections::{ALL_RESULTS, CHARTS, compared_links, sections};
-use crate::report::{Report, content};
+use crate::report::sections::{ALL_RESULTS, CHARTS, sections};
 use crate::svg_in;
 use crate::theme::Theme;
 
 pub use super::blocks::PageSection;
 pub use crate::report::sections::CaseLinks;
-
-/// Returns the title of a report and its subtitle.
-pub fn head(report: &Report<'_>) -> (String, String) {
-    (content::title(report), content::subtitle(report.run()))
-}
 
 /// Returns the sections of a report in reading order. `charts` is the HTML of the chart section;
 /// empty for none.
@@ -32,11 +23,6 @@ pub fn parts(report: &Report<'_>, charts: String, links: &CaseLinks<'_>) -> Vec<
         parts.insert(at, PageSection::new(CHARTS.id, CHARTS.title, charts));
     }
     parts
-}
-
-/// Returns a table with one row for each of `shown`; `links` returns the link target of its case.
-pub fn compared_table(shown: &[&Comparison], caption: &str, links: &CaseLinks<'_>) -> String {
-    linked_table(&comparison::table(shown), caption, &compared_links(shown, links))
 }
 
 /// Returns `chart` as SVG for a page, with a title and description for screen readers. `number`

@@ -5,13 +5,17 @@ use rsb_model::record::Comparison;
 use rsb_model::{ComparisonResult, Verdict};
 use rsb_report::comparison::{self, Detail, by_importance};
 use rsb_report::html::element::{anchor, class, escape, list, prose, table};
-use rsb_report::html::site::compared_table;
-use rsb_report::number::{count_words, format_count};
-use rsb_report::{Chart, RunRow, Tone, charts as all_charts, environment, trend::short};
+use rsb_report::label::Shortener;
+use rsb_report::number::{count_words, format_count, format_interval};
+use rsb_report::{
+    Chart, RunRow, Tone, charts as all_charts, environment, format_percent, format_quantity,
+    trend::short,
+};
 
-use super::{case_links, listing::holds, verdict_tone};
-use crate::address::{Address, CompareView, Order, PageView, ShownVerdicts};
+use super::{listing::holds, verdict_tone};
+use crate::address::{Address, CaseView, CompareView, Order, PageView, ShownVerdicts};
 use crate::figure::{Zoom, figures};
+use crate::grid::{Grid, GridColumn, number, text};
 use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{ComparedRuns, SourceResult};
@@ -45,7 +49,7 @@ pub(super) fn page<'v>(
     let (shown, hidden) = select_rows(query, result);
     let kept = shown.get(..shown.len().min(ROWS)).unwrap_or_default();
     let cut = shown.get(kept.len()..).unwrap_or_default();
-    let rows = compared_table(kept, "Cases that were compared", &*case_links(site));
+    let rows = row_table(site, kept);
     let rows = if rows.is_empty() { format!("<p>{}</p>\n", no_rows(query)) } else { rows };
     sheet.section(
         "rows",
@@ -104,6 +108,46 @@ fn sides(site: &Site<'_>, query: &CompareView, result: &ComparisonResult) -> Str
     let head = comparison::head(result);
     let threshold = head.rsplit_once(", ").map_or("", |(_, threshold)| threshold);
     format!("{to} against {from}, {threshold}")
+}
+
+const COLUMNS: &[GridColumn] = &[
+    text("case"),
+    number("before"),
+    number("now"),
+    number("change"),
+    number("95 % interval"),
+    text("verdict"),
+    text("why"),
+];
+
+fn row_table(site: &Site<'_>, rows: &[&Comparison]) -> String {
+    let names = Shortener::of(rows.iter().map(|row| &row.id));
+    let is_time = rows.iter().all(|row| row.metric == "time_ms");
+    let quantity = |value: Option<f64>, unit: &str| {
+        value.map_or_else(String::new, |value| escape(&format_quantity(value, unit)))
+    };
+    let mut table = Grid::new("Cases that were compared", COLUMNS);
+    for row in rows {
+        let name = names.full(&row.id);
+        let name = if is_time { name } else { format!("{name} {}", row.metric) };
+        let view = CaseView { metric: row.metric.clone(), ..CaseView::of(row.id.as_str()) };
+        // An export has one page for each case.
+        let view = if site.answers() { view } else { CaseView::of(row.id.as_str()) };
+        let class = class(comparison::tone(row.verdict)).unwrap_or_default();
+        let toned = |text: &str| format!("<span class=\"{class}\">{}</span>", escape(text));
+        let why = if row.verdict == Verdict::Unchanged { String::new() } else { row.why() };
+        table.push(&[
+            site.case_link(view, &name),
+            quantity(row.baseline_value, &row.unit),
+            quantity(row.current_value, &row.unit),
+            row.difference_percent
+                .map_or_else(String::new, |change| toned(&format_percent(change))),
+            row.confidence_interval.map_or_else(String::new, format_interval),
+            toned(row.verdict.as_str()),
+            prose(&why),
+        ]);
+    }
+    table.html()
 }
 
 const fn no_rows(query: &CompareView) -> &'static str {
