@@ -6,7 +6,7 @@ use rsb_app::{chart, judge};
 use rsb_gate::gate::JudgedSides;
 use rsb_report::{GateFormat, Style, charts};
 
-use super::verdict::{self, Look};
+use super::verdict;
 use crate::cli::CompareArgs;
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
@@ -41,7 +41,7 @@ pub fn run(args: &CompareArgs, style: Style) -> CliResult {
     );
     let sides = JudgedSides::of(&baseline, &current);
     let context = || judge::comment_context(&shown, &sides, &request);
-    let look = Look { style, context: &context };
+    let look = verdict::Look { style, context: &context };
     let exit = verdict::deliver(&args.judge, &shown, None, &look, exit);
     verdict::advise(&shown, &sides, &request);
     Ok(exit)

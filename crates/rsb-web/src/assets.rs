@@ -12,6 +12,8 @@ const SCRIPT: &str = include_str!("../assets/page.js");
 const FAVICON: &str = include_str!("../assets/favicon.svg");
 
 pub(crate) const NAMES: [&str; 3] = ["style.css", "page.js", ICON];
+/// Name of the feed of changes, which pages announce.
+pub(crate) const FEED: &str = "alerts.atom";
 /// Name of the icon.
 pub(crate) const ICON: &str = "favicon.svg";
 

@@ -6,6 +6,7 @@ use rsb_report::html::element::escape;
 use serde_json::json;
 
 use crate::address::{Address, CaseView, PageView};
+use crate::assets::FEED;
 use crate::pages::{change_headline, moved_cases};
 use crate::response::{JSON, PageResponse, SVG};
 use crate::site::Site;
@@ -13,8 +14,6 @@ use crate::source::{OverviewData, SourceResult};
 
 /// Names of the files.
 pub(crate) const NAMES: [&str; 3] = ["badge.svg", "badge.json", FEED];
-/// Name of the feed, which pages announce.
-pub(crate) const FEED: &str = "alerts.atom";
 
 /// Maximum number of entries in the feed.
 const ENTRIES: usize = 50;

@@ -15,11 +15,12 @@
 pub mod address;
 mod api;
 mod assets;
+mod cards;
 mod chart_file;
 mod crawl;
 mod feeds;
 mod figure;
-mod grid;
+mod name_book;
 mod names;
 mod pages;
 mod response;
@@ -33,7 +34,7 @@ mod tests;
 
 pub use address::{Address, AddressError};
 pub use crawl::{SiteExportError, export_site};
-pub use names::NameBook;
+pub use name_book::NameBook;
 pub use pages::LIVE_EVENTS;
 pub use response::PageResponse;
 pub use router::respond;

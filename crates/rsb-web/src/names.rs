@@ -1,25 +1,14 @@
 //! Names that people read: runs by date, commit and suite, machines by label, cases without their
 //! shared parts. Ids are in tooltips and links.
 
-use std::collections::BTreeMap;
-
 use rsb_model::Timestamp;
 use rsb_model::record::RunPoint;
 use rsb_report::html::element::{anchor, escape};
 use rsb_report::label::split_id;
-use rsb_report::{Forge, RunRow, trend::short};
+use rsb_report::{RunRow, trend::short};
 
 use crate::address::{Address, CaseView, PageView};
 use crate::site::Site;
-
-/// Configured names, and the forge that hosts the commits.
-#[derive(Debug, Clone, Default)]
-pub struct NameBook {
-    /// Label of each machine, by its slug.
-    pub machines: BTreeMap<String, String>,
-    /// Forge of the repository.
-    pub forge: Option<Forge>,
-}
 
 /// Digits of a commit in a name.
 const COMMIT: usize = 7;

@@ -5,8 +5,7 @@ use rsb_report::html::element::{anchor, class, escape, prose};
 use rsb_report::html::site::PageSection;
 
 use crate::address::{Address, ListFilter, PageView};
-use crate::assets::ICON;
-use crate::feeds::FEED;
+use crate::assets::{FEED, ICON};
 use crate::response::PageResponse;
 use crate::site::Site;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rsb_report::{RunRow, Theme};
 
 use crate::address::Address;
-use crate::names::NameBook;
+use crate::name_book::NameBook;
 use crate::source::PageSource;
 
 /// Distribution of the pages.

@@ -16,8 +16,8 @@ use rsb_report::{Chart, Tone, chart_places, format_percent, format_quantity, tre
 
 use super::{listing::page_links, origin};
 use crate::address::{Address, CaseView, CompareView, PageView};
+use crate::cards::{CardColumn, CardTable, number, text};
 use crate::figure::{RunPoints, RunTip, Zoom, figures};
-use crate::grid::{Grid, GridColumn, number, text};
 use crate::names;
 use crate::sheet::Sheet;
 use crate::site::Site;
@@ -396,7 +396,7 @@ fn each_run(
     // One more run, for comparison with the oldest of the page.
     let from = range.start.saturating_sub(1);
     let runs = site.source().points(history.keys.get(from..range.end).unwrap_or_default())?;
-    let mut table = Grid::new("Each run", COLUMNS);
+    let mut table = CardTable::new("Each run", COLUMNS);
     for at in range.clone().rev() {
         table.push_as(&format!("run-{}", at + 1), &row(site, query, history, at, &runs, from));
     }
@@ -408,7 +408,7 @@ fn each_run(
     Ok(table.html() + &links)
 }
 
-const COLUMNS: &[GridColumn] =
+const COLUMNS: &[CardColumn] =
     &[text("run"), text("commit"), number("value"), number("change"), text("what next")];
 
 fn left_out(count: usize) -> String {

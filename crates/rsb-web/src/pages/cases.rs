@@ -11,7 +11,7 @@ use rsb_report::{format_percent, format_quantity};
 
 use super::listing::{filter, holds, outside, paginate};
 use crate::address::{Address, CaseOrder, CaseView, ListFilter, PageView};
-use crate::grid::{Grid, GridColumn, number, text};
+use crate::cards::{CardColumn, CardTable, number, text};
 use crate::names::{case_parts, shared_prefix};
 use crate::sheet::Sheet;
 use crate::site::Site;
@@ -117,7 +117,7 @@ fn orders(site: &Site<'_>, query: &ListFilter) -> String {
     )
 }
 
-const COLUMNS: &[GridColumn] = &[
+const COLUMNS: &[CardColumn] = &[
     text("case"),
     number("last"),
     number("7 days"),
@@ -130,7 +130,7 @@ const COLUMNS: &[GridColumn] = &[
 /// Returns the cases of one benchmark, with what their names share in the heading.
 fn benchmark_group(site: &Site<'_>, group: &[CaseEntry<'_>]) -> String {
     let shared = shared_prefix(group.iter().map(|entry| entry.name.as_str()));
-    let mut table = Grid::new("Cases that were measured", COLUMNS);
+    let mut table = CardTable::new("Cases that were measured", COLUMNS);
     for entry in group {
         let name = entry.name.strip_prefix(shared).unwrap_or(&entry.name);
         let last = entry.line.and_then(|line| line.points.last());

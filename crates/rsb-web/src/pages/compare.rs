@@ -14,8 +14,8 @@ use rsb_report::{
 
 use super::{listing::holds, verdict_tone};
 use crate::address::{Address, CaseView, CompareView, Order, PageView, ShownVerdicts};
+use crate::cards::{CardColumn, CardTable, number, text};
 use crate::figure::{Zoom, figures};
-use crate::grid::{Grid, GridColumn, number, text};
 use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{ComparedRuns, SourceResult};
@@ -110,7 +110,7 @@ fn sides(site: &Site<'_>, query: &CompareView, result: &ComparisonResult) -> Str
     format!("{to} against {from}, {threshold}")
 }
 
-const COLUMNS: &[GridColumn] = &[
+const COLUMNS: &[CardColumn] = &[
     text("case"),
     number("before"),
     number("now"),
@@ -126,7 +126,7 @@ fn row_table(site: &Site<'_>, rows: &[&Comparison]) -> String {
     let quantity = |value: Option<f64>, unit: &str| {
         value.map_or_else(String::new, |value| escape(&format_quantity(value, unit)))
     };
-    let mut table = Grid::new("Cases that were compared", COLUMNS);
+    let mut table = CardTable::new("Cases that were compared", COLUMNS);
     for row in rows {
         let name = names.full(&row.id);
         let name = if is_time { name } else { format!("{name} {}", row.metric) };

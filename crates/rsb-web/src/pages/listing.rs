@@ -5,7 +5,7 @@ use rsb_report::number::{format_count, format_moment};
 use rsb_report::{Column, RunRow, Table, Tone, trend::short};
 
 use crate::address::{Address, CaseView, ListFilter, PageView};
-use crate::grid::{Grid, GridColumn, number, text};
+use crate::cards::{CardColumn, CardTable, number, text};
 use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{SourceResult, StoredCase};
@@ -69,7 +69,7 @@ fn link_to_all(site: &Site<'_>, count: usize, view: PageView) -> String {
     if count > FOUND { format!("<p>{count} were found: {link}.</p>\n") } else { String::new() }
 }
 
-const RUN_COLUMNS: &[GridColumn] = &[
+const RUN_COLUMNS: &[CardColumn] = &[
     text("run"),
     text("commit"),
     text("profile"),
@@ -84,7 +84,7 @@ pub(super) fn run_table<'r>(
     runs: impl IntoIterator<Item = &'r RunRow>,
     caption: &'static str,
 ) -> String {
-    let mut table = Grid::new(caption, RUN_COLUMNS);
+    let mut table = CardTable::new(caption, RUN_COLUMNS);
     for run in runs {
         table.push(&[
             site.run_link(&run.run_id, &site.run_name(run)),

@@ -9,7 +9,7 @@ use rsb_report::number::format_count;
 use rsb_report::{Tone, run::outcome_cell};
 
 use crate::address::PageView;
-use crate::grid::{Grid, GridColumn, number, text};
+use crate::cards::{CardColumn, CardTable, number, text};
 use crate::names;
 use crate::sheet::Sheet;
 use crate::site::Site;
@@ -70,13 +70,13 @@ fn run_section(site: &Site<'_>, live: &LiveRun) -> String {
     )
 }
 
-const COLUMNS: &[GridColumn] = &[text("case"), number("time"), number("value"), text("outcome")];
+const COLUMNS: &[CardColumn] = &[text("case"), number("time"), number("value"), text("outcome")];
 
 /// Returns the table of results, the newest first. Rows have ids, by which the script replaces only
 /// those that changed.
 fn so_far(run: &str, results: &[BenchmarkResult]) -> String {
     let names = Shortener::of(results.iter().map(|result| &result.benchmark_id));
-    let mut table = Grid::new("Finished cases", COLUMNS);
+    let mut table = CardTable::new("Finished cases", COLUMNS);
     for result in results.iter().rev() {
         let outcome = outcome_cell(result.outcome);
         let class = class(outcome.tone).unwrap_or_default();

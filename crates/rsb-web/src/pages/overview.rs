@@ -12,7 +12,7 @@ use rsb_report::{Tone, comparison, format_percent, health};
 
 use super::{listing, origin, verdict_tone};
 use crate::address::{Address, CaseView, CompareView, ListFilter, PageView};
-use crate::grid::{Grid, GridColumn, number, text};
+use crate::cards::{CardColumn, CardTable, number, text};
 use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::{CaseLine, LatestVerdict, OverviewData, SourceResult};
@@ -184,7 +184,7 @@ impl<'l> Known<'l> {
     }
 }
 
-const COLUMNS: &[GridColumn] = &[
+const COLUMNS: &[CardColumn] = &[
     text("case"),
     text("over the runs"),
     number("change"),
@@ -200,7 +200,7 @@ fn moved(
     known: &Known<'_>,
 ) -> String {
     let mut out = String::new();
-    let mut open = Grid::new("What moved", COLUMNS);
+    let mut open = CardTable::new("What moved", COLUMNS);
     for change in changes.slower.iter().chain(&changes.faster) {
         open.push(&row(site, material, change, known));
     }
@@ -220,7 +220,7 @@ fn moved(
             "<p>From the newest {runs} runs; the page of a case analyzes all of its runs.</p>\n"
         ));
     }
-    let mut reviewed = Grid::new("Reviewed changes", COLUMNS);
+    let mut reviewed = CardTable::new("Reviewed changes", COLUMNS);
     for change in &changes.reviewed {
         reviewed.push(&row(site, material, change, known));
     }

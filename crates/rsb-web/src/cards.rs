@@ -3,31 +3,31 @@
 use rsb_report::html::element::escape;
 
 /// A table under construction.
-pub(crate) struct Grid {
+pub(crate) struct CardTable {
     caption: &'static str,
-    columns: &'static [GridColumn],
+    columns: &'static [CardColumn],
     rows: String,
 }
 
 /// A column of a table.
-pub(crate) struct GridColumn {
+pub(crate) struct CardColumn {
     /// Title, which cards repeat in each row.
     pub(crate) title: &'static str,
     pub(crate) is_number: bool,
 }
 
 /// Returns a column of text.
-pub(crate) const fn text(title: &'static str) -> GridColumn {
-    GridColumn { title, is_number: false }
+pub(crate) const fn text(title: &'static str) -> CardColumn {
+    CardColumn { title, is_number: false }
 }
 
 /// Returns a column of numbers, aligned right.
-pub(crate) const fn number(title: &'static str) -> GridColumn {
-    GridColumn { title, is_number: true }
+pub(crate) const fn number(title: &'static str) -> CardColumn {
+    CardColumn { title, is_number: true }
 }
 
-impl Grid {
-    pub(crate) const fn new(caption: &'static str, columns: &'static [GridColumn]) -> Self {
+impl CardTable {
+    pub(crate) const fn new(caption: &'static str, columns: &'static [CardColumn]) -> Self {
         Self { caption, columns, rows: String::new() }
     }
 
