@@ -91,11 +91,11 @@ impl Guard {
         let Some(token) = &self.token else { return Admission::Answered };
         let (given, query) = without_token(caller.query);
         if given.is_some_and(|given| is_same(given, token)) {
-            // Relative, so that a prefix added by a proxy is kept.
-            let page =
-                caller.path.rsplit('/').next().filter(|page| !page.is_empty()).unwrap_or("./");
+            // Relative, so that a prefix added by a proxy is kept. Without the `./`, a browser would
+            // read `\\host` as `//host`, and a colon as the end of a scheme.
+            let page = caller.path.rsplit('/').next().unwrap_or_default();
             let location =
-                if query.is_empty() { page.to_owned() } else { format!("{page}?{query}") };
+                if query.is_empty() { format!("./{page}") } else { format!("./{page}?{query}") };
             let cookie = format!("{}={token}; HttpOnly; SameSite=Lax; Path=/", self.cookie);
             return Admission::Redirected { location, cookie };
         }
@@ -232,7 +232,24 @@ mod tests {
         }
         let admitted = guard.admit(&Caller { path: "run", query: &in_query, ..get() });
         let Admission::Redirected { location, cookie } = admitted else { panic!("{admitted:?}") };
-        assert_eq!(location, "run?id=x");
+        assert_eq!(location, "./run?id=x");
         assert!(cookie.starts_with(&format!("rsb_8080={TOKEN}; HttpOnly")), "{cookie}");
+    }
+
+    #[test]
+    fn the_redirect_after_a_token_stays_on_the_host() {
+        let query = format!("token={TOKEN}");
+        for (path, expected) in [
+            ("", "./"),
+            ("runs", "./runs"),
+            ("a/b", "./b"),
+            ("\\\\evil.example", "./\\\\evil.example"),
+            ("x//evil.example", "./evil.example"),
+            ("https:evil.example", "./https:evil.example"),
+        ] {
+            let admitted = guard(Some(TOKEN)).admit(&Caller { path, query: &query, ..get() });
+            let Admission::Redirected { location, .. } = admitted else { panic!("{admitted:?}") };
+            assert_eq!(location, expected, "{path}");
+        }
     }
 }
