@@ -75,7 +75,7 @@ impl Selection {
     /// Returns the selection within the suite, in the form stored in a run.
     pub fn record(&self) -> PlanSelection {
         let mut record = PlanSelection {
-            backends: self.backend.iter().chain(&self.more_backends).copied().collect(),
+            backends: self.backends.clone(),
             devices: self.devices.clone(),
             axes: sorted_axes(&self.axes),
             models: self.models.iter().map(|row| row.name.clone()).collect(),

@@ -350,10 +350,8 @@ fn the_stored_selection_does_not_depend_on_the_order_of_requests() {
         (name.to_owned(), values.iter().map(|&value| value.to_owned()).collect::<Vec<_>>())
     };
     let record = |backends: [BackendId; 2], axes: Vec<(String, Vec<String>)>| {
-        let [first, second] = backends;
         let asked = Selection {
-            backend: Some(first),
-            more_backends: vec![second],
+            backends: backends.to_vec(),
             axes,
             ..selection(&["gemm"], Suite::Quick)
         };
