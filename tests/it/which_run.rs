@@ -438,7 +438,7 @@ fn the_id_of_a_stored_run_names_the_run_next_to_a_folder_of_that_name() {
     let (bench, run) = with_run();
     let mut slower = again(&run, "third");
     scale(&mut slower["benchmarks"][3], 2.0);
-    stored(&bench, &slower);
+    store(&bench, &slower);
     for id in ["second", "third"] {
         bench.write(&format!("{id}/notes.txt"), "a folder of the user");
     }
